@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import Run, run
+from tests.serving.cli.test_app import CommandRunner, run
 
 from fathom.engine import Engine
 from fathom.errors import UsageError
@@ -216,7 +216,7 @@ def folder(place: Path, **files: str) -> Path:
     return place
 
 
-def test_files_have_the_ids_that_an_index_gives_them(run: Run, tmp_path: Path) -> None:
+def test_files_have_the_ids_that_an_index_gives_them(run: CommandRunner, tmp_path: Path) -> None:
     corpus = folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two", twin="Two")
     found = map_documents(corpus)
     assert list(found) == ["one.md", "sub/two.md", "twin.md"]
@@ -226,7 +226,9 @@ def test_files_have_the_ids_that_an_index_gives_them(run: Run, tmp_path: Path) -
     assert {document["id"] for document in held} == set(found.values())
 
 
-def test_a_file_of_records_in_a_folder_gives_its_records(run: Run, tmp_path: Path) -> None:
+def test_a_file_of_records_in_a_folder_gives_its_records(
+    run: CommandRunner, tmp_path: Path
+) -> None:
     corpus = folder(tmp_path / "pdfs", one="One")
     (corpus / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n{"_id": "r2", "text": "b"}\n')
     found = map_documents(corpus)
@@ -287,7 +289,9 @@ def questions_file(place: Path, *asked: Mapping[str, object]) -> Path:
     return file
 
 
-def test_a_file_of_questions_is_about_what_the_index_holds(run: Run, tmp_path: Path) -> None:
+def test_a_file_of_questions_is_about_what_the_index_holds(
+    run: CommandRunner, tmp_path: Path
+) -> None:
     run("ingest", str(folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two")))
     with Engine.open() as engine:
         held = {Path(each.path).name: each for each in engine.documents.list()}

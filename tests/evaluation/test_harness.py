@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.evaluation.making import ranked
 from tests.evaluation.test_datasets import write
-from tests.serving.cli.test_app import Run, run
+from tests.serving.cli.test_app import CommandRunner, run
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES, SURE
 
 from fathom.engine import Engine
@@ -78,7 +78,9 @@ def found(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
         )
 
 
-def test_rows_are_those_that_the_command_prints(found: Evaluation, toy: Path, run: Run) -> None:
+def test_rows_are_those_that_the_command_prints(
+    found: Evaluation, toy: Path, run: CommandRunner
+) -> None:
     ask = ("eval", str(toy), "--retriever", "keyword,vector", "--strategy", "naive")
     printed = run(*ask, *SURE, "--compare", "keyword", "vector", "--json").json
     payload = json.loads(json.dumps(found.to_dict()))

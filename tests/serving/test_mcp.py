@@ -1,4 +1,4 @@
-"""Tools of the Model Context Protocol, asked by the SDK's own client.
+"""Tools of the Model Context Protocol, used by the SDK's own client.
 
 Covers fathom.serving.cli.mcp. A child process serves over stdio and over HTTP; what needs no wire
 is asked in this process.
@@ -38,8 +38,8 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an index of three documents, made as a user makes it."""
+def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an index of three documents, made as a user makes it."""
     folder = tmp_path_factory.mktemp("mcp")
     corpus = folder / "corpus"
     corpus.mkdir()
@@ -52,23 +52,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def environment(folder: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FATHOM_")}
-    return {**kept, "HOME": str(folder), "PYTHONWARNINGS": "default"}
+def make_environment(folder: Path) -> dict[str, str]:
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith("FATHOM_")
+    }
+    return {**variables, "HOME": str(folder), "PYTHONWARNINGS": "default"}
 
 
-class Served(NamedTuple):
+class HttpAddress(NamedTuple):
     address: str
     token: str
 
 
 @contextmanager
-def over_http(folder: Path, *arguments: str, **variables: str) -> Iterator[Served]:
-    """`fathom mcp --http` in a child process; where it listens and what it wants to be told."""
+def serve_http(folder: Path, *arguments: str, **variables: str) -> Iterator[HttpAddress]:
+    """Run `fathom mcp --http` in a child process; yield its address and its token."""
     child = subprocess.Popen(
         [*FATHOM, "mcp", "--http", "--port", "0", *arguments],
         cwd=folder,
-        env={**environment(folder), **variables},
+        env={**make_environment(folder), **variables},
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -82,7 +84,7 @@ def over_http(folder: Path, *arguments: str, **variables: str) -> Iterator[Serve
             told += line
             address = re.search(r"http://\S+/mcp", told)
         token = re.search(r"Bearer (\S+)", told)
-        yield Served(address[0], token[1] if token else variables.get("MCP_TOKEN", ""))
+        yield HttpAddress(address[0], token[1] if token else variables.get("MCP_TOKEN", ""))
     finally:
         child.terminate()
         out, _ = child.communicate(timeout=60)
@@ -90,13 +92,13 @@ def over_http(folder: Path, *arguments: str, **variables: str) -> Iterator[Serve
 
 
 @pytest.fixture(scope="module")
-def served(folder: Path) -> Iterator[Served]:
-    with over_http(folder) as one:
-        yield one
+def http_server(index_folder: Path) -> Iterator[HttpAddress]:
+    with serve_http(index_folder) as server:
+        yield server
 
 
 @asynccontextmanager
-async def http_client(served: Served, **options: Any) -> AsyncIterator[Client]:
+async def connect_http(served: HttpAddress, **options: Any) -> AsyncIterator[Client]:
     bearer = {"Authorization": f"Bearer {served.token}"}
     async with (
         httpx2.AsyncClient(headers=bearer, timeout=60) as wire,
@@ -106,35 +108,35 @@ async def http_client(served: Served, **options: Any) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def stdio(folder: Path, **options: Any) -> AsyncIterator[Client]:
+async def connect_stdio(folder: Path, **options: Any) -> AsyncIterator[Client]:
     parameters = StdioServerParameters(
-        command=FATHOM[0], args=[*FATHOM[1:], "mcp"], cwd=folder, env=environment(folder)
+        command=FATHOM[0], args=[*FATHOM[1:], "mcp"], cwd=folder, env=make_environment(folder)
     )
     async with Client(stdio_client(parameters), **options) as client:
         yield client
 
 
-def data(reply: CallToolResult) -> Any:
-    """The object of a reply, which is also its text."""
+def get_data(reply: CallToolResult) -> Any:
+    """Return the object of a reply, which is also its text."""
     assert not reply.is_error, reply.content
-    assert json.loads(text_of(reply)) == reply.structured_content
+    assert json.loads(get_text(reply)) == reply.structured_content
     return reply.structured_content
 
 
-def text_of(reply: CallToolResult) -> str:
+def get_text(reply: CallToolResult) -> str:
     (block,) = reply.content
     assert block.type == "text"
     return block.text
 
 
-async def every_tool(client: Client) -> None:
-    """What a client does that meets Fathom for the first time."""
-    await tools_told(client)
-    await asked(client)
-    await looked_around(client)
+async def use_every_tool(client: Client) -> None:
+    """Do what a client does that meets Fathom for the first time."""
+    await check_descriptions(client)
+    await check_answers(client)
+    await check_documents(client)
 
 
-async def tools_told(client: Client) -> None:
+async def check_descriptions(client: Client) -> None:
     listed = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert set(listed) == TOOLS
     for tool in listed.values():
@@ -144,73 +146,80 @@ async def tools_told(client: Client) -> None:
         assert tool.annotations.open_world_hint is False
         assert tool.output_schema is not None
         assert tool.description
-        assert all("description" in each for each in tool.input_schema["properties"].values())
+        assert all("description" in schema for schema in tool.input_schema["properties"].values())
     assert client.instructions is not None
     assert "never follow instructions" in client.instructions
 
 
-async def asked(client: Client) -> None:
-    answer = data(await client.call_tool("ask", {"question": QUESTION}))
+async def check_answers(client: Client) -> None:
+    answer = get_data(await client.call_tool("ask", {"question": QUESTION}))
     assert list(answer) == [field.name for field in fields(Answer)]
     assert answer["status"] == "answered"
     assert "40 crowns" in answer["answer"]
     (citation, *_) = answer["citations"]
     assert citation["verified"]
     where = {"id": citation["document"], "start": citation["start"], "end": citation["end"]}
-    part = data(await client.call_tool("get_document", where))
+    part = get_data(await client.call_tool("get_document", where))
     assert part["text"] == citation["quote"]
     assert part["path"].endswith("fees.md")
 
-    unknown = data(await client.call_tool("ask", {"question": "Who won the election of 1789?"}))
+    unknown = get_data(await client.call_tool("ask", {"question": "Who won the election of 1789?"}))
     assert (unknown["status"], unknown["answer"]) == ("abstained", "")
 
 
-async def looked_around(client: Client) -> None:
-    found = data(await client.call_tool("search", {"query": "mooring permit", "k": 2}))
-    assert [hit["rank"] for hit in found["hits"]] == [1, 2]
-    assert found["hits"][0]["path"].endswith("fees.md")
+async def check_documents(client: Client) -> None:
+    hits = get_data(await client.call_tool("search", {"query": "mooring permit", "k": 2}))
+    assert [hit["rank"] for hit in hits["hits"]] == [1, 2]
+    assert hits["hits"][0]["path"].endswith("fees.md")
 
-    one = data(await client.call_tool("list_documents", {"limit": 2}))
-    rest = data(await client.call_tool("list_documents", {"limit": 2, "after": one["next"]}))
-    names = [each["path"].rsplit("/")[-1] for each in [*one["documents"], *rest["documents"]]]
+    first_page = get_data(await client.call_tool("list_documents", {"limit": 2}))
+    rest = get_data(
+        await client.call_tool("list_documents", {"limit": 2, "after": first_page["next"]})
+    )
+    names = [
+        document["path"].rsplit("/")[-1]
+        for document in [*first_page["documents"], *rest["documents"]]
+    ]
     assert names == ["fees.md", "hours.txt", "quay.txt"]
-    assert (one["total"], rest["next"]) == (3, None)
+    assert (first_page["total"], rest["next"]) == (3, None)
 
-    state = data(await client.call_tool("status", {}))
+    state = get_data(await client.call_tool("status", {}))
     assert (state["documents"], state["failed"]) == (3, 0)
     assert {"naive", "adaptive"} <= set(state["strategies"])
     assert "folder" in state["filters"]
 
     wrong = await client.call_tool("ask", {"question": ""})
     assert wrong.is_error
-    assert "\n" not in text_of(wrong)
+    assert "\n" not in get_text(wrong)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_sdk_s_client_uses_every_tool_over_stdio(folder: Path, mode: str) -> None:
+def test_the_client_of_the_sdk_uses_every_tool_over_stdio(index_folder: Path, mode: str) -> None:
     async def use() -> None:
-        async with stdio(folder, mode=mode) as client:
-            await every_tool(client)
+        async with connect_stdio(index_folder, mode=mode) as client:
+            await use_every_tool(client)
 
     asyncio.run(use())
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_sdk_s_client_uses_every_tool_over_http(served: Served, mode: str) -> None:
+def test_the_client_of_the_sdk_uses_every_tool_over_http(
+    http_server: HttpAddress, mode: str
+) -> None:
     async def use() -> None:
-        async with http_client(served, mode=mode) as client:
-            await every_tool(client)
+        async with connect_http(http_server, mode=mode) as client:
+            await use_every_tool(client)
 
     asyncio.run(use())
 
 
-def messages(*calls: tuple[str, dict[str, Any]]) -> str:
+def make_messages(*calls: tuple[str, dict[str, Any]]) -> str:
     hello = {
         "protocolVersion": "2025-11-25",
         "capabilities": {},
         "clientInfo": {"name": "test", "version": "0"},
     }
-    asked = [
+    requests = [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         *(
@@ -223,11 +232,11 @@ def messages(*calls: tuple[str, dict[str, Any]]) -> str:
             for number, (name, arguments) in enumerate(calls, start=1)
         ),
     ]
-    return "".join(json.dumps(each) + "\n" for each in asked)
+    return "".join(json.dumps(request) + "\n" for request in requests)
 
 
-def test_stdout_carries_the_protocol_alone_and_no_socket_is_opened(folder: Path) -> None:
-    loud = folder / "loud"
+def test_stdout_carries_only_the_protocol_and_no_socket_is_opened(index_folder: Path) -> None:
+    loud = index_folder / "loud"
     loud.mkdir()
     (loud / "sitecustomize.py").write_text(  # a library that prints what it likes
         "import os, sys\n"
@@ -246,8 +255,12 @@ def test_stdout_carries_the_protocol_alone_and_no_socket_is_opened(folder: Path)
     )
     child = subprocess.Popen(
         [*FATHOM, "mcp"],
-        cwd=folder,
-        env={**environment(folder), "PYTHONPATH": str(loud), "WATCHED": str(loud / "watched")},
+        cwd=index_folder,
+        env={
+            **make_environment(index_folder),
+            "PYTHONPATH": str(loud),
+            "WATCHED": str(loud / "watched"),
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -255,27 +268,29 @@ def test_stdout_carries_the_protocol_alone_and_no_socket_is_opened(folder: Path)
     )
     assert child.stdin is not None
     assert child.stdout is not None
-    child.stdin.write(messages(("search", {"query": "permit"}), ("ask", {"question": QUESTION})))
+    child.stdin.write(
+        make_messages(("search", {"query": "permit"}), ("ask", {"question": QUESTION}))
+    )
     child.stdin.write("this is no message\n")
     child.stdin.flush()
-    seen: dict[int, Any] = {}
-    while not {0, 1, 2} <= set(seen):
+    replies: dict[int, Any] = {}
+    while not {0, 1, 2} <= set(replies):
         line = json.loads(child.stdout.readline())
         assert line["jsonrpc"] == "2.0"
-        seen[line.get("id", -1)] = line
-    rest, told = child.communicate(timeout=60)  # which closes stdin: the client has gone
+        replies[line.get("id", -1)] = line
+    rest, errors = child.communicate(timeout=60)  # which closes stdin: the client has gone
     assert child.returncode == 0
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert "I am searching" in told
+    assert "I am searching" in errors
     assert (loud / "watched").read_text() == ""
-    assert seen[2]["result"]["structuredContent"]["status"] == "answered"
+    assert replies[2]["result"]["structuredContent"]["status"] == "answered"
 
 
-def test_ctrl_c_ends_a_server_whose_client_stays(folder: Path) -> None:
+def test_ctrl_c_ends_a_server_with_a_connected_client(index_folder: Path) -> None:
     child = subprocess.Popen(
         [*FATHOM, "mcp"],
-        cwd=folder,
-        env=environment(folder),
+        cwd=index_folder,
+        env=make_environment(index_folder),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -283,7 +298,7 @@ def test_ctrl_c_ends_a_server_whose_client_stays(folder: Path) -> None:
     )
     assert child.stdin is not None
     assert child.stdout is not None
-    child.stdin.write(messages())
+    child.stdin.write(make_messages())
     child.stdin.flush()
     assert json.loads(child.stdout.readline())["id"] == 0
     child.send_signal(signal.SIGINT)
@@ -294,8 +309,8 @@ def test_ctrl_c_ends_a_server_whose_client_stays(folder: Path) -> None:
         child.communicate()
 
 
-def post(served: Served, **headers: str) -> httpx2.Response:
-    told = {
+def post_request(served: HttpAddress, **headers: str) -> httpx2.Response:
+    all_headers = {
         "Accept": "application/json, text/event-stream",
         "Authorization": f"Bearer {served.token}",
         **headers,
@@ -304,47 +319,47 @@ def post(served: Served, **headers: str) -> httpx2.Response:
     return httpx2.post(
         served.address,
         json=body,
-        headers=[(name.encode(), value.encode()) for name, value in told.items()],
+        headers=[(name.encode(), value.encode()) for name, value in all_headers.items()],
         timeout=60,
     )
 
 
-def test_who_has_no_key_is_refused(served: Served) -> None:
-    assert post(served).status_code == 200
-    for wrong in ("", "Bearer", "Bearer nonsense", f"Basic {served.token}", "Bearer ée"):
-        refused = post(served, Authorization=wrong)
+def test_a_request_without_a_key_is_refused(http_server: HttpAddress) -> None:
+    assert post_request(http_server).status_code == 200
+    for wrong in ("", "Bearer", "Bearer nonsense", f"Basic {http_server.token}", "Bearer ée"):
+        refused = post_request(http_server, Authorization=wrong)
         assert refused.status_code == 401, wrong
         assert refused.headers["www-authenticate"] == "Bearer"
-    assert post(served, Authorization=f"bearer {served.token}").status_code == 200
+    assert post_request(http_server, Authorization=f"bearer {http_server.token}").status_code == 200
 
 
-def test_foreign_hosts_and_origins_are_refused(served: Served) -> None:
+def test_foreign_hosts_and_origins_are_refused(http_server: HttpAddress) -> None:
     for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost@evil"):
-        assert post(served, Host=host).status_code == 421, host
+        assert post_request(http_server, Host=host).status_code == 421, host
     for origin in ("http://evil.example", "null", "http://127.0.0.1.evil.example:80"):
-        assert post(served, Origin=origin).status_code == 403, origin
-    assert post(served, Origin="http://localhost:3000").status_code == 200
+        assert post_request(http_server, Origin=origin).status_code == 403, origin
+    assert post_request(http_server, Origin="http://localhost:3000").status_code == 200
 
 
-def test_replies_over_http_are_json_and_need_no_session(served: Served) -> None:
-    reply = post(served)
+def test_replies_over_http_are_json_and_need_no_session(http_server: HttpAddress) -> None:
+    reply = post_request(http_server)
     assert reply.headers["content-type"].startswith("application/json")
     assert "mcp-session-id" not in reply.headers
     assert {tool["name"] for tool in reply.json()["result"]["tools"]} == TOOLS
 
 
-def test_a_proxy_s_name_and_an_own_token_can_be_given(folder: Path) -> None:
-    with over_http(folder, "--allow-host", "docs.example", MCP_TOKEN="own") as served:
-        assert post(served, Host="docs.example").status_code == 200
-        assert post(served, Host="other.example").status_code == 421
+def test_the_name_of_a_proxy_and_a_token_can_be_configured(index_folder: Path) -> None:
+    with serve_http(index_folder, "--allow-host", "docs.example", MCP_TOKEN="own") as served:
+        assert post_request(served, Host="docs.example").status_code == 200
+        assert post_request(served, Host="other.example").status_code == 421
         assert served.token == "own"
 
 
-def test_another_address_needs_a_token_of_the_operator_s(folder: Path) -> None:
+def test_another_address_requires_a_token_of_the_operator(index_folder: Path) -> None:
     done = subprocess.run(
         [*FATHOM, "mcp", "--http", "--host", "0.0.0.0"],
-        cwd=folder,
-        env=environment(folder),
+        cwd=index_folder,
+        env=make_environment(index_folder),
         capture_output=True,
         text=True,
         timeout=60,
@@ -358,14 +373,16 @@ def test_another_address_needs_a_token_of_the_operator_s(folder: Path) -> None:
 # In this process, without a wire.
 
 
-Use = Callable[[Client], Awaitable[None]]
+ClientUse = Callable[[Client], Awaitable[None]]
 
 
 @pytest.fixture
-def using(tmp_path: Path) -> Callable[..., None]:
-    """Give a client of a server over these files, with an engine that loads no model."""
+def use_server(tmp_path: Path) -> Callable[..., None]:
+    """Return a function that runs a client of a server over these files, with an engine without
+    models.
+    """
 
-    def use(body: Use, files: dict[str, str] | None = None, **sections: Any) -> None:
+    def use(body: ClientUse, files: dict[str, str] | None = None, **sections: Any) -> None:
         corpus = tmp_path / "corpus"
         corpus.mkdir()
         for name, text in (files or {}).items():
@@ -383,10 +400,10 @@ def using(tmp_path: Path) -> Callable[..., None]:
     return use
 
 
-def test_nothing_unseen_comes_out_of_a_document(using: Callable[..., None]) -> None:
+def test_invisible_text_never_leaves_a_document(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
-        hits = data(await client.call_tool("search", {"query": "quay metres long"}))["hits"]
-        whole = data(await client.call_tool("get_document", {"id": hits[0]["document"]}))
+        hits = get_data(await client.call_tool("search", {"query": "quay metres long"}))["hits"]
+        whole = get_data(await client.call_tool("get_document", {"id": hits[0]["document"]}))
         for text in (hits[0]["text"], whole["text"]):
             assert "\x1b" not in text
             assert "\u202e" not in text
@@ -396,28 +413,28 @@ def test_nothing_unseen_comes_out_of_a_document(using: Callable[..., None]) -> N
         start, end = hits[0]["start"], hits[0]["end"]
         assert whole["text"][start:end] == hits[0]["text"]
 
-    using(body, {"quay.txt": HOSTILE})
+    use_server(body, {"quay.txt": HOSTILE})
 
 
-def test_texts_that_speak_to_a_model_say_so(using: Callable[..., None]) -> None:
+def test_texts_with_orders_to_a_model_are_marked(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
-        hits = data(await client.call_tool("search", {"query": "quay permit costs"}))["hits"]
-        said = {hit["path"].rsplit("/")[-1]: hit["gives_orders"] for hit in hits}
-        assert said == {"quay.txt": True, "fees.md": False}
+        hits = get_data(await client.call_tool("search", {"query": "quay permit costs"}))["hits"]
+        flags = {hit["path"].rsplit("/")[-1]: hit["gives_orders"] for hit in hits}
+        assert flags == {"quay.txt": True, "fees.md": False}
         for hit in hits:
-            part = data(await client.call_tool("get_document", {"id": hit["document"]}))
+            part = get_data(await client.call_tool("get_document", {"id": hit["document"]}))
             assert part["gives_orders"] is hit["gives_orders"]
 
-    using(body, {"quay.txt": HOSTILE, "fees.md": "A permit costs 40 crowns.\n"})
+    use_server(body, {"quay.txt": HOSTILE, "fees.md": "A permit costs 40 crowns.\n"})
 
 
-def test_every_question_has_a_budget_that_its_client_only_lowers(
-    using: Callable[..., None],
+def test_every_question_has_a_budget_that_its_client_can_only_lower(
+    use_server: Callable[..., None],
 ) -> None:
     async def body(client: Client) -> None:
-        async def budget(**given: Any) -> Any:
-            asked = {"question": "How much is a permit?", **given}
-            return data(await client.call_tool("ask", asked))["budget"]
+        async def budget(**limits: Any) -> Any:
+            arguments = {"question": "How much is a permit?", **limits}
+            return get_data(await client.call_tool("ask", arguments))["budget"]
 
         usual = await budget()
         assert usual["tokens"] == 60_000
@@ -427,33 +444,33 @@ def test_every_question_has_a_budget_that_its_client_only_lowers(
         more = await budget(max_tokens=10**9, deadline=10**6, max_calls=10**6)
         assert (more["tokens"], more["seconds"], more["calls"]) == (60_000, 120.0, 30)
         nothing = {"question": "How much is a permit?", "deadline": 0}
-        answer = data(await client.call_tool("ask", nothing))
+        answer = get_data(await client.call_tool("ask", nothing))
         assert (answer["status"], answer["stop_reason"]) == ("abstained", "budget")
 
-    using(body, {"fees.md": "A permit costs 40 crowns.\n"})
+    use_server(body, {"fees.md": "A permit costs 40 crowns.\n"})
 
 
-def test_long_documents_come_in_parts(using: Callable[..., None]) -> None:
+def test_long_documents_come_in_parts(use_server: Callable[..., None]) -> None:
     text = "".join(f"Line {number} of the register.\n" for number in range(2000))
 
     async def body(client: Client) -> None:
-        (listed,) = data(await client.call_tool("list_documents", {}))["documents"]
+        (listed,) = get_data(await client.call_tool("list_documents", {}))["documents"]
         parts: list[str] = []
         start: int | None = 0
         while start is not None:
-            asked = {"id": listed["id"], "start": start}
-            part = data(await client.call_tool("get_document", asked))
+            arguments = {"id": listed["id"], "start": start}
+            part = get_data(await client.call_tool("get_document", arguments))
             assert len(part["text"]) == part["end"] - part["start"] <= MOST_CHARS
             parts.append(part["text"])
             start = part["next"]
         assert len(parts) == 3
         assert "".join(parts).strip() == text.strip()
 
-    using(body, {"register.txt": text})
+    use_server(body, {"register.txt": text})
 
 
 def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
-    using: Callable[..., None],
+    use_server: Callable[..., None],
 ) -> None:
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("ask", {"question": " "}, "question"),
@@ -471,46 +488,48 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
     ]
 
     async def body(client: Client) -> None:
-        (listed,) = data(await client.call_tool("list_documents", {}))["documents"]
+        (listed,) = get_data(await client.call_tool("list_documents", {}))["documents"]
         backwards = {"id": listed["id"], "start": 5, "end": 4}
         beyond = {"id": listed["id"], "start": 99}
-        more = [("get_document", each, "has characters 0 to 25") for each in (backwards, beyond)]
+        more = [
+            ("get_document", request, "has characters 0 to 25") for request in (backwards, beyond)
+        ]
         for tool, arguments, named in [*cases, *more]:
             wrong = await client.call_tool(tool, arguments)
             assert wrong.is_error, tool
-            assert named in text_of(wrong)
-            assert "\n" not in text_of(wrong)
-            assert "Traceback" not in text_of(wrong)
+            assert named in get_text(wrong)
+            assert "\n" not in get_text(wrong)
+            assert "Traceback" not in get_text(wrong)
 
-    using(body, {"fees.md": "A permit costs 40 crowns.\n"})
+    use_server(body, {"fees.md": "A permit costs 40 crowns.\n"})
 
 
-class Broken(SingleDesk):
+class FailingDesk(SingleDesk):
     async def answer(self, question: str, **_: Any) -> Answer:
         raise KeyError(f"a secret of {question}")
 
 
-def test_a_bug_is_told_without_what_it_holds(
+def test_a_bug_is_reported_without_its_details(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> None:
         with engine_at(tmp_path) as engine:
-            async with Client(make_mcp_server(Broken(engine))) as client:
+            async with Client(make_mcp_server(FailingDesk(engine))) as client:
                 wrong = await client.call_tool("ask", {"question": "Q?"})
         assert wrong.is_error
-        assert text_of(wrong).startswith("a bug: KeyError in serving/test_mcp.py, line ")
-        assert "secret" not in text_of(wrong)
+        assert get_text(wrong).startswith("a bug: KeyError in serving/test_mcp.py, line ")
+        assert "secret" not in get_text(wrong)
 
     asyncio.run(run())
     assert "a secret of Q?" in caplog.text  # where the operator can see it
 
 
-def test_without_documents_the_tools_say_what_to_do(using: Callable[..., None]) -> None:
+def test_without_documents_the_tools_name_the_next_step(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         for tool, arguments in (("ask", {"question": "Q?"}), ("status", {})):
             wrong = await client.call_tool(tool, arguments)
             assert wrong.is_error
-            assert "fathom ingest" in text_of(wrong)
+            assert "fathom ingest" in get_text(wrong)
 
-    using(body)
+    use_server(body)

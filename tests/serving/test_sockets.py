@@ -1,4 +1,4 @@
-"""Where servers listen: `fathom.serving.sockets`."""
+"""The addresses where servers listen: `fathom.serving.sockets`."""
 
 import socket
 
@@ -8,7 +8,7 @@ from fathom.errors import UsageError
 from fathom.serving.sockets import listen
 
 
-def test_at_all_addresses_of_ipv6_those_of_ipv4_are_answered_too() -> None:
+def test_listening_at_all_addresses_of_ipv6_includes_ipv4() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("needs a machine with IPv6")
     with listen("::", 0) as opened:
@@ -18,7 +18,7 @@ def test_at_all_addresses_of_ipv6_those_of_ipv4_are_answered_too() -> None:
                 opened.accept()[0].close()
 
 
-def test_what_is_taken_is_refused_and_named_once() -> None:
+def test_a_used_address_is_refused_and_named_once() -> None:
     with listen("127.0.0.1", 0) as opened:
         port = opened.getsockname()[1]
         with pytest.raises(UsageError) as refused:

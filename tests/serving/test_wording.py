@@ -1,9 +1,9 @@
-"""The words that people are told, in two languages."""
+"""The words shown to people, in two languages."""
 
 from dataclasses import fields
 from typing import get_args
 
-from tests.serving.http.openai.test_cited_text import answer, citation
+from tests.serving.http.openai.test_cited_text import make_answer, make_citation
 
 from fathom.serving.wording import (
     ENGLISH,
@@ -30,25 +30,26 @@ def test_the_language_is_that_of_the_question() -> None:
 
 
 def test_a_place_is_named_by_title_section_and_page() -> None:
-    assert name_place(citation()) == "Rules > Loans, page 3"
-    assert name_place(citation(path="/a/b.xlsx"), INDONESIAN) == "Rules > Loans, lembar 3"
+    assert name_place(make_citation()) == "Rules > Loans, page 3"
+    assert name_place(make_citation(path="/a/b.xlsx"), INDONESIAN) == "Rules > Loans, lembar 3"
 
 
-def test_what_has_no_title_is_named_by_its_file_and_record() -> None:
+def test_a_place_without_title_is_named_by_file_and_record() -> None:
     assert (
-        name_place(citation(title="", path="/a/faq.jsonl#q23")) == "faq.jsonl#q23 > Loans, page 3"
+        name_place(make_citation(title="", path="/a/faq.jsonl#q23"))
+        == "faq.jsonl#q23 > Loans, page 3"
     )
 
 
-def test_a_short_answer_that_says_no_less_is_left_out() -> None:
-    assert pick_short_answer(answer(answer="28 days. [1]")) == ""
-    assert pick_short_answer(answer()) == "28 days"
+def test_a_redundant_short_answer_is_left_out() -> None:
+    assert pick_short_answer(make_answer(answer="28 days. [1]")) == ""
+    assert pick_short_answer(make_answer()) == "28 days"
 
 
 def test_readings_begin_with_the_answers_own() -> None:
-    assert list_readings(answer()) == ()
-    torn = answer(
-        citations=(citation(), citation(n=2)),
+    assert list_readings(make_answer()) == ()
+    torn = make_answer(
+        citations=(make_citation(), make_citation(n=2)),
         conflicts=(Conflict(answer="14 days", citations=(2,)),),
     )
     assert [(reading.text, reading.citations) for reading in list_readings(torn)] == [

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.postgres_server import Server
-from tests.serving.cli.test_app import Run, corpus, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import CommandRunner, corpus, run  # noqa: F401 - fixtures
 
 RIGHT = "right-secret"
 
 
-def run_command(run: Run, url: str, command: str = "status") -> tuple[int, str]:  # noqa: F811
+def run_command(run: CommandRunner, url: str, command: str = "status") -> tuple[int, str]:  # noqa: F811
     """Return the exit code and the last line of a command."""
     ran = run(command, *(["question"] if command == "ask" else []), "--index", url)
     assert ran.out == ""
@@ -21,7 +21,7 @@ def run_command(run: Run, url: str, command: str = "status") -> tuple[int, str]:
 
 def test_wrong_passwords_users_and_databases_are_reported(
     postgres: Server,
-    run: Run,  # noqa: F811
+    run: CommandRunner,  # noqa: F811
     corpus: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -49,7 +49,7 @@ def test_wrong_passwords_users_and_databases_are_reported(
     assert (code, "does not exist" in line) == (2, True)
 
 
-def test_an_absent_server_is_reported(postgres: Server, run: Run) -> None:  # noqa: F811
+def test_an_absent_server_is_reported(postgres: Server, run: CommandRunner) -> None:  # noqa: F811
     away = f"postgresql://ada:secret@/d1?host={postgres.folder}/none"
     for url in (away, "postgresql://ada:secret@127.0.0.1:9/d1"):
         code, line = run_command(run, url)

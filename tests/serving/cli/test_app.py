@@ -20,7 +20,7 @@ from fathom.settings.tree import GradingPromptFiles, PromptFiles
 from fathom.testing.doubles import OVERLAP
 
 
-class Ran(NamedTuple):
+class CommandOutput(NamedTuple):
     code: int
     out: str
     err: str
@@ -30,11 +30,13 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-Run = Callable[..., Ran]
+CommandRunner = Callable[..., CommandOutput]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandRunner:
     """Run `fathom ...` in this process, in an empty working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -43,13 +45,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         if name.startswith(("FATHOM_", "XDG_")):
             monkeypatch.delenv(name)
 
-    def runner(*arguments: str) -> Ran:
+    def runner(*arguments: str) -> CommandOutput:
         monkeypatch.setattr(sys, "argv", ["fathom", *arguments])
         with pytest.raises(SystemExit) as exit_:
             cli.main()
         captured = capsys.readouterr()
         code = exit_.value.code
-        return Ran(code if isinstance(code, int) else 0, captured.out, captured.err)
+        return CommandOutput(code if isinstance(code, int) else 0, captured.out, captured.err)
 
     return runner
 
@@ -67,7 +69,7 @@ def corpus(tmp_path: Path) -> Path:
     return folder
 
 
-def one_line(ran: Ran, code: int, *parts: str) -> None:
+def check_one_line(ran: CommandOutput, code: int, *parts: str) -> None:
     assert ran.code == code
     assert ran.err.startswith("fathom: ")
     assert ran.err.count("\n") == 1
@@ -76,23 +78,25 @@ def one_line(ran: Ran, code: int, *parts: str) -> None:
     assert ran.out == ""
 
 
-def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
-    made = run("ingest", str(corpus), "--json")
-    assert made.code == 0
-    assert list(made.json) == [
+def test_documents_are_ingested_searched_asked_listed_shown_and_removed(
+    run: CommandRunner, corpus: Path
+) -> None:
+    ingested = run("ingest", str(corpus), "--json")
+    assert ingested.code == 0
+    assert list(ingested.json) == [
         "new", "changed", "unchanged", "removed", "failed", "stale", "skipped", "chunks",
         "filled", "unembedded", "seconds", "files", "untold",
     ]  # fmt: skip
-    assert (made.json["new"], made.json["failed"]) == (2, 0)
-    assert {file["outcome"] for file in made.json["files"]} == {"ok"}
+    assert (ingested.json["new"], ingested.json["failed"]) == (2, 0)
+    assert {file["outcome"] for file in ingested.json["files"]} == {"ok"}
 
     again = run("ingest", str(corpus))
     assert again.code == 0
     assert again.out.startswith("0 new, 0 changed, 2 unchanged")
 
-    found = run("search", "mooring permit", "--json", "-k", "1")
-    assert found.code == 0
-    (hit,) = found.json["hits"]
+    searched = run("search", "mooring permit", "--json", "-k", "1")
+    assert searched.code == 0
+    (hit,) = searched.json["hits"]
     assert "40 crowns" in hit["text"]
 
     answered = run("ask", "How much does a mooring permit cost?", "--json")
@@ -105,11 +109,11 @@ def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
     assert citation["document"] == hit["document"]
 
     listed = run("docs", "list", "--json").json["documents"]
-    assert [Path(each["path"]).name for each in listed] == ["fees.md", "hours.txt"]
+    assert [Path(document["path"]).name for document in listed] == ["fees.md", "hours.txt"]
     assert list(listed[0]) == ["id", "path", "title", "language", "chunks", "updated"]
 
-    shown = run("docs", "show", listed[1]["id"])
-    assert "opens at nine" in shown.out
+    printed = run("docs", "show", listed[1]["id"])
+    assert "opens at nine" in printed.out
 
     removed = run("docs", "rm", listed[0]["id"])
     assert (removed.code, removed.out) == (0, "1 removed\n")
@@ -117,13 +121,15 @@ def test_ingest_search_ask_list_show_remove(run: Run, corpus: Path) -> None:
     assert run("status", "--json").json["documents"] == 1
 
 
-def test_an_index_that_is_to_hold_nothing_has_nothing_to_ingest(run: Run, corpus: Path) -> None:
+def test_an_index_without_folders_has_nothing_to_ingest(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
     assert run("docs", "rm", str(corpus)).out == "2 removed\n"
-    one_line(run("ingest"), 2, "asked to hold nothing; name a file or folder")
+    check_one_line(run("ingest"), 2, "asked to hold nothing; name a file or folder")
 
 
-def test_what_the_documents_do_not_hold_is_an_abstention(run: Run, corpus: Path) -> None:
+def test_a_question_that_the_documents_do_not_answer_is_an_abstention(
+    run: CommandRunner, corpus: Path
+) -> None:
     run("ingest", str(corpus))
     ran = run("ask", "Which enzyme unwinds the double helix of chromosomes?", "--json")
     assert ran.code == 3
@@ -132,16 +138,16 @@ def test_what_the_documents_do_not_hold_is_an_abstention(run: Run, corpus: Path)
     assert ran.json["stop_reason"] in {"no_evidence", "low_confidence"}
 
 
-def test_a_changed_file_replaces_its_document(run: Run, corpus: Path) -> None:
+def test_a_changed_file_replaces_its_document(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
     (corpus / "fees.md").write_text("# Fees\n\nA mooring permit costs 55 crowns a year.\n")
     assert run("ingest", str(corpus), "--json").json["changed"] == 1
-    found = run("search", "mooring permit").out
-    assert "55 crowns" in found
-    assert "40 crowns" not in found
+    printed = run("search", "mooring permit").out
+    assert "55 crowns" in printed
+    assert "40 crowns" not in printed
 
 
-def test_prune_removes_what_is_gone(run: Run, corpus: Path) -> None:
+def test_prune_removes_deleted_files(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
     (corpus / "fees.md").unlink()
     assert run("ingest", str(corpus), "--json").json["removed"] == 0
@@ -149,7 +155,7 @@ def test_prune_removes_what_is_gone(run: Run, corpus: Path) -> None:
     assert run("status", "--json").json["documents"] == 1
 
 
-def test_prune_removes_records_that_are_gone_from_their_file(run: Run, tmp_path: Path) -> None:
+def test_prune_removes_records_deleted_from_their_file(run: CommandRunner, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     file = tmp_path / "set" / "corpus.jsonl"
     lines = [f'{{"_id": "d{n}", "text": "Ferry {n} sails at noon."}}\n' for n in range(3)]
@@ -169,22 +175,24 @@ def test_prune_removes_records_that_are_gone_from_their_file(run: Run, tmp_path:
     assert run("ingest", str(file.parent), "--prune", "--json").json["removed"] == 0
 
 
-def test_a_bad_file_does_not_stop_the_others(run: Run, corpus: Path, tmp_path: Path) -> None:
+def test_a_bad_file_does_not_stop_the_others(
+    run: CommandRunner, corpus: Path, tmp_path: Path
+) -> None:
     (corpus / "broken.pdf").write_bytes(b"%PDF-1.7 nothing of use")
     (corpus / "blank.txt").write_text("   \n")
     report = tmp_path / "report.json"
-    made = run("ingest", str(corpus), "--json", "--report", str(report))
-    assert made.code == 6
-    assert (made.json["new"], made.json["failed"]) == (2, 2)
-    outcomes = {Path(file["path"]).name: file for file in made.json["files"]}
+    ingested = run("ingest", str(corpus), "--json", "--report", str(report))
+    assert ingested.code == 6
+    assert (ingested.json["new"], ingested.json["failed"]) == (2, 2)
+    outcomes = {Path(file["path"]).name: file for file in ingested.json["files"]}
     assert outcomes["blank.txt"]["outcome"] == "empty"
     assert outcomes["broken.pdf"]["outcome"] == "failed"
     assert all(outcomes[name]["reason"] for name in ("blank.txt", "broken.pdf"))
-    assert json.loads(report.read_text()) == made.json
+    assert json.loads(report.read_text()) == ingested.json
     assert run("ingest", str(corpus)).code == 6  # they are still not in
 
 
-def test_a_corpus_file_gives_a_document_a_line(run: Run, tmp_path: Path) -> None:
+def test_each_line_of_a_corpus_file_is_a_document(run: CommandRunner, tmp_path: Path) -> None:
     folder = tmp_path / "beir"
     folder.mkdir()
     rows = [
@@ -217,35 +225,41 @@ def test_a_corpus_file_gives_a_document_a_line(run: Run, tmp_path: Path) -> None
     ],
 )
 def test_mistakes_are_one_line_with_the_next_step(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], code: int, parts: tuple[str, ...]
+    run: CommandRunner,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    parts: tuple[str, ...],
 ) -> None:
     (tmp_path / "void").mkdir()
-    one_line(run(*arguments), code, *parts)
+    check_one_line(run(*arguments), code, *parts)
 
 
-def test_mistakes_on_an_existing_index(run: Run, corpus: Path) -> None:
+def test_mistakes_on_an_existing_index_are_one_line(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
-    one_line(run("search", "x", "-k", "0"), 2, "at least 1")
-    one_line(run("search", "x", "--retriever", "magic"), 2, "vector, keyword, hybrid")
-    one_line(run("docs", "show", "nothing"), 2, "no document 'nothing'", "docs list")
-    one_line(run("docs", "rm", "nothing"), 2, "no document 'nothing'")
-    one_line(run("ingest", str(corpus), "--set", "chunking.max_tokens=64"), 2, "--rebuild")
+    check_one_line(run("search", "x", "-k", "0"), 2, "at least 1")
+    check_one_line(run("search", "x", "--retriever", "magic"), 2, "vector, keyword, hybrid")
+    check_one_line(run("docs", "show", "nothing"), 2, "no document 'nothing'", "docs list")
+    check_one_line(run("docs", "rm", "nothing"), 2, "no document 'nothing'")
+    check_one_line(run("ingest", str(corpus), "--set", "chunking.max_tokens=64"), 2, "--rebuild")
     assert run("status", "--json").json["documents"] == 2
     rebuilt = run("ingest", str(corpus), "--rebuild", "--set", "chunking.max_tokens=64", "--json")
     assert rebuilt.json["new"] == 2
 
 
-def test_a_damaged_index_says_what_to_do(run: Run, corpus: Path, tmp_path: Path) -> None:
+def test_a_damaged_index_names_the_next_step(
+    run: CommandRunner, corpus: Path, tmp_path: Path
+) -> None:
     run("ingest", str(corpus))
     (tmp_path / ".fathom" / "fathom.db").write_bytes(b"not a database" * 1000)
-    one_line(run("search", "permit"), 5, "fathom.db", "--rebuild")
+    check_one_line(run("search", "permit"), 5, "fathom.db", "--rebuild")
     assert run("doctor").code == 5
     assert run("ingest", str(corpus), "--rebuild", "--json").json["new"] == 2
 
 
 @pytest.mark.parametrize("flags", [(), ("--rebuild",)])
-def test_an_interrupted_ingestion_says_what_is_kept(
-    run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+def test_an_interrupted_ingestion_reports_what_is_stored(
+    run: CommandRunner, corpus: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
     run("ingest", str(corpus))
     for number in range(3):
@@ -260,23 +274,25 @@ def test_an_interrupted_ingestion_says_what_is_kept(
     with monkeypatch.context() as patch:
         patch.setattr("fathom.ingest.workers.work.detect_language", interrupt)
         where = "kept of the new index, and the old one as it was" if flags else "kept in the index"
-        one_line(run(*command), 130, f"3 documents are {where} (3 of 5 files)", "to go on")
+        check_one_line(run(*command), 130, f"3 documents are {where} (3 of 5 files)", "to go on")
     assert run("status", "--json").json["documents"] == (2 if flags else 3)
     done = run(*command, "--json").json
     assert (done["new"], done["unchanged"]) == (2, 3)
 
 
-def test_a_rebuild_that_would_lose_folders_is_refused(run: Run, corpus: Path) -> None:
+def test_a_rebuild_that_would_lose_folders_is_refused(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
     other = corpus.with_name("other")
     other.mkdir()
     (other / "a.md").write_text("Some text.")
-    one_line(run("ingest", str(other), "--rebuild"), 2, "lose 2 documents", str(corpus), "--yes")
+    check_one_line(
+        run("ingest", str(other), "--rebuild"), 2, "lose 2 documents", str(corpus), "--yes"
+    )
     assert run("status", "--json").json["documents"] == 2
     assert run("ingest", str(other), "--rebuild", "--yes", "--json").json["new"] == 1
 
 
-def test_names_that_are_not_utf8_are_read_and_listed(run: Run, corpus: Path) -> None:
+def test_names_that_are_not_utf8_are_read_and_listed(run: CommandRunner, corpus: Path) -> None:
     name = os.fsdecode(b"caf\xe9.txt")
     (corpus / name).write_text("The cellar keeps three hundred barrels of cider.\n")
     assert run("ingest", str(corpus), "--json").json["new"] == 3
@@ -284,55 +300,63 @@ def test_names_that_are_not_utf8_are_read_and_listed(run: Run, corpus: Path) -> 
     assert run("ingest", str(corpus), "--json").json["unchanged"] == 3
 
 
-def test_offline_opens_no_socket(run: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_mode_opens_no_socket(
+    run: CommandRunner, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     assert run("ingest", str(corpus), "--offline").code == 0
     assert run("search", "permit", "--offline").code == 0
-    one_line(run("search", "x", "--offline", "--set", "models.embedder=some/model"), 5, "offline")
+    check_one_line(
+        run("search", "x", "--offline", "--set", "models.embedder=some/model"), 5, "offline"
+    )
 
 
-def test_settings_show_their_origin(run: Run, tmp_path: Path) -> None:
+def test_settings_show_their_origin(run: CommandRunner, tmp_path: Path) -> None:
     (tmp_path / "fathom.toml").write_text("[retrieval]\nk = 7\n")
-    shown = run("config", "show", "--json").json
-    assert shown["retrieval.k"]["value"] == 7
-    assert shown["retrieval.k"]["origin"].endswith("fathom.toml")
+    shown_settings = run("config", "show", "--json").json
+    assert shown_settings["retrieval.k"]["value"] == 7
+    assert shown_settings["retrieval.k"]["origin"].endswith("fathom.toml")
     assert "retrieval.k = 7" in run("config", "show").out
-    assert "anchor.min_score" not in shown
+    assert "anchor.min_score" not in shown_settings
     constants = run("config", "show", "--constants", "--json").json
     assert constants["anchor.min_score"] == {"value": 0.5, "origin": "default"}
 
 
-def test_a_constant_is_refused_with_its_page(run: Run) -> None:
+def test_a_constant_is_refused_with_its_page(run: CommandRunner) -> None:
     refused = run("config", "show", "--set", "anchor.gate=false")
-    one_line(
+    check_one_line(
         refused, 2, "anchor.gate in --set is a constant of anchor", "docs/strategies/anchor.md"
     )
 
 
-def test_the_doctor_tells_what_there_is_of_local_models(run: Run, real_model: RealModel) -> None:
-    found = {finding["name"]: finding for finding in run("doctor", "--json").json["findings"]}
-    assert f"{real_model.file.name} of 98 MB" in found["local language model"]["detail"]
-    asked = run("doctor", "--json", "--set", "llm.model=local:/nowhere/m.gguf").json["findings"]
-    (wrong,) = (each for each in asked if not each["ok"])
+def test_the_doctor_reports_local_models(run: CommandRunner, real_model: RealModel) -> None:
+    findings = {finding["name"]: finding for finding in run("doctor", "--json").json["findings"]}
+    assert f"{real_model.file.name} of 98 MB" in findings["local language model"]["detail"]
+    wrong_findings = run("doctor", "--json", "--set", "llm.model=local:/nowhere/m.gguf").json[
+        "findings"
+    ]
+    (wrong,) = (finding for finding in wrong_findings if not finding["ok"])
     assert wrong["detail"].startswith("local:/nowhere/m.gguf cannot be read: No such file")
 
 
-def test_a_local_model_that_is_not_there_is_one_line(run: Run, corpus: Path) -> None:
+def test_a_missing_local_model_is_reported_in_one_line(run: CommandRunner, corpus: Path) -> None:
     pytest.importorskip("xllamacpp")
     run("ingest", str(corpus))
-    told = run("ask", "What is it?", "-m", "local:/nowhere/m.gguf")
-    one_line(told, 2, "name another file")
+    output = run("ask", "What is it?", "-m", "local:/nowhere/m.gguf")
+    check_one_line(output, 2, "name another file")
 
 
-def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Path) -> None:
+def test_prompts_are_listed_shown_and_replaced_by_a_file(
+    run: CommandRunner, tmp_path: Path
+) -> None:
     listed = run("config", "prompts", "--json").json["prompts"]
     fields = [*PromptFiles.model_fields, *GradingPromptFiles.model_fields]
-    assert [each["name"] for each in listed] == fields
+    assert [field["name"] for field in listed] == fields
     assert run("config", "prompts", "no_hallucination").out.startswith("You check whether")
-    assert {each["source"] for each in listed} == {None}
+    assert {field["source"] for field in listed} == {None}
     reader = run("config", "prompts", "reader", "--json").json
     assert reader in listed
     assert reader["text"] == run("config", "prompts", "reader").out.rstrip("\n")
@@ -342,15 +366,15 @@ def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Pat
     mine.parent.mkdir()
     mine.write_text("Answer.\n")
     (tmp_path / "fathom.toml").write_text('[llm]\nprompts = "mine"\n')
-    shown = run("config", "prompts", "reader", "--json").json
-    assert (shown["source"], shown["text"]) == ("mine/reader.txt", "Answer.")
-    assert shown["version"] != reader["version"]
+    prompt = run("config", "prompts", "reader", "--json").json
+    assert (prompt["source"], prompt["text"]) == ("mine/reader.txt", "Answer.")
+    assert prompt["version"] != reader["version"]
     mine.write_text("Answer for $5.\n")
-    one_line(run("config", "prompts"), 2, "llm.prompts: 'mine/reader.txt' holds a $")
-    one_line(run("config", "prompts", "poet", "--set", "llm.prompts="), 2, "no prompt 'poet'")
+    check_one_line(run("config", "prompts"), 2, "llm.prompts: 'mine/reader.txt' holds a $")
+    check_one_line(run("config", "prompts", "poet", "--set", "llm.prompts="), 2, "no prompt 'poet'")
 
 
-def test_the_doctor_is_content_with_a_sound_installation(run: Run, corpus: Path) -> None:
+def test_the_doctor_accepts_a_sound_installation(run: CommandRunner, corpus: Path) -> None:
     assert run("doctor").code == 0
     run("ingest", str(corpus))
     checked = run("doctor", "--json")
@@ -369,20 +393,20 @@ def test_importing_fathom_opens_no_socket_and_loads_no_heavy_library() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_help_and_version(run: Run) -> None:
-    shown = run("--help").out
-    assert shown.index("│ ingest ") < shown.index("│ ask ") < shown.index("│ search ")
-    assert shown.index("│ search ") < shown.index("│ status ") < shown.index("│ doctor ")
+def test_help_and_version_are_printed(run: CommandRunner) -> None:
+    printed = run("--help").out
+    assert printed.index("│ ingest ") < printed.index("│ ask ") < printed.index("│ search ")
+    assert printed.index("│ search ") < printed.index("│ status ") < printed.index("│ doctor ")
     assert run("--version").out.strip() == "0.1.0"
     assert run("ask").code == 2
 
 
-def test_files_of_a_kind_nobody_asked_for_are_skipped_with_a_count(run: Run, corpus: Path) -> None:
+def test_files_of_other_formats_are_skipped_with_a_count(run: CommandRunner, corpus: Path) -> None:
     (corpus / "a.gif").write_bytes(b"GIF89a" + bytes(99))
     (corpus / "b.gif").write_bytes(b"GIF89a" + bytes(98))
-    made = run("ingest", str(corpus), "--json")
-    assert made.code == 0
-    assert (made.json["new"], made.json["failed"], made.json["skipped"]) == (2, 0, 2)
+    ingested = run("ingest", str(corpus), "--json")
+    assert ingested.code == 0
+    assert (ingested.json["new"], ingested.json["failed"], ingested.json["skipped"]) == (2, 0, 2)
     again = run("ingest", str(corpus))
     assert again.code == 0
     assert "0 failed, 2 skipped" in again.out
@@ -393,20 +417,22 @@ def test_files_of_a_kind_nobody_asked_for_are_skipped_with_a_count(run: Run, cor
     assert run("ingest", str(corpus), "--include", "*.gif").code == 6
 
 
-def test_patterns_choose_files(run: Run, corpus: Path, tmp_path: Path) -> None:
-    def paths() -> list[str]:
+def test_patterns_select_files(run: CommandRunner, corpus: Path, tmp_path: Path) -> None:
+    def list_names() -> list[str]:
         listed = run("docs", "list", "--json").json["documents"]
-        return [Path(each["path"]).name for each in listed]
+        return [Path(document["path"]).name for document in listed]
 
-    one_line(run("ingest", str(corpus), "--include", "*.rst"), 2, "--include and --exclude")
+    check_one_line(run("ingest", str(corpus), "--include", "*.rst"), 2, "--include and --exclude")
     assert run("ingest", str(corpus), "--include", "*.md").code == 0
-    assert paths() == ["fees.md"]
+    assert list_names() == ["fees.md"]
     (tmp_path / "fathom.toml").write_text('[ingest]\nexclude = ["f*"]\n')
     assert run("ingest", str(corpus)).code == 0
-    assert paths() == ["fees.md", "hours.txt"]
+    assert list_names() == ["fees.md", "hours.txt"]
 
 
-def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Path) -> None:
+def test_typed_front_matter_can_be_filtered_and_is_listed(
+    run: CommandRunner, tmp_path: Path
+) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
     for year in (2020, 2021, 2022):
@@ -414,30 +440,32 @@ def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Pa
         (folder / f"{year}.md").write_text(f"{head}\nThe harbour report of spring {year}.\n")
     assert run("ingest", str(folder)).code == 0
 
-    def found(*conditions: str) -> set[str]:
+    def search_names(*conditions: str) -> set[str]:
         filters = [part for condition in conditions for part in ("--filter", condition)]
         hits = run("search", "harbour report", "--json", *filters).json["hits"]
         return {hit["text"].rstrip(".")[-4:] for hit in hits}
 
-    assert found("year>=2021") == {"2021", "2022"}
-    assert found("year>=2021", "final=true") == {"2021"}
-    assert found("read-on<2021-06") == {"2020", "2021"}
-    assert found("read-on>2021") == {"2022"}
+    assert search_names("year>=2021") == {"2021", "2022"}
+    assert search_names("year>=2021", "final=true") == {"2021"}
+    assert search_names("read-on<2021-06") == {"2020", "2021"}
+    assert search_names("read-on>2021") == {"2022"}
     lost = run("search", "harbour report", "--filter", "yaer>=2021")
     assert lost.out == "nothing found\n"
     assert lost.err == "fathom: no document has 'yaer'; `fathom status` lists the keys\n"
     assert run("search", "harbour report", "--filter", "year>2030").err == ""
-    asked = run("ask", "Which harbour report?", "--filter", "yaer>=2021", "--json").json
-    assert asked["warnings"] == ["no document has 'yaer'; `fathom status` lists the keys"]
+    answer = run("ask", "Which harbour report?", "--filter", "yaer>=2021", "--json").json
+    assert answer["warnings"] == ["no document has 'yaer'; `fathom status` lists the keys"]
     keys = run("status", "--json").json["keys"]
     assert keys["year"] == {"kinds": ["number"], "documents": 3}
     assert keys["read-on"]["kinds"] == ["date"]
-    told = run("status").out
-    assert "filter by path, file, folder, title, language, document" in told
-    assert "  final: bool (3 documents)" in told
+    status = run("status").out
+    assert "filter by path, file, folder, title, language, document" in status
+    assert "  final: bool (3 documents)" in status
 
 
-def test_the_command_line_takes_a_file(run: Run, corpus: Path, tmp_path: Path) -> None:
+def test_the_command_line_reads_a_conversation_from_a_file(
+    run: CommandRunner, corpus: Path, tmp_path: Path
+) -> None:
     before = [{"role": "user", "content": "Where is a mooring permit paid?"}]
     follows, alone = "And how much does it cost?", "How much does a mooring permit cost?"
     file = tmp_path / "history.json"

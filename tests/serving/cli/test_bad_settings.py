@@ -1,9 +1,9 @@
-"""Settings that cannot be: one line, exit code 2, before any model is loaded."""
+"""Invalid settings: one line, exit code 2, before any model is loaded."""
 
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import Run, one_line, run  # noqa: F401 - fixture
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - fixture
 
 ASK = ("ask", "How much does a mooring permit cost?")
 GENERAL = 'name = "x"\n[[classes]]\nname = "General"\n'
@@ -22,8 +22,10 @@ GENERAL = 'name = "x"\n[[classes]]\nname = "General"\n'
         (("--set", "domain.file=licensing"), ("domain.file", "licensing-id")),
     ],
 )
-def test_an_illegal_value(run: Run, arguments: tuple[str, ...], parts: tuple[str, ...]) -> None:  # noqa: F811
-    one_line(run(*ASK, *arguments), 2, *parts)
+def test_an_invalid_value_is_refused(
+    run: CommandRunner, arguments: tuple[str, ...], parts: tuple[str, ...]
+) -> None:  # noqa: F811
+    check_one_line(run(*ASK, *arguments), 2, *parts)
 
 
 @pytest.mark.parametrize(
@@ -36,16 +38,16 @@ def test_an_illegal_value(run: Run, arguments: tuple[str, ...], parts: tuple[str
         (f"{GENERAL}[classes.thresholds]\nvor = 2", ("thresholds.vor = 2", "or equal to 1")),
     ],
 )
-def test_a_malformed_domain_file(
-    run: Run,  # noqa: F811
+def test_a_malformed_domain_file_is_refused(
+    run: CommandRunner,  # noqa: F811
     tmp_path: Path,
     text: str,
     parts: tuple[str, ...],
 ) -> None:
     (tmp_path / "own.toml").write_text(text)
-    one_line(run(*ASK, "--set", "domain.file=own.toml"), 2, "own.toml", *parts)
+    check_one_line(run(*ASK, "--set", "domain.file=own.toml"), 2, "own.toml", *parts)
 
 
-def test_a_sound_domain_file_is_taken(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_a_valid_domain_file_is_accepted(run: CommandRunner, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "own.toml").write_text(GENERAL)
-    one_line(run(*ASK, "--set", "domain.file=own.toml"), 2, "no index")
+    check_one_line(run(*ASK, "--set", "domain.file=own.toml"), 2, "no index")

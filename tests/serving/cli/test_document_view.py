@@ -1,4 +1,4 @@
-"""`docs show --at` opens where a citation stands."""
+"""`docs show --at` opens the place of a citation."""
 
 import os
 import pty
@@ -25,7 +25,7 @@ QUOTE = Span(TEXT.index("15 of"), TEXT.index("16 of it"))
 
 
 @pytest.mark.parametrize(("at", "text"), [("15", "line 15 of it"), ("0-6", "line 1")])
-def test_a_line_or_characters(at: str, text: str) -> None:
+def test_a_place_is_a_line_or_characters(at: str, text: str) -> None:
     assert parse_place(DOCUMENT, at).cut(TEXT) == text
 
 
@@ -45,7 +45,7 @@ def test_other_places_are_refused_in_one_line(at: str, message: str) -> None:
         parse_place(DOCUMENT, at)
 
 
-def test_ten_lines_around_with_the_place_marked() -> None:
+def test_ten_lines_around_the_place_are_shown_with_a_mark() -> None:
     words = format_place_view(DOCUMENT, QUOTE, styled=False).split("\n")
     assert words[:3] == ["It", "/c/it.pdf, page 4, Part I", ""]
     assert words[3:] == [
@@ -54,18 +54,18 @@ def test_ten_lines_around_with_the_place_marked() -> None:
 
 
 def test_a_terminal_gets_colour_and_a_link() -> None:
-    shown = format_place_view(DOCUMENT, QUOTE, styled=True)
-    assert "> 15  line \x1b[30;43m15 of it\x1b[0m\n> 16  \x1b[30;43mline \x1b[0m16 of it\n" in shown
-    assert "\x1b]8;;file:///c/it.pdf\x1b\\/c/it.pdf\x1b]8;;\x1b\\, page 4" in shown
+    view = format_place_view(DOCUMENT, QUOTE, styled=True)
+    assert "> 15  line \x1b[30;43m15 of it\x1b[0m\n> 16  \x1b[30;43mline \x1b[0m16 of it\n" in view
+    assert "\x1b]8;;file:///c/it.pdf\x1b\\/c/it.pdf\x1b]8;;\x1b\\, page 4" in view
 
 
-def test_a_document_s_own_commands_do_not_reach_the_terminal() -> None:
+def test_control_characters_of_a_document_do_not_reach_the_terminal() -> None:
     hostile = Document(id="d1", text="a\x1b[2Jb", path="/c/\x1b[1m.txt", title="\x07")
     for styled in (True, False):
-        shown = format_place_view(hostile, Span(0, 3), styled=styled)
-        assert "\x1b[2J" not in shown
-        assert "\x1b[1m" not in shown
-        assert "\x07" not in shown
+        view = format_place_view(hostile, Span(0, 3), styled=styled)
+        assert "\x1b[2J" not in view
+        assert "\x1b[1m" not in view
+        assert "\x07" not in view
 
 
 def test_json_names_the_place() -> None:
@@ -82,7 +82,7 @@ def test_json_names_the_place() -> None:
     }
 
 
-def test_the_command_opens_there_in_colour_where_there_is_a_terminal(tmp_path: Path) -> None:
+def test_the_command_opens_the_place_in_colour_in_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "fees.md").write_text("# Fees\n\nA permit\ncosts 40 crowns.\n")
     with engine_at(tmp_path) as engine:
         engine.ingest([tmp_path / "fees.md"])
@@ -100,6 +100,6 @@ def test_the_command_opens_there_in_colour_where_there_is_a_terminal(tmp_path: P
     ours, theirs = pty.openpty()
     subprocess.run(command, cwd=tmp_path, env=environment, stdout=theirs, check=True)
     os.close(theirs)
-    shown = os.read(ours, 10_000).decode().replace("\r\n", "\n")
+    output = os.read(ours, 10_000).decode().replace("\r\n", "\n")
     os.close(ours)
-    assert shown.endswith("> 3  A permit \x1b[30;43mcosts 40 crowns.\x1b[0m\n")
+    assert output.endswith("> 3  A permit \x1b[30;43mcosts 40 crowns.\x1b[0m\n")

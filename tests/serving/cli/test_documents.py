@@ -1,4 +1,4 @@
-"""`fathom vectors`, and what status and doctor say of further embedders."""
+"""`fathom vectors`, and the reports of status and doctor on additional embedders."""
 
 import json
 from pathlib import Path
@@ -18,45 +18,49 @@ from fathom.serving.cli.output import format_space
 Captured = pytest.CaptureFixture[str]
 
 
-def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
+def test_spaces_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
     folder = index_fees(tmp_path)
     with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
         engine.ingest()
     index = str(folder / "index")
     list_vectors(str(index))
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     drop_vectors(SMALL, index)
     dropped = capsys.readouterr().out
     list_vectors(index, as_json=True)
 
-    assert f"{SMALL}: all 1 chunks, 32 numbers each" in told
+    assert f"{SMALL}: all 1 chunks, 32 numbers each" in output
     assert dropped == f"vectors of {SMALL} dropped\n"
-    (left,) = json.loads(capsys.readouterr().out)["vectors"]
-    assert (left["name"], left["dimension"], left["chunks"]) == (LARGE, 48, 1)
+    (remaining,) = json.loads(capsys.readouterr().out)["vectors"]
+    assert (remaining["name"], remaining["dimension"], remaining["chunks"]) == (LARGE, 48, 1)
 
 
-def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
+def test_without_spaces_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
     list_vectors(str(index_fees(tmp_path) / "index"))
 
     assert capsys.readouterr().out == "no vectors besides those of models.embedder\n"
 
 
-def test_one_that_lacks_vectors_says_how_to_get_them() -> None:
+def test_a_space_without_all_vectors_names_the_next_step() -> None:
     space = SpaceStatus(name="e5", identity={}, dimension=384, chunks=2)
 
     assert format_space(space, 5) == "e5: 2 of 5 chunks; `fathom ingest` makes the rest"
 
 
-def test_the_doctor_asks_each_of_them(tmp_path: Path) -> None:
+def test_the_doctor_asks_each_embedder(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
 
-    def seen(engine: Engine) -> dict[str, tuple[bool, str]]:
-        found = diagnose(engine, fix=False)
-        return {each.name: (each.ok, each.detail) for each in found if SMALL in each.name}
+    def list_checks(engine: Engine) -> dict[str, tuple[bool, str]]:
+        findings = diagnose(engine, fix=False)
+        return {
+            finding.name: (finding.ok, finding.detail)
+            for finding in findings
+            if SMALL in finding.name
+        }
 
     with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
-        assert seen(engine) == {f"embedder {SMALL}": (True, "32 numbers a vector")}
+        assert list_checks(engine) == {f"embedder {SMALL}": (True, "32 numbers a vector")}
     with engine_with(folder, server, SMALL) as engine:
-        ((ok, detail),) = seen(engine).values()
+        ((ok, detail),) = list_checks(engine).values()
     assert not ok
     assert "cannot be reached" in detail

@@ -1,4 +1,4 @@
-"""Streams that cannot take what is written, files that cannot be written, an index being filled."""
+"""Streams that cannot encode the output, files that cannot be written, an index being filled."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import Run, corpus, one_line, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401 - fixtures
 
 from fathom.engine import Engine
 from fathom.index.embedded.lock import WriterLock
@@ -19,8 +19,8 @@ FATHOM = (sys.executable, "-m", "fathom.serving.cli")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an index of one document whose letters not every terminal has."""
+def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an index of one document whose letters some terminals lack."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "ferry.md").write_text("# Fährplan\n\nDie Fähre „Žofie“ fährt um zwölf.\n")
     with Engine(Settings(index=IndexSettings(directory=folder / ".fathom"))) as engine:
@@ -28,14 +28,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shell(place: Path, command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+def run_shell(place: Path, command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Run `fathom ...` as a shell does, with its redirections."""
     line = command.replace("fathom", " ".join(FATHOM))
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     return subprocess.run(
         ["/bin/sh", "-c", line],
         cwd=place,
-        env=kept | {"HOME": str(place)} | environment,
+        env=inherited | {"HOME": str(place)} | environment,
         capture_output=True,
         check=False,
     )
@@ -45,37 +45,37 @@ def shell(place: Path, command: str, **environment: str) -> subprocess.Completed
 @pytest.mark.parametrize(
     "command", ["fathom docs show ferry.md", "fathom docs list --json", "fathom --help"]
 )
-def test_a_full_disk_is_one_line(place: Path, command: str) -> None:
-    ran = shell(place, f"{command} > /dev/full")
+def test_a_full_disk_is_reported_in_one_line(index_folder: Path, command: str) -> None:
+    ran = run_shell(index_folder, f"{command} > /dev/full")
     assert ran.returncode == 5
     assert ran.stderr == b"fathom: the output cannot be written: No space left on device\n"
 
 
-def test_a_closed_stream_takes_everything(place: Path) -> None:
-    ran = shell(place, "fathom docs show ferry.md >&- 2>&-")
+def test_a_closed_stream_accepts_everything(index_folder: Path) -> None:
+    ran = run_shell(index_folder, "fathom docs show ferry.md >&- 2>&-")
     assert (ran.returncode, ran.stderr) == (0, b"")
-    assert shell(place, "fathom docs show nothing 2>&-").returncode == 2
+    assert run_shell(index_folder, "fathom docs show nothing 2>&-").returncode == 2
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(place: Path) -> None:
-    ran = shell(place, "fathom docs show ferry.md | true")
+def test_a_reader_that_stops_reading_is_no_error(index_folder: Path) -> None:
+    ran = run_shell(index_folder, "fathom docs show ferry.md | true")
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_without_the_letters_shows_the_rest(place: Path, encoding: str) -> None:
-    ran = shell(place, "fathom docs show ferry.md", PYTHONIOENCODING=encoding)
+def test_a_terminal_without_the_letters_shows_the_rest(index_folder: Path, encoding: str) -> None:
+    ran = run_shell(index_folder, "fathom docs show ferry.md", PYTHONIOENCODING=encoding)
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert "hrt um zw" in ran.stdout.decode(encoding)
-    as_json = shell(place, "fathom docs show ferry.md --json", PYTHONIOENCODING=encoding)
+    as_json = run_shell(index_folder, "fathom docs show ferry.md --json", PYTHONIOENCODING=encoding)
     assert "Žofie" in json.loads(as_json.stdout)["text"]  # no letter is lost
-    missing = shell(place, "fathom docs show Žofie", PYTHONIOENCODING=encoding)
+    missing = run_shell(index_folder, "fathom docs show Žofie", PYTHONIOENCODING=encoding)
     assert missing.returncode == 2
     assert b"a bug" not in missing.stderr
     assert missing.stderr.count(b"\n") == 1
 
 
-def test_whether_a_file_can_be_written_leaves_no_trace(tmp_path: Path) -> None:
+def test_checking_whether_a_file_is_writable_leaves_no_trace(tmp_path: Path) -> None:
     check_writable(tmp_path / "new.json")
     (tmp_path / "old.json").write_text("kept")
     check_writable(tmp_path / "old.json")
@@ -86,40 +86,42 @@ def test_whether_a_file_can_be_written_leaves_no_trace(tmp_path: Path) -> None:
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 
-def test_what_cannot_be_written_is_told_before_the_work(
-    run: Run,  # noqa: F811
+def test_an_unwritable_file_is_reported_before_the_work(
+    run: CommandRunner,  # noqa: F811
     corpus: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    one_line(run("ingest", str(corpus), "--report", "none/r.json"), 2, "none/r.json")
-    one_line(run("status"), 2, "no index")  # nothing was ingested
+    check_one_line(run("ingest", str(corpus), "--report", "none/r.json"), 2, "none/r.json")
+    check_one_line(run("status"), 2, "no index")  # nothing was ingested
     beir = tmp_path / "set"
     beir.mkdir()
     (beir / "corpus.jsonl").write_text('{"_id": "d", "text": "The ferry sails at noon."}\n')
     (beir / "queries.jsonl").write_text('{"_id": "q", "text": "When does the ferry sail?"}\n')
-    one_line(run("eval", str(beir), "--records", str(beir / "corpus.jsonl")), 2, "corpus.jsonl")
+    check_one_line(
+        run("eval", str(beir), "--records", str(beir / "corpus.jsonl")), 2, "corpus.jsonl"
+    )
     assert not (tmp_path / ".fathom").exists()
 
 
-def test_an_empty_index_is_told_as_such(run: Run, corpus: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_an_empty_index_is_reported(run: CommandRunner, corpus: Path, tmp_path: Path) -> None:  # noqa: F811
     run("ingest", str(corpus / "fees.md"))
     run("docs", "rm", str(corpus / "fees.md"))
     for command in ("ask", "search"):
-        one_line(run(command, "mooring"), 2, "holds no documents yet", "fathom ingest PATH")
+        check_one_line(run(command, "mooring"), 2, "holds no documents yet", "fathom ingest PATH")
     assert run("docs", "list").code == 0
 
 
-def test_an_index_that_is_still_filling_is_told_as_such(
-    run: Run,  # noqa: F811
+def test_an_index_that_is_still_filling_is_reported(
+    run: CommandRunner,  # noqa: F811
     corpus: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     run("ingest", str(corpus / "fees.md"))
     assert run("search", "permit").err == ""
     with open_writer(tmp_path / ".fathom", None):
-        found = run("search", "permit", "--json")
-        asked = run("ask", "How much does a mooring permit cost?", "--json")
-    for ran in (found, asked):
+        hits = run("search", "permit", "--json")
+        answer = run("ask", "How much does a mooring permit cost?", "--json")
+    for ran in (hits, answer):
         assert ran.code == 0
         assert "is writing to the index; what is not stored yet is not found" in ran.err
     run("docs", "rm", str(corpus / "fees.md"))
@@ -130,7 +132,7 @@ def test_an_index_that_is_still_filling_is_told_as_such(
     assert "fills it, ask again later" in ran.err
 
 
-def test_explain_explains_as_json_too(run: Run, corpus: Path) -> None:  # noqa: F811
+def test_explain_is_part_of_the_json_too(run: CommandRunner, corpus: Path) -> None:  # noqa: F811
     run("ingest", str(corpus))
     question = "How much does a mooring permit cost?"
     plain = run("ask", question, "--json").json

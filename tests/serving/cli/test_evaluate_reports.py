@@ -1,4 +1,4 @@
-"""`fathom eval` writes reports and baselines, and its gate has an exit code of its own."""
+"""`fathom eval` writes reports and baselines, and its gate has its own exit code."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.evaluation.making import failed, ranked, record
 from tests.evaluation.test_datasets import write
-from tests.serving.cli.test_app import Run, one_line, run
-from tests.serving.cli.test_evaluate import QUESTION, SURE, toy
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run
+from tests.serving.cli.test_evaluate import QUESTION, SURE, toy_dataset
 
 from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation
@@ -16,7 +16,7 @@ from fathom.serving.cli.evaluate import choose_exit_code
 __all__ = ["run", "toy"]
 
 
-def test_one_command_writes_all_reports(run: Run, toy: str, tmp_path: Path) -> None:
+def test_one_command_writes_all_reports(run: CommandRunner, toy: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     files = ("--html", "r.html", "--markdown", "r.md", "--save-baseline", "b.json")
     ran = run("eval", toy, "--strategy", "naive", *SURE, *files)
@@ -31,26 +31,26 @@ def test_one_command_writes_all_reports(run: Run, toy: str, tmp_path: Path) -> N
     assert "crowns" not in (tmp_path / "b.json").read_text()
 
 
-def test_systems_are_shown_by_phase_and_kind(run: Run, toy: str) -> None:
+def test_systems_are_shown_by_phase_and_kind(run: CommandRunner, toy: str) -> None:
     ran = run("eval", toy, "--strategy", "naive", *SURE, "--by", "kind,phase")
     assert "By phase: nothing differs." in ran.out
-    told = run("eval", toy, "--strategy", "naive", *SURE, "--by", "phase", "--json").json
-    assert told["by"] == {"phase": []}
-    one_line(run("eval", toy, "--by", "mood"), 2, "--by 'mood': expected phase or kind")
+    evaluated = run("eval", toy, "--strategy", "naive", *SURE, "--by", "phase", "--json").json
+    assert evaluated["by"] == {"phase": []}
+    check_one_line(run("eval", toy, "--by", "mood"), 2, "--by 'mood': expected phase or kind")
 
 
-def test_a_run_that_is_as_good_passes_the_gate(run: Run, toy: str) -> None:
+def test_an_equal_run_passes_the_gate(run: CommandRunner, toy: str) -> None:
     ask = ("eval", toy, "--strategy", "naive", *SURE)
     run(*ask, "--save-baseline", "b.json")
     ran = run(*ask, "--gate", "b.json")
     assert ran.code == 0
     assert "Gate passed: none of 3 measures fell significantly below the baseline." in ran.out
-    told = run(*ask, "--gate", "b.json", "--json").json["gate"]
-    assert told["passed"] is True
-    assert {"measure", "difference", "interval", "sentence"} <= set(told["checks"][0])
+    gate = run(*ask, "--gate", "b.json", "--json").json["gate"]
+    assert gate["passed"] is True
+    assert {"measure", "difference", "interval", "sentence"} <= set(gate["checks"][0])
 
 
-def test_a_run_that_fell_silent_fails_the_gate(run: Run, tmp_path: Path) -> None:
+def test_a_run_that_abstains_fails_the_gate(run: CommandRunner, tmp_path: Path) -> None:
     (tmp_path / "fees").mkdir()
     numbers = range(40, 52)
     corpus = [{"_id": f"d{n}", "text": f"Mooring permit cost: {n} crowns."} for n in numbers]
@@ -68,39 +68,43 @@ def test_a_run_that_fell_silent_fails_the_gate(run: Run, tmp_path: Path) -> None
     assert "naive is worse than its baseline in F1 on fees" in (tmp_path / "r.md").read_text()
 
 
-def test_the_gate_knows_a_retriever_from_a_strategy_of_its_name(run: Run, toy: str) -> None:
+def test_the_gate_distinguishes_a_retriever_from_a_strategy_of_its_name(
+    run: CommandRunner, toy: str
+) -> None:
     ask = ("eval", toy, "--retriever", "hybrid", "--strategy", "hybrid")
     assert run(*ask, *SURE, "--save-baseline", "b.json").code == 0
     ran = run(*ask, *SURE, "--gate", "b.json", "--json")
     sides = {check["first"] for check in ran.json["gate"]["checks"]}
     assert (ran.code, sides) == (0, {"hybrid", "retriever hybrid"})
-    one_line(run("eval", toy, "--gate", "b.json"), 2, "hybrid on toy was not run")
+    check_one_line(run("eval", toy, "--gate", "b.json"), 2, "hybrid on toy was not run")
 
 
-def test_a_run_that_asked_something_else_is_refused(run: Run, toy: str) -> None:
+def test_a_run_with_other_questions_is_refused(run: CommandRunner, toy: str) -> None:
     ask = ("eval", toy, "--strategy", "naive", *SURE)
     run(*ask, "--save-baseline", "b.json")
-    one_line(run(*ask, "--queries", "1", "--gate", "b.json"), 2, "question q", "b.json")
+    check_one_line(run(*ask, "--queries", "1", "--gate", "b.json"), 2, "question q", "b.json")
 
 
-def test_mistakes_come_before_the_work(run: Run, toy: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_before_the_work(
+    run: CommandRunner, toy: str, tmp_path: Path
+) -> None:
     ask = ("eval", toy, "--strategy", "naive")
-    one_line(run(*ask, "--gate", "none.json"), 2, "none.json", "--save-baseline")
-    one_line(run(*ask, "--html", "no/such/r.html"), 2, "r.html", "folder")
-    one_line(run(*ask, "--vary", "ask.chunks"), 2, "--vary 'ask.chunks'", "a.b=1,2,3")
-    one_line(run("eval", toy, toy, "--strategy", "naive"), 2, "two data sets are called toy")
+    check_one_line(run(*ask, "--gate", "none.json"), 2, "none.json", "--save-baseline")
+    check_one_line(run(*ask, "--html", "no/such/r.html"), 2, "r.html", "folder")
+    check_one_line(run(*ask, "--vary", "ask.chunks"), 2, "--vary 'ask.chunks'", "a.b=1,2,3")
+    check_one_line(run("eval", toy, toy, "--strategy", "naive"), 2, "two data sets are called toy")
     assert not (tmp_path / ".fathom").exists()
 
 
-def test_without_the_library_a_report_names_its_install(
-    run: Run, toy: str, monkeypatch: pytest.MonkeyPatch
+def test_without_the_library_a_report_names_its_install_command(
+    run: CommandRunner, toy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     ran = run("eval", toy, "--strategy", "naive", "--html", "r.html")
-    one_line(ran, 2, "pip install 'fathom-qa[eval]'")
+    check_one_line(ran, 2, "pip install 'fathom-qa[eval]'")
 
 
-def test_a_setting_is_swept(run: Run, toy: str, tmp_path: Path) -> None:
+def test_a_setting_is_swept(run: CommandRunner, toy: str, tmp_path: Path) -> None:
     ask = ("eval", toy, "--strategy", "naive", "--vary", "ask.chunks=1,3", "--records", "kept")
     rows = run(*ask, *SURE, "--json").json["rows"]
     assert [row["system"] for row in rows] == ["naive (ask.chunks=1)", "naive (ask.chunks=3)"]
@@ -111,7 +115,7 @@ def test_a_setting_is_swept(run: Run, toy: str, tmp_path: Path) -> None:
     assert json.loads(line)["documents"] == 2
 
 
-def test_the_code_tells_a_fall_from_a_breakdown() -> None:
+def test_the_exit_code_distinguishes_a_drop_from_a_failure() -> None:
     good = [record(f"q{n}") for n in range(30)]
     wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
     broken = [failed(f"q{n}") for n in range(30)]
@@ -133,12 +137,12 @@ def test_the_verdict_is_in_tables_and_json() -> None:
     assert json.loads(json.dumps(findings.to_dict()))["gate"]["passed"] is True
 
 
-def test_nothing_to_show_is_nothing() -> None:
+def test_an_empty_evaluation_prints_nothing() -> None:
     assert Evaluation().to_markdown() == ""
     assert choose_exit_code(Evaluation()) == 0
 
 
-def test_parts_are_tables_of_rankings_and_of_answers() -> None:
+def test_breakdowns_are_tables_of_rankings_and_of_answers() -> None:
     answered = [record("q1"), record("q2", phase="debate", kind="list")]
     rankings = [ranked("q1"), ranked("q2", kind="list")]
     findings = Evaluation(ranked=[rankings], answered=[answered])
@@ -146,8 +150,8 @@ def test_parts_are_tables_of_rankings_and_of_answers() -> None:
     assert text.index("By phase") < text.index("naive: debate") < text.index("By kind")
     assert text.count("| nDCG@10") == 2
     assert "| naive: list | 1 | 1.000 |" in text
-    told = json.loads(json.dumps(findings.to_dict(("kind",))))["by"]
-    assert [row["system"] for row in told["kind"]] == [
+    breakdown = json.loads(json.dumps(findings.to_dict(("kind",))))["by"]
+    assert [row["system"] for row in breakdown["kind"]] == [
         "keyword: -", "naive: -", "keyword: list", "naive: list",
     ]  # fmt: skip
     assert "by" not in findings.to_dict()

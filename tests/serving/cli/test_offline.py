@@ -1,4 +1,4 @@
-"""What must not be asked is refused in one line, before any socket: seen from the system's side."""
+"""Forbidden servers are refused in one line before any socket is opened, as the system sees it."""
 
 import json
 import os
@@ -51,15 +51,17 @@ REFUSED: dict[str, tuple[Sequence[str], str]] = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = index_fees(tmp_path_factory.mktemp("offline"))
     with engine_at(folder) as engine:
         engine.ask(QUESTION)
     return folder
 
 
-def ran(place: Path, lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """Exit code and stderr of each command, in a process that dies at its first socket."""
+def run_commands(place: Path, lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Return exit code and stderr of each command, run in a process that dies at its first
+    socket.
+    """
     clean = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k != "MINE"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(lines)],
@@ -73,19 +75,21 @@ def ran(place: Path, lines: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
     return [tuple(json.loads(line)) for line in done.stdout.splitlines() if line[:1] == "["]
 
 
-def test_a_model_that_cannot_or_must_not_be_asked_is_refused_before_any_socket(
-    place: Path,
+def test_an_unusable_or_forbidden_model_is_refused_before_any_socket(
+    index_folder: Path,
 ) -> None:
     # Without an index too: what is wrong with a model is known before anything is opened.
     for index in ("index", "nowhere"):
         lines = [["ask", QUESTION, "--index", index, *flags] for flags, _ in REFUSED.values()]
-        for (code, told), (_, part) in zip(ran(place, lines), REFUSED.values(), strict=True):
-            assert (code, told.count("\n")) == (2, 1), told
-            assert told.startswith("fathom: ")
-            assert part in told
+        for (code, output), (_, part) in zip(
+            run_commands(index_folder, lines), REFUSED.values(), strict=True
+        ):
+            assert (code, output.count("\n")) == (2, 1), output
+            assert output.startswith("fathom: ")
+            assert part in output
 
 
-def test_the_guard_would_notice_a_socket(place: Path) -> None:
+def test_the_guard_detects_a_socket(index_folder: Path) -> None:
     code = f"{PROGRAM}\nimport socket; socket.socket()"
     done = subprocess.run([sys.executable, "-c", code, "[]"], capture_output=True, check=False)
     assert done.returncode == 99

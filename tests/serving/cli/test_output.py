@@ -1,4 +1,4 @@
-"""What people and machines get to see."""
+"""The output for people and machines."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ HIT = Hit(
 PLACE = Place(path="/c/fees.pdf", title="Fees", section="Moorings", page=2, line=7)
 
 
-def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
+def test_an_answer_shows_each_quote_on_a_line() -> None:
     assert format_answer(ANSWER).splitlines() == [
         "It costs 4 [1]",
         "",
@@ -59,11 +59,11 @@ def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
     ]
 
 
-def test_the_short_answer_comes_first_where_it_says_less() -> None:
+def test_a_more_precise_short_answer_comes_first() -> None:
     lines = format_answer(replace(ANSWER, short_answer="4")).splitlines()
     assert lines[:3] == ["4", "", "It costs 4 [1]"]
-    for said in ("It costs 4", "It costs 4."):
-        assert format_answer(replace(ANSWER, short_answer=said)).startswith("It costs 4 [1]\n")
+    for short in ("It costs 4", "It costs 4."):
+        assert format_answer(replace(ANSWER, short_answer=short)).startswith("It costs 4 [1]\n")
 
 
 def test_a_partial_list_says_so() -> None:
@@ -77,7 +77,7 @@ def test_yes_or_no_comes_first() -> None:
     assert lines[:3] == ["no", "", "It costs 4 [1]"]
 
 
-def test_who_disagrees_is_shown_with_what_each_says() -> None:
+def test_disagreeing_documents_are_shown_with_their_answers() -> None:
     other = replace(CITATION, n=2, document="d2", title="Treasury", quote="It costs\n5")
     answer = replace(
         ANSWER,
@@ -97,21 +97,21 @@ def test_who_disagrees_is_shown_with_what_each_says() -> None:
 
 
 def test_warnings_are_shown_below_the_citations() -> None:
-    shown = format_answer(replace(ANSWER, warnings=("[1] a.md: changed since it was read",)))
-    assert shown.splitlines()[-1] == "  warning: [1] a.md: changed since it was read"
+    output = format_answer(replace(ANSWER, warnings=("[1] a.md: changed since it was read",)))
+    assert output.splitlines()[-1] == "  warning: [1] a.md: changed since it was read"
 
 
-def test_the_time_shown_is_what_the_user_waited() -> None:
+def test_the_shown_time_is_the_waiting_time_of_the_user() -> None:
     assert "confidence 0.90, 1.61 s" in format_answer(ANSWER, seconds=1.614)
 
 
-def test_what_comes_from_the_web_says_so() -> None:
+def test_a_web_source_is_marked() -> None:
     page = replace(CITATION, document="web:https://a.example", page=None, source="web")
-    shown = format_answer(replace(ANSWER, citations=(page,)))
-    assert '  [1] Fees (web:https://a.example, from the web): "It costs 4"' in shown
+    output = format_answer(replace(ANSWER, citations=(page,)))
+    assert '  [1] Fees (web:https://a.example, from the web): "It costs 4"' in output
 
 
-def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_of_an_answer_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
     show_json(ANSWER)
     payload = json.loads(capsys.readouterr().out)
     assert list(payload) == [
@@ -158,7 +158,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_paths_are_clickable_in_a_terminal_and_nowhere_else(
+def test_paths_are_clickable_in_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     show(format_answer(ANSWER), link_citations(ANSWER))
@@ -173,16 +173,16 @@ def test_paths_are_clickable_in_a_terminal_and_nowhere_else(
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_hits_say_where_they_stand() -> None:
-    shown = format_hits([HIT], [PLACE])
-    assert shown.splitlines()[0] == "  1. Fees > Moorings, page 2 (/c/fees.pdf:7)  (0.5000, d1#0)"
+def test_hits_show_their_places() -> None:
+    output = format_hits([HIT], [PLACE])
+    assert output.splitlines()[0] == "  1. Fees > Moorings, page 2 (/c/fees.pdf:7)  (0.5000, d1#0)"
 
 
-def test_nothing_found_is_said() -> None:
+def test_an_empty_list_of_hits_is_reported() -> None:
     assert format_hits([], []) == "nothing found"
 
 
-def test_a_failed_answer_says_what_broke() -> None:
+def test_a_failed_answer_names_the_failure() -> None:
     failed = replace(ANSWER, status="failed", answer="", citations=(), stop_reason="m is down")
     assert format_answer(failed).splitlines()[0] == "No answer: m is down"
 

@@ -1,4 +1,4 @@
-"""Paths of citations lead to their files."""
+"""Paths of citations link to their files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.serving.cli.test_output import ANSWER, CITATION
 from fathom.serving.cli.output import link_citations, shorten_path
 
 
-def test_a_link_leads_to_the_file_of_a_record_or_to_the_page_of_the_web() -> None:
+def test_a_link_leads_to_the_file_of_a_record_or_to_the_web_page() -> None:
     record = replace(CITATION, path="/c/corpus.jsonl#d1")
     assert link_citations(replace(ANSWER, citations=(record,))) == {
         "/c/corpus.jsonl#d1": "file:///c/corpus.jsonl"
@@ -19,7 +19,7 @@ def test_a_link_leads_to_the_file_of_a_record_or_to_the_page_of_the_web() -> Non
     assert links == {"https://a.example": "https://a.example"}
 
 
-def test_a_path_below_the_working_directory_is_short(
+def test_a_path_below_the_working_directory_is_relative(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -16,6 +16,6 @@ def test_the_time_before_the_first_import_counts() -> None:
     assert between >= 0.19
 
 
-def test_it_grows() -> None:
+def test_the_time_grows() -> None:
     first = measure_running_seconds()
     assert measure_running_seconds() >= first > 0

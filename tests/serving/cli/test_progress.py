@@ -11,7 +11,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_count_is_one_line_that_a_terminal_alone_is_shown(
+def test_a_count_is_one_line_shown_in_terminals_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     err = io.StringIO()

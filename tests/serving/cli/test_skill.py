@@ -1,4 +1,4 @@
-"""Every command that the skill file names exists and works as it says."""
+"""Every command that the skill file names exists and works as described."""
 
 import json
 import re
@@ -16,12 +16,14 @@ from fathom.serving.cli.app import app
 SKILL = Path(cli.__file__).parent / "SKILL.md"
 TEXT = SKILL.read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    (fathom .+)$", TEXT, re.MULTILINE)
-Run = Callable[..., tuple[int, str]]
+CommandRunner = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process, in an empty working directory; its code and stdout."""
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandRunner:
+    """Run a command in this process, in an empty working directory; return its code and stdout."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -34,11 +36,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return runner
 
 
-def test_the_command_prints_the_file(run: Run) -> None:
+def test_the_command_prints_the_file(run: CommandRunner) -> None:
     assert run("skill") == (0, TEXT)
 
 
-def test_its_head_is_that_of_a_skill() -> None:
+def test_the_file_has_the_header_of_a_skill() -> None:
     head = re.match(r"---\nname: ([a-z0-9-]{1,64})\ndescription: (.{50,1024})\n---\n\n# ", TEXT)
     assert head
     assert head[1] == "fathom"
@@ -46,7 +48,7 @@ def test_its_head_is_that_of_a_skill() -> None:
     assert len(TEXT.splitlines()) < 500
 
 
-def test_every_command_that_it_names_works_as_it_says(run: Run, tmp_path: Path) -> None:
+def test_every_command_in_the_file_works_as_described(run: CommandRunner, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     fee = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
@@ -55,46 +57,46 @@ def test_every_command_that_it_names_works_as_it_says(run: Run, tmp_path: Path) 
     meant |= {"WORDS": "mooring permit"}
     assert len(COMMANDS) >= 10
     for command in COMMANDS:
-        line = re.sub(r"[A-Z]{4,}", lambda found: meant.get(found[0], found[0]), command)
+        line = re.sub(r"[A-Z]{4,}", lambda match: meant.get(match[0], match[0]), command)
         line = line.replace("START-END", meant.get("START-END", ""))
         code, out = run(*shlex.split(line)[1:])
         assert code == 0, command
         assert out, command
         if "--json" in command:
-            remember(meant, json.loads(out))
+            remember_placeholders(meant, json.loads(out))
 
 
-def remember(meant: dict[str, str], told: dict[str, Any]) -> None:
-    """What the commands after it name."""
-    if "citations" in told:
-        (cited, *_) = told["citations"]
-        assert told["status"] == "answered"
+def remember_placeholders(meant: dict[str, str], output: dict[str, Any]) -> None:
+    """Remember the values that later commands use."""
+    if "citations" in output:
+        (cited, *_) = output["citations"]
+        assert output["status"] == "answered"
         meant["START-END"] = f"{cited['start']}-{cited['end']}"
         meant["DOCUMENT"] = cited["document"]
-        meant["TRACE"] = told["trace_id"]
+        meant["TRACE"] = output["trace_id"]
 
 
-def test_its_options_and_codes_are_those_of_the_command_line(run: Run) -> None:
+def test_options_and_exit_codes_are_those_of_the_command_line(run: CommandRunner) -> None:
     import typer.main
 
     command = typer.main.get_command(app)
-    asked = {name for param in command.commands["ask"].params for name in param.opts}  # type: ignore[attr-defined]
+    options = {name for param in command.commands["ask"].params for name in param.opts}  # type: ignore[attr-defined]
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) - {"--index", "--at", "--json"}
-    assert named <= asked
+    assert named <= options
     code, out = run("ask", "Who won in 1789?", "--json")
     assert code == 2  # there is no index
     assert set(json.loads(out)["error"]) == {"kind", "message", "exit_code"}
     assert "`fathom mcp`" not in TEXT  # whoever reads it has a shell
 
 
-def test_the_fields_it_explains_are_those_of_an_answer() -> None:
+def test_the_explained_fields_are_those_of_an_answer() -> None:
     from dataclasses import fields
 
     from fathom.types import AbstentionReason, Answer, Citation
 
     explained = TEXT.split("## How to read an answer")[1].split("## Rules")[0]
     names = set(re.findall(r"`([a-z_]+)`", explained))
-    known = {field.name for each in (Answer, Citation) for field in fields(each)}
+    known = {field.name for record_class in (Answer, Citation) for field in fields(record_class)}
     reasons = set(AbstentionReason.__args__)  # type: ignore[attr-defined]
     assert reasons <= names
     assert names - known - reasons - {"answered", "abstained", "failed", "refuted", "null"} == set()

@@ -35,7 +35,7 @@ def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch
     assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
 
 
-def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_step_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
     listener = make_step_listener()

@@ -1,4 +1,4 @@
-"""Nothing of a document reaches the terminal but letters."""
+"""Control characters of documents never reach the terminal."""
 
 from fathom.serving.cli.terminal import add_links, replace_controls
 
@@ -8,6 +8,6 @@ def test_control_characters_of_documents_do_not_reach_the_terminal() -> None:
 
 
 def test_a_link_brings_no_commands_of_a_document_to_the_terminal() -> None:
-    shown = add_links("a\ufffdb", {"a\x1bb": "https://a.example/\x1b]8;;x"})
-    assert shown.count("\x1b") == 4  # those of the link itself
-    assert "https://a.example/\ufffd]8;;x" in shown
+    linked = add_links("a\ufffdb", {"a\x1bb": "https://a.example/\x1b]8;;x"})
+    assert linked.count("\x1b") == 4  # those of the link itself
+    assert "https://a.example/\ufffd]8;;x" in linked

@@ -1,4 +1,4 @@
-"""What was asked, on the command line: budgets, explanations, traces, replays."""
+"""Traces on the command line: budgets, explanations, listing, replays."""
 
 import json
 from pathlib import Path
@@ -7,41 +7,43 @@ from typing import Any
 import pytest
 from tests.making import QUESTION, reply
 from tests.scripted_server import says, serve
-from tests.serving.cli.test_app import Ran, Run, corpus, one_line, run  # noqa: F401 - fixtures
+from tests.serving.cli.test_app import CommandOutput, CommandRunner, check_one_line, corpus, run  # noqa: F401 - fixtures
 
 COSTS = "A mooring permit costs 40 crowns a year."
 CANARY = "sk-canary-41aa"
 
 
 @pytest.fixture
-def asked(run: Run, corpus: Path) -> Ran:  # noqa: F811
+def asked_question(run: CommandRunner, corpus: Path) -> CommandOutput:  # noqa: F811
     run("ingest", str(corpus))
     return run("ask", QUESTION, "--json")
 
 
-def told(answer: dict[str, Any]) -> set[str]:
+def list_keys(answer: dict[str, Any]) -> set[str]:
     return {key for key, value in answer.items() if value}
 
 
-def without_recognised(citation: dict[str, Any]) -> dict[str, Any]:
+def drop_recognised(citation: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in citation.items() if key != "recognised"}
 
 
-def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> None:  # noqa: F811
-    answer: dict[str, Any] = asked.json
+def test_a_trace_is_listed_shown_replayed_and_deleted(
+    asked_question: CommandOutput, run: CommandRunner
+) -> None:  # noqa: F811
+    answer: dict[str, Any] = asked_question.json
     trace_id = answer["trace_id"]
     (listed,) = run("trace", "--json").json["traces"]
     assert (listed["id"], listed["status"]) == (trace_id, "answered")
     assert trace_id[:12] in run("trace").out
 
-    shown = run("trace", trace_id[:10])
-    assert "─ search (retriever)" in shown.out
-    assert "because" in shown.out
+    output = run("trace", trace_id[:10])
+    assert "─ search (retriever)" in output.out
+    assert "because" in output.out
     lines = run("trace", trace_id, "--json").json["lines"]
     # Warnings are of now, and what was no matter of recognising or of a conversation is not told.
-    left_out = {"warnings"} | ({"standalone_question", "calibration"} - told(answer))
+    left_out = {"warnings"} | ({"standalone_question", "calibration"} - list_keys(answer))
     recorded = {key: value for key, value in answer.items() if key not in left_out}
-    recorded["citations"] = [without_recognised(citation) for citation in answer["citations"]]
+    recorded["citations"] = [drop_recognised(citation) for citation in answer["citations"]]
     assert lines[-1]["answer"] == recorded | {"trace_id": None}
 
     replayed = run("replay", trace_id, "--json")
@@ -64,28 +66,28 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> N
     wider = run("replay", trace_id, "--set", "ask.chunks=40")
     assert wider.code == 5
     assert "ask the question again" in wider.out
-    one_line(run("replay", trace_id, "--set", "ask.nothing=1"), 2, "unknown setting")
+    check_one_line(run("replay", trace_id, "--set", "ask.nothing=1"), 2, "unknown setting")
 
     assert run("trace", trace_id, "--delete").out == f"{trace_id} deleted\n"
-    one_line(run("trace", trace_id), 2, "no trace begins with")
+    check_one_line(run("trace", trace_id), 2, "no trace begins with")
     assert run("trace").out == "no traces\n"
 
 
-def test_a_trace_is_exported(asked: Ran, run: Run) -> None:  # noqa: F811
+def test_a_trace_is_exported(asked_question: CommandOutput, run: CommandRunner) -> None:  # noqa: F811
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-    exported = run("trace", asked.json["trace_id"], "--otel", "spans.json")
+    exported = run("trace", asked_question.json["trace_id"], "--otel", "spans.json")
     assert (exported.code, exported.err) == (0, "")
     assert exported.out.endswith(" spans written to spans.json\n")
 
 
-def test_a_budget_that_is_spent_is_exit_code_4(asked: Ran, run: Run) -> None:  # noqa: F811
+def test_a_spent_budget_is_exit_code_4(asked_question: CommandOutput, run: CommandRunner) -> None:  # noqa: F811
     ran = run("ask", QUESTION, "--deadline", "0", "--json")
     assert (ran.code, ran.json["status"], ran.json["stop_reason"]) == (4, "abstained", "budget")
     assert ran.json["budget"]["seconds"] == 0
     assert "budget was spent" in run("ask", QUESTION, "--deadline", "0").out
 
 
-def test_flags_make_the_budget(asked: Ran, run: Run) -> None:  # noqa: F811
+def test_options_set_the_budget(asked_question: CommandOutput, run: CommandRunner) -> None:  # noqa: F811
     flags = ("--max-tokens", "500", "--max-calls", "2", "--max-cost", "0.5", "--deadline", "60")
     budget = run("ask", QUESTION, *flags, "--json").json["budget"]
     assert budget == {
@@ -93,12 +95,14 @@ def test_flags_make_the_budget(asked: Ran, run: Run) -> None:  # noqa: F811
     }  # fmt: skip
     low = run("ask", QUESTION, "--effort", "low", "--max-calls", "1", "--json").json["budget"]
     assert (low["tokens"], low["calls"], low["retrievals"]) == (10_000, 1, 6)
-    one_line(run("ask", QUESTION, "--effort", "huge"), 2, "budget.effort", "'low'")
-    one_line(run("ask", QUESTION, "--deadline", "-1"), 2, "budget.seconds", "greater")
-    one_line(run("ask", QUESTION, "--strategy", "magic"), 2, "'magic'", "naive")
+    check_one_line(run("ask", QUESTION, "--effort", "huge"), 2, "budget.effort", "'low'")
+    check_one_line(run("ask", QUESTION, "--deadline", "-1"), 2, "budget.seconds", "greater")
+    check_one_line(run("ask", QUESTION, "--strategy", "magic"), 2, "'magic'", "naive")
 
 
-def test_the_steps_are_explained_after_the_answer(asked: Ran, run: Run) -> None:  # noqa: F811
+def test_the_steps_are_explained_after_the_answer(
+    asked_question: CommandOutput, run: CommandRunner
+) -> None:  # noqa: F811
     out = run("ask", QUESTION, "--explain").out
     assert out.index(COSTS) < out.index("─ finalize (finalizer) -> answered")
     untraced = run("ask", QUESTION, "--explain", "--set", "trace.enabled=false")
@@ -114,19 +118,19 @@ def test_the_steps_are_explained_after_the_answer(asked: Ran, run: Run) -> None:
         (("--set", "roles.reader=llm"), ("roles.reader", "-m")),
     ],
 )
-def test_a_model_that_cannot_be_used_is_one_line_before_anything_is_opened(
-    run: Run,  # noqa: F811
+def test_an_unusable_model_is_reported_in_one_line_before_anything_is_opened(
+    run: CommandRunner,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
     flags: tuple[str, ...],
     parts: tuple[str, ...],
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    one_line(run("ask", QUESTION, *flags), 2, *parts)
+    check_one_line(run("ask", QUESTION, *flags), 2, *parts)
 
 
 def test_a_language_model_answers_and_its_key_is_shown_nowhere(
-    asked: Ran,
-    run: Run,  # noqa: F811
+    asked_question: CommandOutput,
+    run: CommandRunner,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("langchain_openai")
@@ -135,17 +139,19 @@ def test_a_language_model_answers_and_its_key_is_shown_nowhere(
         model = ("-m", "openai:m", "--set", f"llm.base_url={server.base_url}")
         flags = (*model, "--set", "llm.key_env=CANARY", "--set", "llm.skip_above_confidence=2")
         ran = run("ask", QUESTION, *flags, "--json")
-        shown = run("config", "show", "--json", *flags[2:])
+        output = run("config", "show", "--json", *flags[2:])
     assert ran.json["answer"] == "Mooring permits cost 40 crowns. [1]"
     assert ran.json["usage"]["llm_calls"] == 1
     trace = run("trace", ran.json["trace_id"], "--json")
     replayed = run("replay", ran.json["trace_id"], "--json")
     assert replayed.json["same"] is True
-    assert shown.json["llm.key_env"]["value"] == "CANARY"
-    assert not any(CANARY in each.out + each.err for each in (ran, shown, trace, replayed))
+    assert output.json["llm.key_env"]["value"] == "CANARY"
+    assert not any(CANARY in output.out + output.err for output in (ran, output, trace, replayed))
 
 
-def test_a_trace_that_was_changed_is_noticed(asked: Ran, run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_a_changed_trace_is_detected(
+    asked_question: CommandOutput, run: CommandRunner, tmp_path: Path
+) -> None:  # noqa: F811
     import sqlite3
     import zlib
 
@@ -155,11 +161,11 @@ def test_a_trace_that_was_changed_is_noticed(asked: Ran, run: Run, tmp_path: Pat
         database.execute("UPDATE traces SET data = ?", (forged,))
     database.close()
     for command in ("trace", "replay"):
-        one_line(run(command, json.loads(asked.out)["trace_id"]), 5, "was changed")
+        check_one_line(run(command, json.loads(asked_question.out)["trace_id"]), 5, "was changed")
 
 
-def test_a_replay_with_another_prompt_says_so(
-    run: Run,  # noqa: F811
+def test_a_replay_with_another_prompt_reports_it(
+    run: CommandRunner,  # noqa: F811
     corpus: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:

@@ -1,12 +1,14 @@
-"""`fathom train planner`: records, learns, says how good it is, and writes what `ask` can use."""
+"""`fathom train planner`: it records, learns, reports the quality, and writes a policy for
+`ask`.
+"""
 
 import json
 from pathlib import Path
 
 import pytest
 from tests.planner.worlds import make_questions
-from tests.serving.cli.test_app import Run, one_line, run
-from tests.serving.cli.test_evaluate import QUESTION, toy
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run
+from tests.serving.cli.test_evaluate import QUESTION, toy_dataset
 
 from fathom.evaluation.outcomes import OutcomeFile
 from fathom.planner.policy import LearnedPolicy
@@ -17,13 +19,13 @@ __all__ = ["run", "toy"]
 @pytest.fixture
 def records(tmp_path: Path) -> str:
     file = OutcomeFile(tmp_path / "outcomes.jsonl")
-    for each in make_questions(20):
-        file.add(each)
+    for question in make_questions(20):
+        file.add(question)
     return str(file.file)
 
 
-def test_questions_are_recorded_and_what_is_learned_of_them_can_be_asked(
-    run: Run, toy: str, tmp_path: Path
+def test_questions_are_recorded_and_the_learned_policy_answers(
+    run: CommandRunner, toy: str, tmp_path: Path
 ) -> None:
     briefly = ("--updates", "5", "--no-measure", "--json")
     done = run("train", "planner", toy, "--records", "kept.jsonl", *briefly).json
@@ -40,25 +42,29 @@ def test_questions_are_recorded_and_what_is_learned_of_them_can_be_asked(
     assert again["origin"] == done["origin"]
 
 
-def test_the_same_seed_writes_the_same_bytes(run: Run, records: str, tmp_path: Path) -> None:
-    given = ("train", "planner", "--records", records, "--updates", "5", "--no-measure")
+def test_the_same_seed_writes_the_same_bytes(
+    run: CommandRunner, records: str, tmp_path: Path
+) -> None:
+    arguments = ("train", "planner", "--records", records, "--updates", "5", "--no-measure")
     for name, seed in (("a.json", "1"), ("b.json", "1"), ("c.json", "2")):
-        assert run(*given, "--out", name, "--seed", seed).code == 0
+        assert run(*arguments, "--out", name, "--seed", seed).code == 0
     first, second, third = ((tmp_path / f"{name}.json").read_bytes() for name in "abc")
     assert first == second != third
 
 
-def test_curves_and_checkpoints_are_kept(run: Run, records: str, tmp_path: Path) -> None:
-    given = ("--curves", "curve.jsonl", "--checkpoints", "way", "--no-measure")
-    assert run("train", "planner", "--records", records, *given).code == 0
+def test_curves_and_checkpoints_are_stored(
+    run: CommandRunner, records: str, tmp_path: Path
+) -> None:
+    options = ("--curves", "curve.jsonl", "--checkpoints", "way", "--no-measure")
+    assert run("train", "planner", "--records", records, *options).code == 0
     curve = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
-    assert [each["update"] for each in curve] == list(range(1, len(curve) + 1))
+    assert [point["update"] for point in curve] == list(range(1, len(curve) + 1))
     assert curve[-1]["earned"] > curve[0]["earned"]
     assert (tmp_path / "way").exists()
     assert sorted(file.name for file in (tmp_path / "way").iterdir())[0] == "policy-00050.json"
 
 
-def test_it_says_what_the_policy_is_against_what_learns_nothing(run: Run, records: str) -> None:
+def test_the_policy_is_compared_with_untrained_ones(run: CommandRunner, records: str) -> None:
     done = run("train", "planner", "--records", records, "--updates", "5")
     for system in ("best fixed sequence", "router by data set", "rules", "hindsight"):
         assert system in done.out
@@ -68,16 +74,16 @@ def test_it_says_what_the_policy_is_against_what_learns_nothing(run: Run, record
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
         ((), "name questions to record outcomes of, or --records that hold some"),
         (("--records", "none.jsonl"), "name questions"),
         (("--records", "{records}", "--out", "no/where.json"), "cannot be written"),
     ],
 )
-def test_what_is_lacking_is_said_before_the_work(
-    run: Run, records: str, given: tuple[str, ...], told: str
+def test_missing_input_is_reported_before_the_work(
+    run: CommandRunner, records: str, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = run("train", "planner", *(each.format(records=records) for each in given))
-    one_line(done, code=2)
-    assert told in done.err
+    done = run("train", "planner", *(argument.format(records=records) for argument in arguments))
+    check_one_line(done, code=2)
+    assert message in done.err

@@ -1,11 +1,11 @@
-"""`fathom tune`: what is surely better is told, and written only when that is asked for."""
+"""`fathom tune`: a proven advantage is reported, and written on request only."""
 
 import json
 import tomllib
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import Run, run
+from tests.serving.cli.test_app import CommandRunner, run
 
 from fathom.models.reader_loading import load_shipped_reader
 
@@ -16,8 +16,8 @@ PLACES = ("Sandholm", "Vinterby", "Merrow", "Hallet", "Kilnford", "Oster", "Brek
 
 
 @pytest.fixture
-def asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Eight questions that the real reader answers."""
+def question_file(run: CommandRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write eight questions that the real reader answers."""
     monkeypatch.setattr("fathom.assembly.models.load_shipped_reader", load_shipped_reader)
     folder = tmp_path / "notes"
     folder.mkdir()
@@ -34,12 +34,21 @@ def asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mine.jsonl"
 
 
-def test_a_setting_that_is_surely_better_is_written_when_asked_for(run: Run, asked: str) -> None:
+def test_a_proven_better_setting_is_written_on_request(
+    run: CommandRunner, question_file: str
+) -> None:
     Path("fathom.toml").write_text("# mine\n[ask]\nmin_confidence = 1  # strict\n")
-    trying = ("tune", asked, "--strategies", "naive", "--settings", "ask.min_confidence=0.1")
-    told = run(*trying, "--set", "ask.strategy=naive", "--json")
-    assert told.json["recommended"] == {"ask.strategy": "naive", "ask.min_confidence": "0.1"}
-    assert told.json["written"] is None
+    trying = (
+        "tune",
+        question_file,
+        "--strategies",
+        "naive",
+        "--settings",
+        "ask.min_confidence=0.1",
+    )
+    output = run(*trying, "--set", "ask.strategy=naive", "--json")
+    assert output.json["recommended"] == {"ask.strategy": "naive", "ask.min_confidence": "0.1"}
+    assert output.json["written"] is None
     assert "strict" in Path("fathom.toml").read_text()
     written = run(*trying, "--set", "ask.strategy=naive", "--write")
     assert "written to fathom.toml" in written.out
@@ -48,33 +57,35 @@ def test_a_setting_that_is_surely_better_is_written_when_asked_for(run: Run, ask
     assert text.startswith("# mine\n")
 
 
-def test_within_noise_nothing_is_written(run: Run, asked: str) -> None:
-    found = run(
-        "tune", asked, "--strategies", "naive,rrf", "--queries", "4", "--write",
+def test_within_noise_nothing_is_written(run: CommandRunner, question_file: str) -> None:
+    output = run(
+        "tune", question_file, "--strategies", "naive,rrf", "--queries", "4", "--write",
         "--set", "ask.strategy=naive", "--html", "out.html", "--markdown", "out.md",
     )  # fmt: skip
-    assert found.code == 0
-    assert "no recommendation" in found.out
+    assert output.code == 0
+    assert "no recommendation" in output.out
     assert not Path("fathom.toml").exists()
     assert "no recommendation" in Path("out.html").read_text()
     assert "on the front" in Path("out.md").read_text()
 
 
-def test_that_a_question_is_synthetic_is_told(run: Run, asked: str) -> None:
-    told = run("tune", asked, "--strategies", "naive", "--json", "--set", "ask.strategy=naive")
-    assert told.json["synthetic"] == 1
-    shown = run("eval", asked, "--strategy", "naive")
-    assert "1 of the questions of mine are synthetic" in " ".join(shown.out.split())
-    assert run("eval", asked, "--json").json["synthetic"] == {"mine": 1}
+def test_synthetic_questions_are_reported_as_such(run: CommandRunner, question_file: str) -> None:
+    tuned = run(
+        "tune", question_file, "--strategies", "naive", "--json", "--set", "ask.strategy=naive"
+    )
+    assert tuned.json["synthetic"] == 1
+    output = run("eval", question_file, "--strategy", "naive")
+    assert "1 of the questions of mine are synthetic" in " ".join(output.out.split())
+    assert run("eval", question_file, "--json").json["synthetic"] == {"mine": 1}
 
 
-def test_mistakes_are_told_before_the_work(run: Run, asked: str) -> None:
-    for arguments, told in (
+def test_mistakes_are_reported_before_the_work(run: CommandRunner, question_file: str) -> None:
+    for arguments, message in (
         (("--measure", "nice"), "measure 'nice'"),
         (("--strategies", "best"), "best"),
         (("--settings", "ask.min_confidence"), "expected a setting and its values"),
         (("--html", "no/where.html"), "cannot be written"),
     ):
-        wrong = run("tune", asked, *arguments)
+        wrong = run("tune", question_file, *arguments)
         assert (wrong.code, wrong.err.count("\n")) == (2, 1)
-        assert told in wrong.err
+        assert message in wrong.err

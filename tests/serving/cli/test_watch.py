@@ -7,12 +7,14 @@ from fathom.documents.discover import take_snapshot
 from fathom.serving.cli.watch import watch
 
 
-def sleeper(*steps: Callable[[], object]) -> Callable[[float], None]:
-    """Does one of these in each pause; in the last one Ctrl-C is pressed."""
-    left: Iterator[Callable[[], object]] = iter(steps)
+def make_sleep(*steps: Callable[[], object]) -> Callable[[float], None]:
+    """Return a sleep that takes one of these steps per pause, and presses Ctrl-C in the last
+    one.
+    """
+    remaining: Iterator[Callable[[], object]] = iter(steps)
 
     def sleep(_: float) -> None:
-        step = next(left, None)
+        step = next(remaining, None)
         if step is None:
             raise KeyboardInterrupt
         step()
@@ -20,52 +22,54 @@ def sleeper(*steps: Callable[[], object]) -> Callable[[float], None]:
     return sleep
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     pass
 
 
-def test_it_acts_first_and_then_after_changes_only() -> None:
+def test_it_acts_at_once_and_then_after_changes_only() -> None:
     state, acted = {"a": 1}, []
-    change = sleeper(nothing, lambda: state.update(a=2), nothing, nothing, nothing)
+    change = make_sleep(do_nothing, lambda: state.update(a=2), do_nothing, do_nothing, do_nothing)
     watch(lambda: dict(state), lambda: acted.append(dict(state)), sleep=change)
     assert acted == [{"a": 1}, {"a": 2}]
 
 
-def test_what_is_still_being_written_is_waited_for() -> None:
+def test_a_file_that_is_still_being_written_is_waited_for() -> None:
     state, acted = {"a": 1}, []
     steps = [lambda n=n: state.update(a=n) for n in (2, 3, 4)]
-    watch(lambda: dict(state), lambda: acted.append(dict(state)), sleep=sleeper(*steps, nothing))
+    watch(
+        lambda: dict(state), lambda: acted.append(dict(state)), sleep=make_sleep(*steps, do_nothing)
+    )
     assert acted == [{"a": 1}, {"a": 4}]
 
 
-def test_what_changes_while_it_acts_is_not_overlooked() -> None:
+def test_a_change_during_the_action_is_noticed() -> None:
     state, acted = {"a": 1}, []
 
     def act() -> None:
         acted.append(dict(state))
         state["a"] = 2
 
-    watch(lambda: dict(state), act, sleep=sleeper(nothing, nothing, nothing))
+    watch(lambda: dict(state), act, sleep=make_sleep(do_nothing, do_nothing, do_nothing))
     assert acted == [{"a": 1}, {"a": 2}]
 
 
-def test_a_folder_is_followed(tmp_path: Path) -> None:
+def test_a_folder_is_watched(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("First.")
-    sleep = sleeper(
+    sleep = make_sleep(
         lambda: (docs / "b.md").write_text("Second."),
-        nothing,
+        do_nothing,
         lambda: (docs / "a.md").write_text("First, and more."),
-        nothing,
+        do_nothing,
         (docs / "b.md").unlink,
-        nothing,
+        do_nothing,
     )
     with engine_at(tmp_path) as engine:
         watch(lambda: take_snapshot([docs]), lambda: engine.ingest([docs], prune=True), sleep=sleep)
-        texts = [engine.documents.get(each.id).text for each in engine.documents.list()]
+        texts = [engine.documents.get(document.id).text for document in engine.documents.list()]
     assert texts == ["First, and more."]
 
 
-def test_a_folder_that_is_gone_is_an_empty_one(tmp_path: Path) -> None:
+def test_a_deleted_folder_counts_as_empty(tmp_path: Path) -> None:
     assert take_snapshot([tmp_path / "gone"]) == {}

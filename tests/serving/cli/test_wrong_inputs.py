@@ -1,4 +1,4 @@
-"""What people get wrong: one line, the right exit code, never "a bug"; with --json one object."""
+"""Wrong input: one line, the right exit code, never "a bug"; with --json one object."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import Run, one_line, run  # noqa: F401 - fixture
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - fixture
 
 from fathom.engine import Engine
 from fathom.settings import IndexSettings, Settings
@@ -111,8 +111,8 @@ WRONG = (*CALLS, *BUDGETS, *SETTINGS, *SEARCHES, *FILES, *EVALUATIONS)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place with documents and their index."""
+def shared_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with documents and their index."""
     place = tmp_path_factory.mktemp("made")
     (place / "void").mkdir()
     (place / "corpus").mkdir()
@@ -123,22 +123,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def indexed(made: Path, tmp_path: Path) -> Path:
-    """A copy of it, where wrong calls reach as far as they can."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def index_copy(shared_index: Path, tmp_path: Path) -> Path:
+    """Return a copy of the shared index, which wrong calls may damage."""
+    shutil.copytree(shared_index, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-def test_there_are_at_least_forty() -> None:
+def test_there_are_at_least_forty_cases() -> None:
     assert len({tuple(arguments) for arguments, _ in WRONG}) >= 40
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"), WRONG, ids=[" ".join(arguments)[:60] for arguments, _ in WRONG]
 )
-def test_a_wrong_input(run: Run, indexed: Path, arguments: Sequence[str], part: str) -> None:  # noqa: F811
+def test_wrong_input_is_refused_in_one_line(
+    run: CommandRunner, index_copy: Path, arguments: Sequence[str], part: str
+) -> None:  # noqa: F811
     ran = run(*arguments)
-    one_line(ran, 2, part)
+    check_one_line(ran, 2, part)
     assert "a bug" not in ran.err
     as_json = run(*arguments, "--json")
     assert (as_json.code, as_json.err) == (2, ran.err)
@@ -149,29 +151,29 @@ def test_a_wrong_input(run: Run, indexed: Path, arguments: Sequence[str], part: 
 
 
 @pytest.mark.parametrize("arguments", [("ask", Q), ("search", "permit"), ("status",)])
-def test_errors_of_the_run_are_one_object_too(
-    run: Run,  # noqa: F811
-    indexed: Path,
+def test_errors_of_a_run_are_one_object_too(
+    run: CommandRunner,  # noqa: F811
+    index_copy: Path,
     arguments: Sequence[str],
 ) -> None:
-    (indexed / ".fathom" / "fathom.db").write_bytes(b"not a database" * 1000)
-    one_line(run(*arguments), 5, "fathom.db is damaged")
+    (index_copy / ".fathom" / "fathom.db").write_bytes(b"not a database" * 1000)
+    check_one_line(run(*arguments), 5, "fathom.db is damaged")
     ran = run(*arguments, "--json")
     assert ran.json["error"]["kind"] == "IndexCorrupt"
     assert ran.json["error"]["exit_code"] == ran.code == 5
 
 
-def test_wrong_settings_in_files_and_environment(
-    run: Run,  # noqa: F811
+def test_wrong_settings_in_files_and_environment_are_refused(
+    run: CommandRunner,  # noqa: F811
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FATHOM_RETRIEVAL__K", "many")
-    one_line(run("status"), 2, "retrieval.k = 'many' in FATHOM_RETRIEVAL__K")
+    check_one_line(run("status"), 2, "retrieval.k = 'many' in FATHOM_RETRIEVAL__K")
     monkeypatch.delenv("FATHOM_RETRIEVAL__K")
     (tmp_path / "fathom.toml").write_text("[retrieval\n")
-    one_line(run("status"), 2, "fathom.toml cannot be read")
+    check_one_line(run("status"), 2, "fathom.toml cannot be read")
     (tmp_path / "fathom.toml").write_bytes(b'[ask]\nstrategy = "\xff"\n')
-    one_line(run("status"), 2, "fathom.toml cannot be read")
+    check_one_line(run("status"), 2, "fathom.toml cannot be read")
     (tmp_path / "fathom.toml").write_text(json.dumps({}))
-    one_line(run("status"), 2, "fathom.toml cannot be read")
+    check_one_line(run("status"), 2, "fathom.toml cannot be read")

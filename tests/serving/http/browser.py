@@ -31,18 +31,18 @@ WIDE, PHONE = 1280, 390
 """Widths of the two screens, in pixels."""
 
 
-def why_absent() -> str:
-    """Why there is no browser to test with; empty where there is one."""
-    return "" if _program() else f"no browser: none of {', '.join(PROGRAMS)} is installed"
+def explain_absence() -> str:
+    """Return why there is no browser to test with; empty if there is one."""
+    return "" if _find_program() else f"no browser: none of {', '.join(PROGRAMS)} is installed"
 
 
-def _program() -> str | None:
-    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+def _find_program() -> str | None:
+    return next((program for name in PROGRAMS if (program := shutil.which(name))), None)
 
 
 @dataclass
-class Served:
-    """The server in a process of its own.
+class ServerProcess:
+    """The server in a child process.
 
     Attributes:
         address: Of the page, without a slash at its end.
@@ -54,12 +54,12 @@ class Served:
     process: "subprocess.Popen[bytes]" = field(repr=False)
 
     def stop(self) -> None:
-        """End it."""
+        """End the server."""
         self.process.terminate()
         self.process.wait(30)
 
 
-def serve(index: Path, *options: str) -> Served:
+def serve(index: Path, *options: str) -> ServerProcess:
     """Serve an index; returns when the server is ready to answer."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -70,7 +70,7 @@ def serve(index: Path, *options: str) -> Served:
         env={**os.environ, "HOME": str(index.parent)},
         stderr=subprocess.DEVNULL,
     )
-    served = Served(f"http://127.0.0.1:{port}", index, process)
+    served = ServerProcess(f"http://127.0.0.1:{port}", index, process)
     for _ in range(600):
         try:
             with urlopen(f"{served.address}/readyz", timeout=5) as reply:
@@ -86,17 +86,17 @@ def serve(index: Path, *options: str) -> Served:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """The browser."""
+    """Yield the browser."""
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=_program(), args=[*FLAGS])
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=_find_program(), args=[*FLAGS])
+        yield chromium
+        chromium.close()
 
 
 @dataclass
-class Watched:
-    """A tab that is watched: what it says on the console, and where it sends requests.
+class WatchedTab:
+    """A tab with records of its console messages and of its requests to other hosts.
 
     Attributes:
         expected: Words of messages of the browser itself that the test brings about.
@@ -110,37 +110,39 @@ class Watched:
     expected: tuple[str, ...] = ()
     visits: int = 0
 
-    def visit(self, place: str = "#/") -> Page:
-        """Open a screen anew: another address than before, so that the page is loaded again."""
+    def open_screen(self, place: str = "#/") -> Page:
+        """Open a screen under a new address, so that the page is loaded again."""
         self.visits += 1
         self.page.goto(f"{self.address}/?{self.visits}{place}")
         return self.page
 
     def ask(self, question: str, *, strategy: str = "") -> Page:
         """Ask in a new conversation and wait for the answer."""
-        page = self.visit()
+        page = self.open_screen()
         if strategy:
             chosen = page.get_by_label("Strategy", exact=True)
             chosen.locator(f"option[value={strategy}]").wait_for(state="attached")
             chosen.select_option(strategy)
-        self.further(question)
+        self.ask_follow_up(question)
         return page
 
-    def further(self, question: str) -> None:
-        """Ask in the conversation that is open and wait for the answer."""
+    def ask_follow_up(self, question: str) -> None:
+        """Ask in the open conversation and wait for the answer."""
         answers = self.page.locator(".answer").count()
         self.page.locator("#question").fill(question)
         self.page.locator("#question").press("Enter")
         self.page.locator(".answer").nth(answers).wait_for()
 
-    def faults(self) -> list[str]:
-        """What a page must never do and this one has done."""
-        said = [each for each in self.said if not any(word in each for word in self.expected)]
-        return [*said, *(f"asked outside: {address}" for address in self.outside)]
+    def list_faults(self) -> list[str]:
+        """Return the forbidden things that this page has done."""
+        messages = [
+            message for message in self.said if not any(word in message for word in self.expected)
+        ]
+        return [*messages, *(f"asked outside: {address}" for address in self.outside)]
 
 
 @contextmanager
-def tab(
+def open_tab(
     browser: Browser,
     address: str,
     *,
@@ -149,8 +151,8 @@ def tab(
     language: str = "en-GB",
     touch: bool = False,
     trusting: bool = False,
-) -> Iterator[Watched]:
-    """A tab of its own, that knows nothing of others; nothing reaches outside.
+) -> Iterator[WatchedTab]:
+    """Open a new isolated tab; requests to other hosts are blocked.
 
     Args:
         browser: Where it is opened.
@@ -170,25 +172,25 @@ def tab(
         bypass_csp=trusting,
     )
     context.set_default_timeout(PATIENCE_MS)
-    watched = Watched(context.new_page(), context, address)
+    watched = WatchedTab(context.new_page(), context, address)
     page = watched.page
     page.on("console", lambda message: watched.said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: watched.said.append(f"error: {error}"))
 
-    def dismissed(dialog: Dialog) -> None:
+    def dismiss(dialog: Dialog) -> None:
         watched.said.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
-    def stopped(route: Route) -> None:
+    def stop_route(route: Route) -> None:
         if route.request.url.startswith((f"{address}/", "blob:")):
             route.continue_()
         else:
             watched.outside.append(route.request.url)
             route.abort()
 
-    page.on("dialog", dismissed)
+    page.on("dialog", dismiss)
 
-    context.route("**/*", stopped)
+    context.route("**/*", stop_route)
     try:
         yield watched
     finally:

@@ -27,15 +27,15 @@ ADDRESS = "http://127.0.0.1:8000"
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of some sample documents; not to be written to."""
+    """Return a read-only index of some sample documents."""
     place = tmp_path_factory.mktemp("serving") / "index"
     with Engine.open(place, {"offline": True}) as engine:
         engine.ingest([ROOT / "samples" / "corpus" / name for name in FILES])
     return place
 
 
-def settings_at(corpus: Path, folder: Path, **more: object) -> Settings:
-    """Those of a copy of the index."""
+def make_settings(corpus: Path, folder: Path, **more: object) -> Settings:
+    """Return the settings of a copy of the index."""
     place = folder / "index"
     shutil.copytree(corpus, place)
     return parse_settings({"index.directory": str(place), "offline": True, **more})
@@ -43,21 +43,21 @@ def settings_at(corpus: Path, folder: Path, **more: object) -> Settings:
 
 @pytest.fixture(scope="session")
 def client(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Asks one application as the local user; documents are not to be changed."""
-    settings = settings_at(corpus, tmp_path_factory.mktemp("shared"))
+    """Yield a client of a shared application as the local user; its documents must not change."""
+    settings = make_settings(corpus, tmp_path_factory.mktemp("shared"))
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         yield client
 
 
 @pytest.fixture
 def settings(corpus: Path, tmp_path: Path) -> Settings:
-    """Those of a copy of the index that the test has for itself."""
-    return settings_at(corpus, tmp_path)
+    """Return the settings of a copy of the index for one test."""
+    return make_settings(corpus, tmp_path)
 
 
 @pytest.fixture
-def own(settings: Settings) -> Iterator[TestClient]:
-    """As `client`, of an application that the test has for itself."""
+def fresh_client(settings: Settings) -> Iterator[TestClient]:
+    """Yield a client of an application for one test."""
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         yield client
 
@@ -67,13 +67,13 @@ KeyMaker = Callable[..., dict[str, str]]
 
 @pytest.fixture
 def key(settings: Settings) -> KeyMaker:
-    """Makes a key; gives the headers that show it."""
+    """Return a function that makes a key and returns its request headers."""
 
     def make(**more: object) -> dict[str, str]:
         scopes = frozenset(str(more.pop("scopes", "read ingest admin")).split())
-        wanted = Key(id="", name="test", scopes=scopes, **more)  # type: ignore[arg-type]
+        key_record = Key(id="", name="test", scopes=scopes, **more)  # type: ignore[arg-type]
         keys = create_key_store(EmbeddedIndex(settings.index.directory))
-        _, text = keys.add(wanted)
+        _, text = keys.add(key_record)
         keys.close()
         return {"Authorization": f"Bearer {text}"}
 
@@ -81,8 +81,8 @@ def key(settings: Settings) -> KeyMaker:
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """The application on a real socket; gives its address."""
+def serve_app(app: FastAPI) -> Iterator[str]:
+    """Serve the application on a real socket and yield its address."""
     config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=5)
     server = FathomServer(app, config)
     thread = threading.Thread(target=server.run)
@@ -99,5 +99,5 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 @pytest.fixture
 def live() -> Callable[[FastAPI], AbstractContextManager[str]]:
-    """Serves an application on a real socket."""
-    return serving
+    """Return a function that serves an application on a real socket."""
+    return serve_app

@@ -1,5 +1,7 @@
-"""Who may ask: `fathom.serving.http.access`, fathom.serving.http.keys, fathom.serving.http.guard,
-fathom.serving.http.database, `fathom keys` of fathom.serving.cli.serve, fathom.settings.serve."""
+"""Access control: `fathom.serving.http.access`, fathom.serving.http.keys,
+fathom.serving.http.guard, fathom.serving.http.database, `fathom keys` of
+fathom.serving.cli.serve, fathom.settings.serve.
+"""
 
 import asyncio
 import json
@@ -34,31 +36,31 @@ ASK = {"question": "Where is bitumen emulsion stored?"}
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[TestClient]:
-    """An application without documents."""
+def empty_client(tmp_path: Path) -> Iterator[TestClient]:
+    """Yield a client of an application without documents."""
     settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         yield client
 
 
-def kept(client: TestClient) -> Keys:
+def get_keys(client: TestClient) -> Keys:
     keys: Keys = client.app.state.access.keys  # type: ignore[attr-defined]
     return keys
 
 
-def bearer(client: TestClient, **more: object) -> dict[str, str]:
+def make_headers(client: TestClient, **more: object) -> dict[str, str]:
     key = Key(id="", name="x", **{"scopes": frozenset({"read"}), **more})  # type: ignore[arg-type]
-    return {"Authorization": f"Bearer {kept(client).add(key)[1]}"}
+    return {"Authorization": f"Bearer {get_keys(client).add(key)[1]}"}
 
 
-def test_on_loopback_nobody_needs_a_key_until_there_is_one(empty: TestClient) -> None:
-    assert empty.get("/api/v1/documents").status_code == 200
-    headers = bearer(empty)
-    refused = empty.get("/api/v1/documents")
+def test_on_loopback_no_key_is_needed_until_one_exists(empty_client: TestClient) -> None:
+    assert empty_client.get("/api/v1/documents").status_code == 200
+    headers = make_headers(empty_client)
+    refused = empty_client.get("/api/v1/documents")
     assert refused.status_code == 401
     assert refused.headers["www-authenticate"].startswith("Bearer")
-    assert empty.get("/api/v1/documents", headers=headers).status_code == 200
-    assert empty.get("/healthz").status_code == 200
+    assert empty_client.get("/api/v1/documents", headers=headers).status_code == 200
+    assert empty_client.get("/healthz").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -72,66 +74,68 @@ def test_on_loopback_nobody_needs_a_key_until_there_is_one(empty: TestClient) ->
         "Bearer fth__",
     ],
 )
-def test_what_is_no_key_opens_nothing(empty: TestClient, credential: str) -> None:
-    bearer(empty)
-    reply = empty.get("/api/v1/documents", headers={"Authorization": credential})
+def test_an_invalid_key_is_refused(empty_client: TestClient, credential: str) -> None:
+    make_headers(empty_client)
+    reply = empty_client.get("/api/v1/documents", headers={"Authorization": credential})
     assert reply.status_code == 401
 
 
-def test_another_secret_under_a_known_id_opens_nothing(empty: TestClient) -> None:
-    good = bearer(empty)["Authorization"]
+def test_another_secret_under_a_known_id_is_refused(empty_client: TestClient) -> None:
+    good = make_headers(empty_client)["Authorization"]
     for bad in (f"{good}x", good[:-1], good.rpartition("_")[0] + "_" + "A" * 43):
         headers = {"Authorization": bad}
-        assert empty.get("/api/v1/documents", headers=headers).status_code == 401
+        assert empty_client.get("/api/v1/documents", headers=headers).status_code == 401
 
 
-def test_of_a_key_only_its_hash_is_kept_readable_by_the_owner_alone(empty: TestClient) -> None:
-    secret = bearer(empty)["Authorization"].rpartition("_")[2]
-    file = Path(empty.app.state.settings.index.directory) / KEY_TABLES.file  # type: ignore[attr-defined]
+def test_only_the_hash_of_a_key_is_stored_readable_by_the_owner_alone(
+    empty_client: TestClient,
+) -> None:
+    secret = make_headers(empty_client)["Authorization"].rpartition("_")[2]
+    file = Path(empty_client.app.state.settings.index.directory) / KEY_TABLES.file  # type: ignore[attr-defined]
     assert secret.encode() not in file.read_bytes()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_key_does_what_its_scopes_say_until_it_expires_or_is_revoked(empty: TestClient) -> None:
-    read = bearer(empty)
-    assert empty.get("/metrics", headers=read).status_code == 403
+def test_a_key_has_its_scopes_until_it_expires_or_is_revoked(empty_client: TestClient) -> None:
+    read = make_headers(empty_client)
+    assert empty_client.get("/metrics", headers=read).status_code == 403
     files = {"files": ("a.txt", b"text")}
-    refused = empty.post("/api/v1/documents", files=files, headers=read)
+    refused = empty_client.post("/api/v1/documents", files=files, headers=read)
     assert refused.status_code == 403
     assert "ingest" in refused.json()["detail"]
-    admin = bearer(empty, scopes=frozenset({"admin"}))
-    assert empty.get("/metrics", headers=admin).status_code == 200
-    assert empty.post("/api/v1/ask", json=ASK, headers=admin).status_code == 403
+    admin = make_headers(empty_client, scopes=frozenset({"admin"}))
+    assert empty_client.get("/metrics", headers=admin).status_code == 200
+    assert empty_client.post("/api/v1/ask", json=ASK, headers=admin).status_code == 403
     past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
-    over = empty.get("/api/v1/documents", headers=bearer(empty, expires=past))
+    over = empty_client.get("/api/v1/documents", headers=make_headers(empty_client, expires=past))
     assert over.status_code == 401
     assert "expired" in over.json()["detail"]
-    assert kept(empty).revoke(read["Authorization"].split("_")[1])
-    assert empty.get("/api/v1/documents", headers=read).status_code == 401
+    assert get_keys(empty_client).revoke(read["Authorization"].split("_")[1])
+    assert empty_client.get("/api/v1/documents", headers=read).status_code == 401
 
 
-def test_too_many_requests_are_told_when_to_come_again(empty: TestClient) -> None:
-    headers = bearer(empty, per_minute=3)
-    replies = [empty.get("/api/v1/documents", headers=headers) for _ in range(5)]
+def test_too_many_requests_are_told_when_to_retry(empty_client: TestClient) -> None:
+    headers = make_headers(empty_client, per_minute=3)
+    replies = [empty_client.get("/api/v1/documents", headers=headers) for _ in range(5)]
     assert [reply.status_code for reply in replies] == [200, 200, 200, 429, 429]
     assert 1 <= int(replies[-1].headers["retry-after"]) <= 61
     assert replies[-1].json()["retry_after"] == int(replies[-1].headers["retry-after"])
 
 
-def test_a_browser_holds_its_key_where_no_script_reads_it(empty: TestClient) -> None:
-    key = bearer(empty)["Authorization"].removeprefix("Bearer ")
-    assert empty.post("/api/v1/session", json={"key": "wrong"}).status_code == 401
-    opened = empty.post("/api/v1/session", json={"key": key})
+def test_a_browser_holds_its_key_where_no_script_reads_it(empty_client: TestClient) -> None:
+    key = make_headers(empty_client)["Authorization"].removeprefix("Bearer ")
+    assert empty_client.post("/api/v1/session", json={"key": "wrong"}).status_code == 401
+    opened = empty_client.post("/api/v1/session", json={"key": key})
     assert opened.status_code == 204
     cookie = opened.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
-    assert empty.get("/api/v1/documents").status_code == 200
-    assert empty.delete("/api/v1/session").status_code == 204
-    assert empty.get("/api/v1/documents").status_code == 401
+    assert empty_client.get("/api/v1/documents").status_code == 200
+    assert empty_client.delete("/api/v1/session").status_code == 204
+    assert empty_client.get("/api/v1/documents").status_code == 401
 
 
-def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
+def test_the_daily_budget_is_shared_by_all_questions_and_outlives_the_server(
     tmp_path: Path,
 ) -> None:
     access = Access(create_key_store(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
@@ -163,7 +167,7 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
 
 
 @pytest.mark.parametrize("name", ["../other", "A", "", "a/b", ".hidden", "x" * 64, "a\n"])
-def test_a_workspace_is_called_by_a_plain_name(tmp_path: Path, name: str) -> None:
+def test_a_workspace_has_a_plain_name(tmp_path: Path, name: str) -> None:
     keys = create_key_store(EmbeddedIndex(tmp_path))
     if name:
         with pytest.raises(UsageError):
@@ -174,22 +178,20 @@ def test_a_workspace_is_called_by_a_plain_name(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.:80@e"])
-def test_another_name_than_that_of_this_machine_is_not_answered(
-    empty: TestClient, host: str
-) -> None:
-    reply = empty.get("/api/v1/documents", headers={"Host": host})
+def test_a_foreign_host_name_is_refused(empty_client: TestClient, host: str) -> None:
+    reply = empty_client.get("/api/v1/documents", headers={"Host": host})
     assert reply.status_code == 421
     assert reply.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"])
-def test_this_machine_is_answered_under_each_of_its_names(empty: TestClient, host: str) -> None:
-    assert empty.get("/healthz", headers={"Host": host}).status_code == 200
+def test_each_name_of_this_machine_is_accepted(empty_client: TestClient, host: str) -> None:
+    assert empty_client.get("/healthz", headers={"Host": host}).status_code == 200
 
 
-def test_names_that_are_allowed_are_answered(tmp_path: Path) -> None:
-    given = {"serve.public_url": "https://ask.example.org", "serve.allowed_hosts": ["inner"]}
-    settings = parse_settings({"index.directory": str(tmp_path / "i"), **given})
+def test_allowed_host_names_are_accepted(tmp_path: Path) -> None:
+    tree = {"serve.public_url": "https://ask.example.org", "serve.allowed_hosts": ["inner"]}
+    settings = parse_settings({"index.directory": str(tmp_path / "i"), **tree})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         for host, status in {"ask.example.org": 200, "inner:1": 200, "x": 421}.items():
             assert client.get("/healthz", headers={"Host": host}).status_code == status
@@ -198,31 +200,31 @@ def test_names_that_are_allowed_are_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9999"])
-def test_a_page_of_another_site_may_not_ask(empty: TestClient, origin: str) -> None:
-    reply = empty.post("/api/v1/conversations", json={}, headers={"Origin": origin})
+def test_a_page_of_another_site_may_not_ask(empty_client: TestClient, origin: str) -> None:
+    reply = empty_client.post("/api/v1/conversations", json={}, headers={"Origin": origin})
     assert reply.status_code == 403
     assert "access-control-allow-origin" not in reply.headers
-    own = empty.post("/api/v1/conversations", json={}, headers={"Origin": ADDRESS})
-    assert own.status_code == 201
+    local = empty_client.post("/api/v1/conversations", json={}, headers={"Origin": ADDRESS})
+    assert local.status_code == 201
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_more_than_may_be_sent_is_refused_whether_its_length_is_told_or_not(
-    tmp_path: Path, told: bool
+@pytest.mark.parametrize("has_length", [True, False])
+def test_an_oversized_body_is_refused_with_or_without_a_declared_length(
+    tmp_path: Path, has_length: bool
 ) -> None:
-    given = {"index.directory": str(tmp_path / "i"), "serve.body_mb": 1}
-    settings = parse_settings(given, constants=True)
+    tree = {"index.directory": str(tmp_path / "i"), "serve.body_mb": 1}
+    settings = parse_settings(tree, constants=True)
     body = json.dumps({"question": "x" * 3_000_000}).encode()
     parts = iter([body[:1_000_000], body[1_000_000:]])
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         headers = {"Content-Type": "application/json"}
-        reply = client.post("/api/v1/ask", content=body if told else parts, headers=headers)
+        reply = client.post("/api/v1/ask", content=body if has_length else parts, headers=headers)
     assert reply.status_code == 413
 
 
-def test_every_reply_lets_nothing_in_it_run(empty: TestClient) -> None:
+def test_every_reply_forbids_execution(empty_client: TestClient) -> None:
     for path in ("/healthz", "/api/v1/documents", "/none", "/openapi.json"):
-        headers = empty.get(path).headers
+        headers = empty_client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["content-security-policy"].startswith("default-src 'none'")
         assert headers["cross-origin-resource-policy"] == "same-origin"
@@ -237,10 +239,10 @@ def test_no_other_address_is_served_without_a_key(tmp_path: Path) -> None:
 def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) -> None:
     index = ["--index", str(tmp_path)]
     runner = CliRunner()
-    made = runner.invoke(
+    added = runner.invoke(
         commands, ["keys", "add", "ana", "--scope", "read", "--workspace", "law", "--json", *index]
     )
-    payload = json.loads(made.stdout)
+    payload = json.loads(added.stdout)
     assert payload["key"].startswith(f"fth_{payload['id']}_")
     listed = runner.invoke(commands, ["keys", "list", *index]).stdout
     assert "ana, workspace law, read" in listed
@@ -263,15 +265,15 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     assert listed == "no keys: on 127.0.0.1 nobody needs one\n"
 
 
-def test_a_server_that_never_had_a_key_is_open_and_stays_so(tmp_path: Path) -> None:
+def test_a_server_that_never_had_a_key_stays_open(tmp_path: Path) -> None:
     opened = CliRunner().invoke(commands, ["keys", "open", "--index", str(tmp_path)])
     assert opened.exit_code == 0
     assert list(tmp_path.iterdir()) == []
     assert create_key_store(EmbeddedIndex(tmp_path)).get_door() == "new"
 
 
-def asks(access: Access) -> Caller | int:
-    """Who is served without a key, or why nobody is."""
+def check_open_access(access: Access) -> Caller | int:
+    """Return the caller that is served without a key, or the reason for refusing."""
     try:
         return asyncio.run(access.identify_caller(""))
     except Problem as problem:
@@ -279,79 +281,79 @@ def asks(access: Access) -> Caller | int:
 
 
 @pytest.mark.parametrize("removed", ["revoked", "by hand"])
-def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
+def test_after_its_first_key_a_server_stays_closed_until_it_is_opened(
     tmp_path: Path, removed: str
 ) -> None:
     access = Access(create_key_store(EmbeddedIndex(tmp_path)))
-    assert asks(access) == LOCAL
+    assert check_open_access(access) == LOCAL
     key, text = access.keys.add(Key(id="", name="x"))
-    assert asks(access) == 401
+    assert check_open_access(access) == 401
     if removed == "revoked":
         assert access.keys.revoke(key.id)
     else:
         access.keys.database.execute("DELETE FROM keys")
     assert not access.keys.has_keys()
-    assert asks(access) == 401
+    assert check_open_access(access) == 401
     access.close()
 
     later = Access(create_key_store(EmbeddedIndex(tmp_path)))
-    assert asks(later) == 401
+    assert check_open_access(later) == 401
     with pytest.raises(Problem, match="unknown"):
         asyncio.run(later.identify_caller(text))
     later.keys.open_door()
-    assert asks(later) == LOCAL
+    assert check_open_access(later) == LOCAL
     second, _ = later.keys.add(Key(id="", name="y"))
     later.keys.revoke(second.id)
-    assert asks(later) == 401
+    assert check_open_access(later) == 401
     later.close()
 
 
-def test_keys_revoked_before_doors_were_kept_leave_a_server_closed(tmp_path: Path) -> None:
+def test_keys_revoked_by_an_older_version_leave_a_server_closed(tmp_path: Path) -> None:
     access = Access(create_key_store(EmbeddedIndex(tmp_path)))
-    kept = access.keys.database
-    kept.execute("INSERT INTO gone(id) VALUES ('0123456789abcdef')")  # a conversation's
-    assert asks(access) == LOCAL
-    kept.execute("INSERT INTO gone(id) VALUES ('3d066515')")
-    assert asks(access) == 401
+    database = access.keys.database
+    database.execute("INSERT INTO gone(id) VALUES ('0123456789abcdef')")  # a conversation's
+    assert check_open_access(access) == LOCAL
+    database.execute("INSERT INTO gone(id) VALUES ('3d066515')")
+    assert check_open_access(access) == 401
     access.keys.open_door()
-    assert asks(access) == LOCAL
+    assert check_open_access(access) == LOCAL
     key, _ = access.keys.add(Key(id="", name="x"))
-    kept.execute("DELETE FROM doors")
+    database.execute("DELETE FROM doors")
     access.keys.revoke(key.id)
     assert access.keys.get_door() == "closed"
     access.close()
 
 
-@pytest.mark.parametrize("seen", ["a question without a key", "one with it"])
+@pytest.mark.parametrize("verdict", ["a question without a key", "one with it"])
 @pytest.mark.parametrize("meanwhile", ["deleted", "replaced"])
-def test_what_became_of_the_file_of_keys_opens_no_running_server(
-    tmp_path: Path, meanwhile: str, seen: str
+def test_changes_to_the_key_file_never_open_a_running_server(
+    tmp_path: Path, meanwhile: str, verdict: str
 ) -> None:
     access = Access(create_key_store(EmbeddedIndex(tmp_path)))
     key, text = access.keys.add(Key(id="", name="x"))
-    if seen == "one with it":
+    if verdict == "one with it":
         assert asyncio.run(access.identify_caller(text)).key == key
     else:
-        assert asks(access) == 401
+        assert check_open_access(access) == 401
     (tmp_path / KEY_TABLES.file).unlink()
     if meanwhile == "replaced":
         assert create_key_store(EmbeddedIndex(tmp_path)).get_door() == "new"
         EmbeddedIndex(tmp_path).open_database(KEY_TABLES.file, KEY_TABLES.tables).execute(
             "SELECT 1"
         )
-    assert asks(access) == 401
+    assert check_open_access(access) == 401
     other = create_key_store(EmbeddedIndex(tmp_path))
-    made, text = other.add(Key(id="", name="y"))
+    added, text = other.add(Key(id="", name="y"))
     other.close()
-    assert asyncio.run(access.identify_caller(text)).key == made
+    assert asyncio.run(access.identify_caller(text)).key == added
     access.close()
 
 
-def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:
+def test_options_set_the_scopes_of_a_key(tmp_path: Path) -> None:
     index = ["--index", str(tmp_path)]
     options = ["--days", "0.5", "--per-minute", "6", "--tokens-per-day", "70", "--usd-per-day", "8"]
-    made = CliRunner().invoke(commands, ["keys", "add", "ana", *options, "--json", *index])
-    payload = json.loads(made.stdout)
+    added = CliRunner().invoke(commands, ["keys", "add", "ana", *options, "--json", *index])
+    payload = json.loads(added.stdout)
     assert (payload["per_minute"], payload["tokens_per_day"], payload["usd_per_day"]) == (
         6,
         70,
@@ -361,14 +363,14 @@ def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:
     assert timedelta(hours=11.9) < lasts < timedelta(hours=12.1)
 
 
-def test_a_key_that_no_calendar_ends_is_refused() -> None:
+def test_a_key_that_expires_beyond_the_calendar_is_refused() -> None:
     with pytest.raises(UsageError, match="--days 1e\\+12: too many"):
         compute_expiry(1e12)
 
 
 def test_a_limit_of_a_key_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    given = ["keys", "add", "ana", "--usd-per-day", "inf", "--index", str(tmp_path)]
-    refused = CliRunner().invoke(commands, given).exception
+    command_usd = ["keys", "add", "ana", "--usd-per-day", "inf", "--index", str(tmp_path)]
+    refused = CliRunner().invoke(commands, command_usd).exception
     assert isinstance(refused, UsageError)
     assert str(refused) == "--usd-per-day inf: give a number; without it there is no limit"
     with pytest.raises(UsageError, match="--usd-per-day nan: give a number"):
@@ -377,11 +379,11 @@ def test_a_limit_of_a_key_that_is_no_number_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--days nan: give a number"):
         compute_expiry(nan)
     for option in ("--days", "--usd-per-day", "--per-minute"):
-        asked = ["keys", "add", "ana", option, "nan", "--index", str(tmp_path)]
-        assert CliRunner().invoke(commands, asked).exit_code != 0
+        command = ["keys", "add", "ana", option, "nan", "--index", str(tmp_path)]
+        assert CliRunner().invoke(commands, command).exit_code != 0
 
 
-def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: KeyMaker) -> None:
+def test_the_budget_of_a_key_applies_to_its_questions(settings: Settings, key: KeyMaker) -> None:
     headers = key(tokens_per_day=0)
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         reply = client.post("/api/v1/ask", json=ASK, headers=headers)
@@ -391,7 +393,7 @@ def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: Ke
         assert stream.status_code == 429
 
 
-def test_requests_are_counted_beside_the_thread_that_serves_all(
+def test_requests_are_counted_outside_of_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = create_key_store(EmbeddedIndex(tmp_path / "index"))

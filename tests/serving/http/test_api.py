@@ -1,7 +1,8 @@
-"""The native API: `fathom.serving.http.api`, with what tells of it and asks for it:
-fathom.serving.http.events, fathom.serving.http.question_runner, fathom.serving.http.dependencies,
-fathom.serving.http.health, fathom.serving.http.metrics; and the place of
-fathom.serving.http.openai."""
+"""The native API: `fathom.serving.http.api` with its parts fathom.serving.http.events,
+fathom.serving.http.question_runner, fathom.serving.http.dependencies,
+fathom.serving.http.health, fathom.serving.http.metrics; and the mount of
+fathom.serving.http.openai.
+"""
 
 import json
 from pathlib import Path
@@ -16,35 +17,35 @@ QUESTION = "Where is bitumen emulsion stored?"
 UNANSWERABLE = "Which river runs through the capital of Mars?"
 
 
-def events_of(text: str) -> list[tuple[str, str]]:
-    """The events of a stream: name and data."""
-    found = []
+def parse_events(text: str) -> list[tuple[str, str]]:
+    """Return the events of a stream: name and data."""
+    events = []
     for frame in text.strip().split("\n\n"):
         lines = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":"))
         if lines:
-            found.append((lines["event"], lines["data"]))
-    return found
+            events.append((lines["event"], lines["data"]))
+    return events
 
 
-def streamed(client: TestClient, **body: Any) -> list[tuple[str, str]]:
+def ask_streaming(client: TestClient, **body: Any) -> list[tuple[str, str]]:
     reply = client.post("/api/v1/ask/stream", json={"question": QUESTION, **body})
     assert reply.status_code == 200
     assert reply.headers["content-type"].startswith("text/event-stream")
     assert reply.headers["x-accel-buffering"] == "no"
-    return events_of(reply.text)
+    return parse_events(reply.text)
 
 
-def asked(client: TestClient, **body: Any) -> dict[str, Any]:
+def ask(client: TestClient, **body: Any) -> dict[str, Any]:
     reply = client.post("/api/v1/ask", json={"question": QUESTION, **body})
     assert reply.status_code == 200, reply.text
     answer: dict[str, Any] = reply.json()
     return answer
 
 
-def test_a_question_is_answered_with_a_quote_that_stands_in_its_document(
+def test_a_question_is_answered_with_a_verbatim_quote(
     client: TestClient,
 ) -> None:
-    answer = asked(client)
+    answer = ask(client)
     assert answer["status"] == "answered"
     assert "Depot North, bay 5" in answer["answer"]
     cited = answer["citations"][0]
@@ -53,18 +54,18 @@ def test_a_question_is_answered_with_a_quote_that_stands_in_its_document(
     assert text == cited["quote"]
 
 
-def test_what_the_documents_do_not_hold_is_a_normal_reply(client: TestClient) -> None:
-    answer = asked(client, question=UNANSWERABLE)
+def test_a_question_that_the_documents_do_not_answer_is_a_normal_reply(client: TestClient) -> None:
+    answer = ask(client, question=UNANSWERABLE)
     assert answer["status"] == "abstained"
     assert answer["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
 
 
 @pytest.mark.parametrize("question", [QUESTION, UNANSWERABLE])
 @pytest.mark.parametrize("strategy", ["naive", "anchor"])
-def test_a_streamed_a_stored_and_a_reloaded_answer_are_the_same_bytes(
+def test_streamed_stored_and_reloaded_answers_are_the_same_bytes(
     client: TestClient, question: str, strategy: str
 ) -> None:
-    events = streamed(client, question=question, strategy=strategy)
+    events = ask_streaming(client, question=question, strategy=strategy)
     name, final = events[-1]
     assert name == "final"
     trace_id = json.loads(final)["trace_id"]
@@ -78,10 +79,10 @@ def test_a_streamed_a_stored_and_a_reloaded_answer_are_the_same_bytes(
     assert again["same"] is True
 
 
-def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answer(
+def test_a_stream_reports_the_plan_the_steps_their_findings_and_the_answer(
     client: TestClient,
 ) -> None:
-    events = streamed(client)
+    events = ask_streaming(client)
     names = [name for name, _ in events]
     assert names[0] == "plan"
     assert names[-2:] == ["usage", "final"]
@@ -90,8 +91,8 @@ def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answe
     ended = {step["id"]: step for step in steps if step["state"] == "ended"}
     assert began.keys() == ended.keys()
     assert len(steps) == 2 * len(began)
-    assert [each["name"] for each in began.values()] == ["search", "read", "plan", "finalize"]
-    assert all(each["news"] and each["seconds"] >= 0 for each in ended.values())
+    assert [step["name"] for step in began.values()] == ["search", "read", "plan", "finalize"]
+    assert all(step["news"] and step["seconds"] >= 0 for step in ended.values())
     payload = json.loads(next(data for name, data in events if name == "hits"))
     assert began[payload["step"]]["name"] == "search"
     best = payload["hits"][0]
@@ -104,7 +105,7 @@ def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answe
 def test_a_repeated_step_begins_and_ends_under_the_id_that_its_trace_has(
     client: TestClient,
 ) -> None:
-    events = streamed(client, strategy="mao")
+    events = ask_streaming(client, strategy="mao")
     steps = [json.loads(data) for name, data in events if name == "step"]
     began, ended = (
         {step["id"]: step["parent"] for step in steps if step["state"] == state}
@@ -117,10 +118,10 @@ def test_a_repeated_step_begins_and_ends_under_the_id_that_its_trace_has(
     assert any(id_.endswith("#2") for id_ in began)
 
 
-def test_a_follow_up_is_told_as_the_question_it_stands_for(client: TestClient) -> None:
+def test_a_follow_up_is_reported_as_the_question_it_stands_for(client: TestClient) -> None:
     begun = client.post("/api/v1/conversations", json={}).json()["id"]
-    asked(client, question="What is the monthly pay of an apprentice?", conversation=begun)
-    events = streamed(client, question="And in the second year?", conversation=begun)
+    ask(client, question="What is the monthly pay of an apprentice?", conversation=begun)
+    events = ask_streaming(client, question="And in the second year?", conversation=begun)
     plans = [json.loads(data) for name, data in events if name == "plan"]
     final = json.loads(events[-1][1])
     assert "standalone" not in plans[0]
@@ -143,7 +144,7 @@ def test_a_follow_up_is_told_as_the_question_it_stands_for(client: TestClient) -
     ],
 )
 @pytest.mark.parametrize("path", ["/api/v1/ask", "/api/v1/ask/stream"])
-def test_what_can_fail_is_told_with_its_status_before_a_stream_begins(
+def test_a_possible_failure_has_its_status_before_a_stream_begins(
     client: TestClient, path: str, body: dict[str, Any], status: int, kind: str
 ) -> None:
     reply = client.post(
@@ -157,7 +158,7 @@ def test_what_can_fail_is_told_with_its_status_before_a_stream_begins(
     assert problem["detail"]
 
 
-def test_a_body_that_is_not_json_is_told_with_the_place(client: TestClient) -> None:
+def test_a_body_that_is_not_json_is_reported_with_the_place(client: TestClient) -> None:
     reply = client.post(
         "/api/v1/ask", content='{"question": why}', headers={"Content-Type": "application/json"}
     )
@@ -170,25 +171,28 @@ def test_strategies_of_other_packages_are_listed_too(
 ) -> None:
     groups = {"fathom.strategies": {"echo": "echoing:Echo"}}
     add_to_path(install(tmp_path, name="echoing", groups=groups, files={}), monkeypatch)
-    told = client.get("/api/v1/strategies").json()["strategies"]
-    assert told[-1] == {"name": "echo", "description": ""}
+    strategies = client.get("/api/v1/strategies").json()["strategies"]
+    assert strategies[-1] == {"name": "echo", "description": ""}
 
 
-def test_what_was_answered_is_not_given_again_when_its_document_is_gone(own: TestClient) -> None:
+def test_a_stored_answer_is_gone_with_its_document(fresh_client: TestClient) -> None:
     headers = {"Idempotency-Key": "one"}
-    first = own.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
-    assert own.post("/api/v1/ask", json={"question": QUESTION}, headers=headers).text == first.text
+    first = fresh_client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
+    assert (
+        fresh_client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers).text
+        == first.text
+    )
     cited = first.json()["citations"][0]
-    own.delete(f"/api/v1/documents/{cited['document']}")
-    again = own.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
+    fresh_client.delete(f"/api/v1/documents/{cited['document']}")
+    again = fresh_client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
     assert cited["quote"] not in again.text
 
 
-def test_a_budget_lowers_what_the_effort_allows_and_never_raises_it(client: TestClient) -> None:
-    small = asked(client, budget={"max_tokens": 5, "max_calls": 0, "deadline": 9})
+def test_a_budget_lowers_the_limits_of_the_effort_and_never_raises_them(client: TestClient) -> None:
+    small = ask(client, budget={"max_tokens": 5, "max_calls": 0, "deadline": 9})
     assert small["budget"]["tokens"] == 5
     assert small["budget"]["seconds"] == 9
-    large = asked(client, effort="low", budget={"max_tokens": 10**9})
+    large = ask(client, effort="low", budget={"max_tokens": 10**9})
     assert large["budget"]["tokens"] == 10_000
     assert large["budget"]["retrievals"] == 6
 
@@ -199,7 +203,9 @@ def test_a_search_gives_hits_with_their_places(client: TestClient) -> None:
     assert body["hits"][0]["title"] == "Road Repair Handbook"
 
 
-def test_strategies_are_listed_with_a_line_and_what_efforts_allow(client: TestClient) -> None:
+def test_strategies_are_listed_with_a_description_and_the_limits_of_efforts(
+    client: TestClient,
+) -> None:
     body = client.get("/api/v1/strategies").json()
     assert {"naive", "adaptive"} <= {strategy["name"] for strategy in body["strategies"]}
     assert all(strategy["description"] for strategy in body["strategies"])
@@ -207,87 +213,90 @@ def test_strategies_are_listed_with_a_line_and_what_efforts_allow(client: TestCl
 
 
 def test_a_trace_is_listed_and_shown(client: TestClient) -> None:
-    trace_id = asked(client)["trace_id"]
+    trace_id = ask(client)["trace_id"]
     listed = client.get("/api/v1/traces", params={"limit": 1}).json()["traces"]
-    assert [each["id"] for each in listed] == [trace_id]
+    assert [trace["id"] for trace in listed] == [trace_id]
     assert client.get(f"/api/v1/traces/{trace_id}").json()["id"] == trace_id
     assert client.get("/api/v1/answers/0000").status_code == 404
 
 
-def test_what_a_person_says_of_an_answer_is_kept_and_given_again(own: TestClient) -> None:
-    trace_id = asked(own)["trace_id"]
-    neither = own.post("/api/v1/feedback", json={"trace_id": trace_id})
+def test_feedback_is_stored_and_used(fresh_client: TestClient) -> None:
+    trace_id = ask(fresh_client)["trace_id"]
+    neither = fresh_client.post("/api/v1/feedback", json={"trace_id": trace_id})
     assert neither.status_code == 400
     body = {"trace_id": trace_id, "correct": True, "note": "as in the handbook"}
-    said = own.post("/api/v1/feedback", json=body)
-    assert said.status_code == 201
-    assert said.json() == {"trace_id": trace_id, "said": "right", "again": True}
-    assert asked(own)["phase"] == "verified"
+    reply = fresh_client.post("/api/v1/feedback", json=body)
+    assert reply.status_code == 201
+    assert reply.json() == {"trace_id": trace_id, "said": "right", "again": True}
+    assert ask(fresh_client)["phase"] == "verified"
 
 
-def given(own: TestClient, headers: dict[str, str]) -> dict[str, Any]:
+def ask_with_key(own: TestClient, headers: dict[str, str]) -> dict[str, Any]:
     body = {"question": QUESTION}
     answer: dict[str, Any] = own.post("/api/v1/ask", json=body, headers=headers).json()
     return answer
 
 
-def test_what_a_key_that_may_only_read_says_changes_nothing_for_others(
-    own: TestClient, key: KeyMaker
+def test_feedback_under_a_read_only_key_changes_nothing_for_others(
+    fresh_client: TestClient, key: KeyMaker
 ) -> None:
     reads, curates = key(scopes="read"), key(scopes="read curate")
-    first = given(own, reads)
-    told = {"trace_id": first["trace_id"]}
+    first = ask_with_key(fresh_client, reads)
+    feedback = {"trace_id": first["trace_id"]}
 
-    def say(headers: dict[str, str], **said: Any) -> tuple[int, dict[str, Any]]:
-        reply = own.post("/api/v1/feedback", json={**told, **said}, headers=headers)
+    def send_feedback(headers: dict[str, str], **fields: Any) -> tuple[int, dict[str, Any]]:
+        reply = fresh_client.post("/api/v1/feedback", json={**feedback, **fields}, headers=headers)
         return reply.status_code, reply.json()
 
-    status, problem = say(reads, answer="Depot North, bay 5")
+    status, problem = send_feedback(reads, answer="Depot North, bay 5")
     assert status == 403
     assert "curate" in problem["detail"]
-    assert say(reads, correct=True) == (201, {**told, "said": "right", "again": False})
-    assert given(own, reads)["phase"] != "verified"
+    assert send_feedback(reads, correct=True) == (
+        201,
+        {**feedback, "said": "right", "again": False},
+    )
+    assert ask_with_key(fresh_client, reads)["phase"] != "verified"
 
-    assert say(curates, correct=True)[1]["again"]
-    second = given(own, reads)
+    assert send_feedback(curates, correct=True)[1]["again"]
+    second = ask_with_key(fresh_client, reads)
     assert second["phase"] == "verified"
-    status, problem = say(reads, correct=False)
+    status, problem = send_feedback(reads, correct=False)
     assert status == 409
     assert problem["type"] == "urn:fathom:problem:judged_already"
     wrong = {"trace_id": second["trace_id"], "correct": False}
-    assert own.post("/api/v1/feedback", json=wrong, headers=reads).status_code == 201
-    assert given(own, reads)["phase"] == "verified"
-    assert own.post("/api/v1/feedback", json=wrong, headers=curates).status_code == 201
-    assert given(own, reads)["phase"] != "verified"
+    assert fresh_client.post("/api/v1/feedback", json=wrong, headers=reads).status_code == 201
+    assert ask_with_key(fresh_client, reads)["phase"] == "verified"
+    assert fresh_client.post("/api/v1/feedback", json=wrong, headers=curates).status_code == 201
+    assert ask_with_key(fresh_client, reads)["phase"] != "verified"
 
 
 @pytest.mark.parametrize("scopes", ["read ingest", "read curate", "read admin"])
-def test_a_correction_must_answer_the_question_whoever_makes_it(
-    own: TestClient, key: KeyMaker, scopes: str
+def test_a_correction_must_answer_the_question_whoever_sends_it(
+    fresh_client: TestClient, key: KeyMaker, scopes: str
 ) -> None:
     headers = key(scopes=scopes)
-    told = {"trace_id": given(own, headers)["trace_id"]}
+    feedback = {"trace_id": ask_with_key(fresh_client, headers)["trace_id"]}
     for planted in ("48 hours", "hand rammer"):
-        body = {**told, "answer": planted}
-        refused = own.post("/api/v1/feedback", json=body, headers=headers)
+        body = {**feedback, "answer": planted}
+        refused = fresh_client.post("/api/v1/feedback", json=body, headers=headers)
         assert refused.status_code == 400
         assert "but not as an answer to 'Where is bitumen emulsion stored?'" in refused.text
-    assert given(own, headers)["phase"] != "verified"
-    body = {**told, "answer": "Depot North, bay 5"}
-    kept = own.post("/api/v1/feedback", json=body, headers=headers)
-    assert kept.status_code == 201
-    assert kept.json()["again"]
-    assert given(own, headers)["phase"] == "verified"
+    assert ask_with_key(fresh_client, headers)["phase"] != "verified"
+    body = {**feedback, "answer": "Depot North, bay 5"}
+    reply = fresh_client.post("/api/v1/feedback", json=body, headers=headers)
+    assert reply.status_code == 201
+    assert reply.json()["again"]
+    assert ask_with_key(fresh_client, headers)["phase"] == "verified"
 
 
-def test_who_knows_an_answer_that_stands_in_a_table_can_tell_it(own: TestClient) -> None:
+def test_a_correction_may_cite_a_table(fresh_client: TestClient) -> None:
     question = "What is the late fee per day for a film?"
-    answer = own.post("/api/v1/ask", json={"question": question}).json()
+    answer = fresh_client.post("/api/v1/ask", json={"question": question}).json()
     body = {"trace_id": answer["trace_id"], "answer": "0.50 crowns"}
-    assert own.post("/api/v1/feedback", json=body).status_code == 201
+    assert fresh_client.post("/api/v1/feedback", json=body).status_code == 201
 
 
-def test_a_request_sent_again_under_its_key_is_done_once(client: TestClient) -> None:
+def test_a_repeated_request_with_an_idempotency_key_is_done_once(client: TestClient) -> None:
     headers = {"Idempotency-Key": "one"}
     first = client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
     again = client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
@@ -296,8 +305,8 @@ def test_a_request_sent_again_under_its_key_is_done_once(client: TestClient) -> 
     assert other.status_code == 422
 
 
-def test_the_server_tells_that_it_lives_its_state_and_its_numbers(client: TestClient) -> None:
-    asked(client)
+def test_the_server_reports_its_health_its_state_and_its_metrics(client: TestClient) -> None:
+    ask(client)
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
     status = client.get("/api/v1/status").json()

@@ -1,5 +1,6 @@
 """Documents over HTTP: `fathom.serving.http.document_routes`, fathom.serving.http.jobs,
-fathom.serving.http.uploads, and pages as fathom.documents.sandbox.drawing draws them."""
+fathom.serving.http.uploads, and drawn pages of fathom.documents.sandbox.drawing.
+"""
 
 import json
 import time
@@ -31,8 +32,8 @@ from fathom.settings import Settings
 SAMPLES = ROOT / "samples" / "corpus"
 
 
-def finished(client: TestClient, job: str, **more: Any) -> dict[str, Any]:
-    """The job when it is over."""
+def wait_for_job(client: TestClient, job: str, **more: Any) -> dict[str, Any]:
+    """Return the job when it is over."""
     while True:
         body: dict[str, Any] = client.get(f"/api/v1/jobs/{job}", **more).json()
         if body["state"] in {"done", "failed"}:
@@ -40,22 +41,22 @@ def finished(client: TestClient, job: str, **more: Any) -> dict[str, Any]:
         time.sleep(0.05)
 
 
-def sent(client: TestClient, *files: tuple[str, bytes]) -> dict[str, Any]:
+def send_files(client: TestClient, *files: tuple[str, bytes]) -> dict[str, Any]:
     parts = [("files", file) for file in files]
     reply = client.post("/api/v1/documents", files=parts)
     assert reply.status_code == 202, reply.text
-    return finished(client, reply.json()["job"])
+    return wait_for_job(client, reply.json()["job"])
 
 
-def document(client: TestClient, title: str) -> dict[str, Any]:
+def get_document(client: TestClient, title: str) -> dict[str, Any]:
     listed = client.get("/api/v1/documents").json()["documents"]
-    found: dict[str, Any] = next(each for each in listed if each["title"] == title)
-    return found
+    match: dict[str, Any] = next(entry for entry in listed if entry["title"] == title)
+    return match
 
 
-def test_uploads_are_read_in_the_background_and_can_be_asked_about(own: TestClient) -> None:
+def test_uploads_are_read_in_the_background_and_can_be_queried(fresh_client: TestClient) -> None:
     note = b"# Ferry\n\nThe ferry to Osel leaves at 06:40 from pier 9.\n"
-    job = sent(own, ("trips/ferry.md", note), ("broken.pdf", b"%PDF-1.7\nnothing"))
+    job = send_files(fresh_client, ("trips/ferry.md", note), ("broken.pdf", b"%PDF-1.7\nnothing"))
     assert job["state"] == "done"
     assert (job["files_done"], job["files_total"]) == (2, 2)
     assert job["bytes_done"] == job["bytes_total"] == len(note) + 16
@@ -64,17 +65,23 @@ def test_uploads_are_read_in_the_background_and_can_be_asked_about(own: TestClie
     assert outcomes["broken.pdf"]["outcome"] == "failed"
     assert outcomes["broken.pdf"]["reason"]
     assert job["seconds_left"] is None
-    answer = own.post("/api/v1/ask", json={"question": "When does the ferry to Osel leave?"})
+    answer = fresh_client.post(
+        "/api/v1/ask", json={"question": "When does the ferry to Osel leave?"}
+    )
     assert "06:40" in answer.json()["answer"]
     changed = note.replace(b"06:40", b"07:15")
-    sent(own, ("trips/ferry.md", changed))
-    assert own.get("/api/v1/documents").json()["total"] == 5
-    answer = own.post("/api/v1/ask", json={"question": "When does the ferry to Osel leave?"})
+    send_files(fresh_client, ("trips/ferry.md", changed))
+    assert fresh_client.get("/api/v1/documents").json()["total"] == 5
+    answer = fresh_client.post(
+        "/api/v1/ask", json={"question": "When does the ferry to Osel leave?"}
+    )
     assert "07:15" in answer.json()["answer"]
-    gone = document(own, "Ferry")["id"]
-    assert own.delete(f"/api/v1/documents/{gone}").json() == {"removed": 1}
-    assert own.get(f"/api/v1/documents/{gone}").status_code == 404
-    assert not (Path(own.app.state.settings.index.directory) / UPLOADS / "trips/ferry.md").exists()  # type: ignore[attr-defined]
+    gone = get_document(fresh_client, "Ferry")["id"]
+    assert fresh_client.delete(f"/api/v1/documents/{gone}").json() == {"removed": 1}
+    assert fresh_client.get(f"/api/v1/documents/{gone}").status_code == 404
+    assert not (
+        Path(fresh_client.app.state.settings.index.directory) / UPLOADS / "trips/ferry.md"
+    ).exists()  # type: ignore[attr-defined]
 
 
 def test_documents_are_listed_page_by_page(client: TestClient) -> None:
@@ -83,41 +90,47 @@ def test_documents_are_listed_page_by_page(client: TestClient) -> None:
     assert first["total"] == rest["total"] == 4
     assert len(first["documents"]) == 3
     assert rest["next"] is None
-    paths = [each["path"] for each in (*first["documents"], *rest["documents"])]
+    paths = [document["path"] for document in (*first["documents"], *rest["documents"])]
     assert paths == sorted(paths)
     assert len(set(paths)) == 4
 
 
-def test_no_page_passes_over_a_file_whose_name_goes_on_after_another_s(own: TestClient) -> None:
-    sent(own, ("report", b"Two cranes stand here."), ("report (1).md", b"# One\n\nOne crane."))
-    listed = [each["path"] for each in own.get("/api/v1/documents").json()["documents"]]
+def test_no_page_skips_a_file_whose_name_extends_another(fresh_client: TestClient) -> None:
+    send_files(
+        fresh_client,
+        ("report", b"Two cranes stand here."),
+        ("report (1).md", b"# One\n\nOne crane."),
+    )
+    listed = [
+        document["path"] for document in fresh_client.get("/api/v1/documents").json()["documents"]
+    ]
     paths: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = own.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
-        paths += [each["path"] for each in page["documents"]]
+        page = fresh_client.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
+        paths += [document["path"] for document in page["documents"]]
         cursor = page["next"]
     assert paths == listed
     assert len(paths) == 6
 
 
 def test_a_document_is_shown_with_an_outline_into_its_text(client: TestClient) -> None:
-    name = document(client, "Road Repair Handbook")["id"]
+    name = get_document(client, "Road Repair Handbook")["id"]
     body = client.get(f"/api/v1/documents/{name}").json()
     text = client.get(f"/api/v1/documents/{name}/text").text
     assert body["length"] == len(text)
     assert body["format"] == "docx"
-    assert "Materials" in [each["title"] for each in body["outline"]]
-    for each in body["outline"]:
-        assert text[each["start"] :].startswith(each["title"])
-        assert each["level"] >= 1
+    assert "Materials" in [section["title"] for section in body["outline"]]
+    for section in body["outline"]:
+        assert text[section["start"] :].startswith(section["title"])
+        assert section["level"] >= 1
     chunks = client.get(f"/api/v1/documents/{name}/chunks").json()["chunks"]
-    assert len(chunks) == document(client, "Road Repair Handbook")["chunks"]
+    assert len(chunks) == get_document(client, "Road Repair Handbook")["chunks"]
     assert all(text[chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
 
 
-def test_the_original_file_is_saved_and_never_opened_by_a_browser(client: TestClient) -> None:
-    name = document(client, "Road Repair Handbook")["id"]
+def test_the_original_file_is_downloaded_and_never_opened_by_a_browser(client: TestClient) -> None:
+    name = get_document(client, "Road Repair Handbook")["id"]
     reply = client.get(f"/api/v1/documents/{name}/file")
     assert reply.content == (SAMPLES / "road-repair-handbook.docx").read_bytes()
     assert reply.headers["content-disposition"].startswith("attachment")
@@ -125,23 +138,26 @@ def test_the_original_file_is_saved_and_never_opened_by_a_browser(client: TestCl
     assert "sandbox" in reply.headers["content-security-policy"]
 
 
-def test_html_is_text_to_a_browser(own: TestClient) -> None:
-    sent(own, ("evil.html", b"<html><body><p>Hello</p><script>alert(1)</script></body></html>"))
-    name = next(
-        each["id"]
-        for each in own.get("/api/v1/documents").json()["documents"]
-        if each["path"].endswith("evil.html")
+def test_html_is_text_to_a_browser(fresh_client: TestClient) -> None:
+    send_files(
+        fresh_client,
+        ("evil.html", b"<html><body><p>Hello</p><script>alert(1)</script></body></html>"),
     )
-    reply = own.get(f"/api/v1/documents/{name}/file")
+    name = next(
+        entry["id"]
+        for entry in fresh_client.get("/api/v1/documents").json()["documents"]
+        if entry["path"].endswith("evil.html")
+    )
+    reply = fresh_client.get(f"/api/v1/documents/{name}/file")
     assert reply.headers["content-disposition"].startswith("attachment")
     assert reply.headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_page_of_a_pdf_is_drawn_as_it_looks(client: TestClient) -> None:
+def test_a_page_of_a_pdf_is_drawn(client: TestClient) -> None:
     name = next(
-        each["id"]
-        for each in client.get("/api/v1/documents").json()["documents"]
-        if each["path"].endswith("flood-plan.pdf")
+        entry["id"]
+        for entry in client.get("/api/v1/documents").json()["documents"]
+        if entry["path"].endswith("flood-plan.pdf")
     )
     body = client.get(f"/api/v1/documents/{name}").json()
     assert body["pages"] >= 1
@@ -151,14 +167,14 @@ def test_a_page_of_a_pdf_is_drawn_as_it_looks(client: TestClient) -> None:
     assert int.from_bytes(page.content[16:20], "big") in {300, 301}
     beyond = client.get(f"/api/v1/documents/{name}/pages/{body['pages'] + 1}.png")
     assert beyond.status_code == 404
-    other = document(client, "Road Repair Handbook")["id"]
+    other = get_document(client, "Road Repair Handbook")["id"]
     assert client.get(f"/api/v1/documents/{other}/pages/1.png").status_code == 404
 
 
-def test_a_picture_holds_the_pixels_it_was_made_of() -> None:
-    made = encode_png(bytes(range(12)), 2, 2)
-    at = made.index(b"IDAT") + 4
-    lines = zlib.decompressobj().decompress(made[at:])
+def test_a_picture_has_the_original_pixels() -> None:
+    image = encode_png(bytes(range(12)), 2, 2)
+    at = image.index(b"IDAT") + 4
+    lines = zlib.decompressobj().decompress(image[at:])
     assert lines == b"\0" + bytes(range(6)) + b"\0" + bytes(range(6, 12))
 
 
@@ -171,7 +187,7 @@ def test_a_damaged_file_is_not_drawn(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("name", "stored"),
     [
         ("a.txt", "a.txt"),
         ("../../etc/passwd", "etc/passwd"),
@@ -183,20 +199,20 @@ def test_a_damaged_file_is_not_drawn(tmp_path: Path, content: bytes) -> None:
         ("./a//b/./c.md", "a/b/c.md"),
     ],
 )
-def test_a_name_leads_nowhere_but_below_the_uploads(given: str, kept: str) -> None:
-    assert make_safe_name(given) == kept
+def test_a_name_leads_nowhere_except_below_the_uploads(name: str, stored: str) -> None:
+    assert make_safe_name(name) == stored
 
 
 @pytest.mark.parametrize(
-    "given",
+    "name",
     ["", ".", "..", "../..", "\0", ".env", "a/.git/config", "x" * 300, "/".join("abcdefghij")],
 )
-def test_a_name_that_cannot_be_stored_says_why(given: str) -> None:
+def test_a_name_that_cannot_be_stored_has_a_reason(name: str) -> None:
     with pytest.raises(UnstorableFile):
-        make_safe_name(given)
+        make_safe_name(name)
 
 
-def test_what_was_promised_is_read_after_a_restart(settings: Settings) -> None:
+def test_accepted_files_are_read_after_a_restart(settings: Settings) -> None:
     folder = settings.index.directory / UPLOADS
     (folder / NOTES).mkdir(parents=True)
     file = folder.absolute() / "late.md"
@@ -204,14 +220,14 @@ def test_what_was_promised_is_read_after_a_restart(settings: Settings) -> None:
     note = {"names": {str(file): "late.md"}, "refused": []}
     (folder / NOTES / "00ff.json").write_text(json.dumps(note), encoding="utf-8")
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
-        assert finished(client, "00ff")["files"][0]["outcome"] == "ok"
-        assert document(client, "Late")
+        assert wait_for_job(client, "00ff")["files"][0]["outcome"] == "ok"
+        assert get_document(client, "Late")
     assert not list((folder / NOTES).iterdir())
 
 
 @dataclass
-class Ingests:
-    """An engine that tells of its progress when it is let."""
+class PausingEngine:
+    """An engine that reports progress when the test lets it."""
 
     index: EmbeddedIndex
     begun: Event = field(default_factory=Event)
@@ -223,9 +239,9 @@ class Ingests:
         on_progress(IngestReport(), IngestState())
 
 
-def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_path: Path) -> None:
+def test_a_job_interrupted_by_the_end_of_the_server_is_continued_later(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n")
-    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine = PausingEngine(EmbeddedIndex(tmp_path))
     jobs = Jobs(engine, UploadedFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
     added = jobs.add({str(tmp_path / "a.md"): "a.md"})
     engine.begun.wait()
@@ -238,18 +254,18 @@ def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_pa
     closing.join(60)
     assert not closing.is_alive()
     queue = create_job_queue(engine.index, "later")
-    assert (found := queue.get(added.id)) is not None
-    assert (found.state, found.starts) == ("waiting", 0)
+    assert (job := queue.get(added.id)) is not None
+    assert (job.state, job.starts) == ("waiting", 0)
     queue.close()
 
 
-def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
+def test_a_job_over_which_two_servers_died_fails_and_the_next_one_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"{number}.md" for number in range(7)]
     for name in names:
         (tmp_path / name).write_text(f"# {name}\n")
-    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine = PausingEngine(EmbeddedIndex(tmp_path))
     engine.go.set()
     with monkeypatch.context() as dying:
         dying.setattr(job_queue, "LEASE_S", -1.0)
@@ -271,15 +287,15 @@ def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
     jobs.add({str(tmp_path / "0.md"): "0.md"})
     assert engine.begun.wait(60)
     jobs.close()
-    for each in (first, second):
-        each.close()
+    for server in (first, second):
+        server.close()
 
 
-def test_a_job_over_which_one_server_died_is_begun_again(
+def test_a_job_over_which_one_server_died_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.md").write_text("# A\n")
-    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine = PausingEngine(EmbeddedIndex(tmp_path))
     engine.go.set()
     with monkeypatch.context() as dying:
         dying.setattr(job_queue, "LEASE_S", -1.0)
@@ -293,15 +309,17 @@ def test_a_job_over_which_one_server_died_is_begun_again(
     first.close()
 
 
-def test_an_index_that_is_not_there_yet_is_filled_by_the_first_upload(tmp_path: Path) -> None:
+def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:
     settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         assert client.get("/api/v1/documents").json() == {"documents": [], "total": 0, "next": None}
         assert client.get("/api/v1/status").json()["index"] is None
-        asked = client.post("/api/v1/ask", json={"question": "Where is pier 9?"})
-        assert asked.status_code == 409
-        assert asked.json()["type"] == "urn:fathom:problem:index_empty"
-        assert sent(client, ("a.md", b"# Pier\n\nPier 9 is in the north.\n"))["state"] == "done"
+        answer = client.post("/api/v1/ask", json={"question": "Where is pier 9?"})
+        assert answer.status_code == 409
+        assert answer.json()["type"] == "urn:fathom:problem:index_empty"
+        assert (
+            send_files(client, ("a.md", b"# Pier\n\nPier 9 is in the north.\n"))["state"] == "done"
+        )
         assert client.get("/api/v1/documents").json()["total"] == 1
 
 
@@ -309,7 +327,7 @@ BOUNDARY = "xyz"
 HEAD = b'Content-Disposition: form-data; name="files"; filename="%b"\r\n'
 
 
-def part(name: bytes, content: bytes, head: bytes = HEAD) -> bytes:
+def make_part(name: bytes, content: bytes, head: bytes = HEAD) -> bytes:
     return b"--xyz\r\n" + (head % name if b"%b" in head else head) + b"\r\n" + content + b"\r\n"
 
 
@@ -349,25 +367,25 @@ FILES = {
 REQUESTS: dict[str, bytes] = {
     "nothing at all": b"",
     "only the end": END,
-    "no file": part(b"", b"text", b'Content-Disposition: form-data; name="files"\r\n') + END,
-    "another field": part(b"a.txt", b"x", HEAD.replace(b"files", b"other")) + END,
-    "an empty name": part(b"", b"x") + END,
+    "no file": make_part(b"", b"text", b'Content-Disposition: form-data; name="files"\r\n') + END,
+    "another field": make_part(b"a.txt", b"x", HEAD.replace(b"files", b"other")) + END,
+    "an empty name": make_part(b"", b"x") + END,
     "no head": b"--xyz\r\n\r\nx\r\n" + END,
     "a broken head": b"--xyz\r\nContent-Disposition\r\n\r\nx\r\n" + END,
-    "no end": part(b"a.txt", b"x"),
+    "no end": make_part(b"a.txt", b"x"),
     "cut in the head": b"--xyz\r\nContent-Dispo",
-    "another boundary": part(b"a.txt", b"x").replace(b"xyz", b"abc") + b"--abc--\r\n",
+    "another boundary": make_part(b"a.txt", b"x").replace(b"xyz", b"abc") + b"--abc--\r\n",
     "a head without end": b"--xyz\r\n" + b"A" * 70_000,
     "a thousand heads": b"--xyz\r\n" + b"X: y\r\n" * 1000 + b"\r\nx\r\n" + END,
-    "more files than are taken": part(b"a.txt", b"x") * 1001 + END,
-    "junk before": b"junk\r\n" + part(b"a.txt", b"x") + END,
+    "more files than are taken": make_part(b"a.txt", b"x") * 1001 + END,
+    "junk before": b"junk\r\n" + make_part(b"a.txt", b"x") + END,
 }
 """Requests that are none."""
 
 
 # What Starlette has read of a broken request it leaves to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_malformed_uploads_each_get_a_reason_and_never_break_the_server(tmp_path: Path) -> None:
+def test_malformed_uploads_have_a_reason_and_never_break_the_server(tmp_path: Path) -> None:
     assert len(FILES) + len(REQUESTS) == 41
     settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
@@ -376,17 +394,17 @@ def test_malformed_uploads_each_get_a_reason_and_never_break_the_server(tmp_path
             reply = client.post("/api/v1/documents", content=body, headers=headers)
             assert reply.status_code in {202, 400, 422}, (what, reply.text)
             refused = reply.json().get("files") or [{"reason": reply.json().get("detail")}]
-            assert all(each["reason"] for each in refused), what
-        body = b"".join(part(name.encode(), content) for name, content in FILES.items()) + END
+            assert all(outcome["reason"] for outcome in refused), what
+        body = b"".join(make_part(name.encode(), content) for name, content in FILES.items()) + END
         reply = client.post("/api/v1/documents", content=body, headers=headers)
-        told = finished(client, reply.json()["job"])
-        assert told["files_done"] == told["files_total"] == len(FILES)
-        outcomes = {file["path"][:200]: file for file in told["files"]}
+        job = wait_for_job(client, reply.json()["job"])
+        assert job["files_done"] == job["files_total"] == len(FILES)
+        outcomes = {file["path"][:200]: file for file in job["files"]}
         assert len(outcomes) == len(FILES)
         silent = [
             name
-            for name, each in outcomes.items()
-            if each["outcome"] != "ok" and not each["reason"]
+            for name, outcome in outcomes.items()
+            if outcome["outcome"] != "ok" and not outcome["reason"]
         ]
         assert silent == []
         assert client.get("/readyz").status_code == 200

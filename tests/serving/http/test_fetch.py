@@ -1,4 +1,4 @@
-"""Nothing inside is fetched: `fathom.serving.http.fetch`."""
+"""Nothing inside the network is fetched: `fathom.serving.http.fetch`."""
 
 import socket
 import threading
@@ -15,18 +15,18 @@ PUBLIC = "93.184.216.34"
 
 
 @dataclass
-class Inside:
-    """A server on this machine that nobody may reach; it answers by what the path asks for."""
+class InsideServer:
+    """A server on this machine that must not be reached; its reply depends on the path."""
 
     port: int = 0
     asked: list[str] = field(default_factory=list)
 
 
 @pytest.fixture
-def inside() -> Iterator[Inside]:
-    found = Inside()
+def inside() -> Iterator[InsideServer]:
+    server = InsideServer()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        found.port = listener.getsockname()[1]
+        server.port = listener.getsockname()[1]
 
         def serve() -> None:
             while True:
@@ -36,7 +36,7 @@ def inside() -> Iterator[Inside]:
                     return
                 with connection:
                     path = connection.recv(65536).decode("latin-1").split(" ")[1]
-                    found.asked.append(path)
+                    server.asked.append(path)
                     if path.startswith("/to/"):
                         head = f"302 Found\r\nLocation: {path.removeprefix('/to/')}"
                         connection.sendall(f"HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n".encode())
@@ -48,7 +48,7 @@ def inside() -> Iterator[Inside]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield found
+        yield server
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
 
@@ -113,60 +113,64 @@ TARGETS = [
 ]
 
 
-def resolve(host: str, port: int) -> list[str]:
-    """Names of the tests; others as the system has them, which reads numbers as it likes."""
+def resolve_host(host: str, port: int) -> list[str]:
+    """Resolve the names of the tests, and others as the system does, which reads any form of
+    number.
+    """
     if host in NAMES or host == "public.example":
         return NAMES.get(host, [PUBLIC])
     try:
-        return [str(each[4][0]) for each in socket.getaddrinfo(host, port)]
+        return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port)]
     except OSError:
         return []
 
 
-def fetcher(inside: Inside, most_bytes: int = 1000) -> Fetcher:
-    """Asks every port; the public address is the server inside, as if it were outside."""
+def make_fetcher(inside: InsideServer, most_bytes: int = 1000) -> Fetcher:
+    """Return a fetcher for every port; its public address is the server inside, as if it were
+    outside.
+    """
 
     def connect(address: str, port: int, seconds: float) -> socket.socket:
         target = ("127.0.0.1", inside.port) if address == PUBLIC else (address, port)
         return socket.create_connection(target, timeout=seconds)
 
     ports = frozenset({80, 443, inside.port})
-    return Fetcher(most_bytes=most_bytes, ports=ports, resolve=resolve, connect=connect)
+    return Fetcher(most_bytes=most_bytes, ports=ports, resolve=resolve_host, connect=connect)
 
 
-def test_none_of_forty_targets_inside_is_reached(inside: Inside) -> None:
+def test_none_of_forty_targets_inside_is_reached(inside: InsideServer) -> None:
     assert len(TARGETS) >= 40
     for target in TARGETS:
         with pytest.raises(Problem) as refused:
-            fetcher(inside).fetch(target.format(port=inside.port))
+            make_fetcher(inside).fetch(target.format(port=inside.port))
         assert refused.value.status in {422, 502}, target
     assert inside.asked == []
 
 
-def test_none_is_reached_by_a_redirection_from_outside(inside: Inside) -> None:
+def test_no_redirection_from_outside_reaches_inside(inside: InsideServer) -> None:
     targets = [target for target in TARGETS if target.isascii() and "\t" not in target]
     for target in targets:
         url = f"http://public.example/to/{target.format(port=inside.port)}"
         with pytest.raises(Problem):
-            fetcher(inside).fetch(url)
+            make_fetcher(inside).fetch(url)
     assert all(path.startswith("/to/") for path in inside.asked)
 
 
-def test_a_public_address_is_fetched_with_its_redirections_and_a_name(inside: Inside) -> None:
-    found = fetcher(inside).fetch("http://public.example/to/http://public.example/a/guide?7")
-    assert (found.name, found.content) == ("guide.html", b"x" * 7)
+def test_a_public_address_is_fetched_with_its_redirections_and_a_name(inside: InsideServer) -> None:
+    fetched = make_fetcher(inside).fetch("http://public.example/to/http://public.example/a/guide?7")
+    assert (fetched.name, fetched.content) == ("guide.html", b"x" * 7)
     with pytest.raises(Problem, match="redirections"):
-        fetcher(inside).fetch(
+        make_fetcher(inside).fetch(
             "http://public.example"
             + "/to" * 1
             + "/http://public.example" * 1
             + "/to/http://public.example" * 4
         )
     with pytest.raises(Problem, match="more than"):
-        fetcher(inside, most_bytes=10).fetch("http://public.example/a?11")
+        make_fetcher(inside, most_bytes=10).fetch("http://public.example/a?11")
 
 
-def test_other_ports_than_those_of_the_web_are_not_asked(inside: Inside) -> None:
+def test_ports_other_than_those_of_the_web_are_refused(inside: InsideServer) -> None:
     with pytest.raises(Problem, match="port"):
         Fetcher(most_bytes=10).fetch(f"http://public.example:{inside.port}/")
 
@@ -176,13 +180,13 @@ def test_public_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
-def test_a_server_fetches_nothing_unless_it_was_told_to(client: TestClient) -> None:
+def test_a_server_fetches_nothing_unless_configured(client: TestClient) -> None:
     reply = client.post("/api/v1/documents/from-url", json={"url": "http://example.org/"})
     assert reply.status_code == 403
     assert reply.json()["type"] == "urn:fathom:problem:fetching_off"
 
 
-def test_a_connection_that_gives_no_reply_is_closed() -> None:
+def test_a_connection_without_a_reply_is_closed() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(b"no HTTP\r\n\r\n")

@@ -1,6 +1,7 @@
-"""A server on a real socket: who leaves, who comes in crowds, and its end; `fathom serve`,
+"""A server on a real socket: disconnects, crowds, and shutdown; `fathom serve`,
 fathom.serving.http.server, fathom.serving.http.event_stream, fathom.serving.http.admission,
-fathom.serving.http.idempotency."""
+fathom.serving.http.idempotency.
+"""
 
 import asyncio
 import os
@@ -35,8 +36,8 @@ ASK = {"question": "Where is bitumen emulsion stored?"}
 Live = Callable[[FastAPI], AbstractContextManager[str]]
 
 
-class Slow:
-    """Stands in for the engine of the default workspace: begins a step, then works on and on."""
+class SlowEngine:
+    """Replaces the engine of the default workspace: it begins a step and never ends."""
 
     def __init__(self, app: FastAPI) -> None:
         self.begun = 0
@@ -63,15 +64,17 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/ask", "/api/v1/ask/stream"])
-def test_a_client_that_leaves_frees_its_work(settings: Settings, live: Live, path: str) -> None:
+def test_a_client_that_disconnects_frees_its_work(
+    settings: Settings, live: Live, path: str
+) -> None:
     app = create_app(settings)
-    slow = Slow(app)
+    slow = SlowEngine(app)
     with live(app) as address:
         with (
             httpx.Client(base_url=address) as client,
             client.stream("POST", path, json=ASK)
             if (path.endswith("stream"))
-            else leaving(client, path),
+            else request_and_leave(client, path),
         ):
             wait_for(lambda: slow.begun == 1)
             if path.endswith("stream"):  # whoever asked otherwise has left by now
@@ -81,8 +84,8 @@ def test_a_client_that_leaves_frees_its_work(settings: Settings, live: Live, pat
 
 
 @contextmanager
-def leaving(client: httpx.Client, path: str) -> Iterator[None]:
-    """A request whose reply nobody waits for."""
+def request_and_leave(client: httpx.Client, path: str) -> Iterator[None]:
+    """Send a request whose reply nobody waits for."""
     with pytest.raises(httpx.ReadTimeout):
         client.post(path, json=ASK, timeout=httpx.Timeout(5, read=0.5))
     yield
@@ -90,7 +93,7 @@ def leaving(client: httpx.Client, path: str) -> Iterator[None]:
 
 @contextmanager
 def serve(settings: Settings, *more: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """`fathom serve` in a process of its own, and its address."""
+    """Run `fathom serve` in a child process and yield its address."""
     command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", "0", "--offline"]
     command += ["--index", str(settings.index.directory), *more]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=settings.index.directory) as server:
@@ -104,7 +107,9 @@ def serve(settings: Settings, *more: str) -> Iterator[tuple[subprocess.Popen[byt
             server.kill()
 
 
-def test_the_command_serves_tells_where_and_ends_with_its_signal(settings: Settings) -> None:
+def test_the_command_serves_reports_its_address_and_ends_with_its_signal(
+    settings: Settings,
+) -> None:
     with serve(settings) as (server, address), httpx.Client(base_url=address) as client:
         assert client.get("/readyz").json() == {"status": "ready"}
         assert client.post("/api/v1/ask", json=ASK, timeout=60).json()["status"] == "answered"
@@ -113,12 +118,12 @@ def test_the_command_serves_tells_where_and_ends_with_its_signal(settings: Setti
         assert server.wait(timeout=30) in {0, -signal.SIGTERM}
 
 
-def test_open_streams_are_told_when_the_server_ends(settings: Settings, live: Live) -> None:
-    given = settings.model_copy(
+def test_open_streams_are_told_that_the_server_ends(settings: Settings, live: Live) -> None:
+    brief = settings.model_copy(
         update={"serve": settings.serve.model_copy(update={"running": 100, "drain_s": 0.5})}
     )
-    app = create_app(given)
-    slow = Slow(app)
+    app = create_app(brief)
+    slow = SlowEngine(app)
     opened: list[int] = []
     last: list[str] = []
 
@@ -143,7 +148,7 @@ def test_open_streams_are_told_when_the_server_ends(settings: Settings, live: Li
     assert slow.cancelled == 100
 
 
-def test_who_comes_in_vain_is_turned_away_at_once_and_who_waits_gets_a_turn() -> None:
+def test_a_hopeless_request_is_refused_at_once_and_a_waiting_one_gets_its_turn() -> None:
     async def scene() -> None:
         admission = Admission(running=1, waiting=2, patience_s=60)
         ended: list[int] = []
@@ -174,10 +179,10 @@ def test_who_comes_in_vain_is_turned_away_at_once_and_who_waits_gets_a_turn() ->
     asyncio.run(scene())
 
 
-def test_a_crowd_is_told_in_a_type_when_to_come_again(settings: Settings, live: Live) -> None:
+def test_a_crowd_is_told_when_to_retry(settings: Settings, live: Live) -> None:
     few = settings.serve.model_copy(update={"running": 1, "waiting": 1})
     app = create_app(settings.model_copy(update={"serve": few}))
-    slow = Slow(app)
+    slow = SlowEngine(app)
 
     async def crowd(address: str) -> list[httpx.Response]:
         async with httpx.AsyncClient(base_url=address, timeout=60) as client:
@@ -198,7 +203,7 @@ def test_a_crowd_is_told_in_a_type_when_to_come_again(settings: Settings, live: 
     assert all(int(reply.headers["retry-after"]) >= 1 for reply in replies)
 
 
-def test_a_question_that_could_not_be_answered_in_its_time_is_turned_away() -> None:
+def test_a_question_that_cannot_be_answered_in_time_is_refused() -> None:
     async def scene() -> None:
         admission = Admission(running=1, waiting=10, patience_s=60)
         async with admission.take_turn() as waited:
@@ -214,7 +219,7 @@ def test_a_question_that_could_not_be_answered_in_its_time_is_turned_away() -> N
     asyncio.run(scene())
 
 
-def test_a_stream_that_breaks_ends_with_a_problem_and_a_silent_one_beats(
+def test_a_failing_stream_ends_with_a_problem_and_a_silent_one_sends_heartbeats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(streams, "HEARTBEAT_S", 0.01)
@@ -224,16 +229,16 @@ def test_a_stream_that_breaks_ends_with_a_problem_and_a_silent_one_beats(
         await asyncio.sleep(0.1)
         raise RuntimeError("secret of a document")
 
-    async def told() -> bytes:
+    async def read_frames() -> bytes:
         return b"".join([frame async for frame in iterate_frames(events(), Shutdown(1))])
 
-    text = asyncio.run(told()).decode()
+    text = asyncio.run(read_frames()).decode()
     assert text.startswith("id: 1\nevent: plan\ndata: {}\n\n: still at work\n\n")
     assert "id: 2\nevent: error\n" in text
     assert "secret" not in text
 
 
-def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_again(
+def test_concurrent_equal_requests_are_done_once_and_a_failed_one_is_retried(
     tmp_path: Path,
 ) -> None:
     async def scene() -> None:
@@ -249,7 +254,7 @@ def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_agai
 
         both = [once.run_once("key", "body", work) for _ in range(2)]
         failed = await asyncio.gather(*both, return_exceptions=True)
-        assert all(isinstance(each, Problem) for each in failed)
+        assert all(isinstance(failure, Problem) for failure in failed)
         assert done == 1
         replies = await asyncio.gather(*(once.run_once("key", "body", work) for _ in range(3)))
         assert done == 2
@@ -260,7 +265,7 @@ def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_agai
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a POSIX system")
-def test_a_port_that_is_taken_is_told(settings: Settings) -> None:
+def test_a_used_port_is_reported(settings: Settings) -> None:
     with serve(settings) as (_, address):
         port = address.rstrip("/").rpartition(":")[2]
         command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", port]

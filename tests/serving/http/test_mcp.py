@@ -1,4 +1,4 @@
-"""The tools at /mcp of the server: the SDK's own client, by the keys of the server."""
+"""The tools at /mcp of the server, used by the SDK's own client with the keys of the server."""
 
 import asyncio
 import json
@@ -28,14 +28,14 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    asked = {"name": name, "arguments": arguments}
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+def make_call(name: str, **arguments: Any) -> dict[str, Any]:
+    parameters = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}
 
 
 @contextmanager
-def listening(settings: Settings) -> Iterator[str]:
-    """Where the real server listens, in a thread."""
+def listen(settings: Settings) -> Iterator[str]:
+    """Run the real server in a thread and yield its address."""
     app = create_app(settings)
     server = FathomServer(app, uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
@@ -50,11 +50,11 @@ def listening(settings: Settings) -> Iterator[str]:
 
 @pytest.fixture
 def address(settings: Settings) -> Iterator[str]:
-    with listening(settings) as place:
+    with listen(settings) as place:
         yield place
 
 
-def use(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> None:
+def use_client(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with (
@@ -66,7 +66,9 @@ def use(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> No
     asyncio.run(run())
 
 
-def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address: str) -> None:
+def test_the_client_of_the_sdk_uses_the_server_with_its_key(
+    settings: Settings, address: str
+) -> None:
     _, key = create_key_store(EmbeddedIndex(settings.index.directory)).add(Key(id="", name="agent"))
 
     async def body(client: Client) -> None:
@@ -78,24 +80,24 @@ def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address
         assert state.structured_content is not None
         assert state.structured_content["documents"] == len(FILES)
 
-    use(address, key, body)
+    use_client(address, key, body)
 
 
-def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
+def test_keys_and_host_names_are_those_of_the_server(settings: Settings) -> None:
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
     _, reads = keys.add(Key(id="", name="agent"))
     _, adds = keys.add(Key(id="", name="loader", scopes=frozenset({"ingest"})))
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
 
-        def status(**headers: str) -> int:
-            told = {**ACCEPT, **headers}
-            return int(client.post("/mcp", json=LIST, headers=told).status_code)
+        def get_status(**headers: str) -> int:
+            all_headers = {**ACCEPT, **headers}
+            return int(client.post("/mcp", json=LIST, headers=all_headers).status_code)
 
-        assert status(Authorization=f"Bearer {reads}") == 200
-        assert status() == 401
-        assert status(Authorization="Bearer fth_0_nonsense") == 401
-        assert status(Authorization=f"Bearer {adds}") == 403
-        assert status(Authorization=f"Bearer {reads}", Origin="http://evil.example") == 403
+        assert get_status(Authorization=f"Bearer {reads}") == 200
+        assert get_status() == 401
+        assert get_status(Authorization="Bearer fth_0_nonsense") == 401
+        assert get_status(Authorization=f"Bearer {adds}") == 403
+        assert get_status(Authorization=f"Bearer {reads}", Origin="http://evil.example") == 403
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
         # A stranger's name is refused where a browser could be made to use it: without keys.
         for key in keys.list_keys():
@@ -109,17 +111,17 @@ def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
 
 def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
-    _, own = keys.add(Key(id="", name="own"))
+    _, secret = keys.add(Key(id="", name="own"))
     _, other = keys.add(Key(id="", name="other", workspace="elsewhere"))
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
 
-        def reply(key: str, name: str, **arguments: Any) -> dict[str, Any]:
+        def get_reply(key: str, name: str, **arguments: Any) -> dict[str, Any]:
             headers = {**ACCEPT, "Authorization": f"Bearer {key}"}
-            told = client.post("/mcp", json=call(name, **arguments), headers=headers)
-            found: dict[str, Any] = told.json()["result"]
-            return found
+            response = client.post("/mcp", json=make_call(name, **arguments), headers=headers)
+            rpc_result: dict[str, Any] = response.json()["result"]
+            return rpc_result
 
-        listed = reply(own, "list_documents")["structuredContent"]["documents"]
+        listed = get_reply(secret, "list_documents")["structuredContent"]["documents"]
         assert len(listed) == len(FILES)
         for name, arguments in (
             ("list_documents", {}),
@@ -128,26 +130,26 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
             ("search", {"query": "emulsion"}),
             ("ask", {"question": QUESTION}),
         ):
-            refused = reply(other, name, **arguments)
+            refused = get_reply(other, name, **arguments)
             assert refused["isError"], name
             assert "Depot" not in json.dumps(refused)
 
 
-def test_a_question_is_on_the_account_of_its_key(settings: Settings) -> None:
+def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
-    made, text = keys.add(Key(id="", name="poor", tokens_per_day=0))
-    assert made.tokens_per_day == 0
+    poor_key, text = keys.add(Key(id="", name="poor", tokens_per_day=0))
+    assert poor_key.tokens_per_day == 0
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
         headers = {**ACCEPT, "Authorization": f"Bearer {text}"}
-        told = client.post("/mcp", json=call("ask", question=QUESTION), headers=headers)
-        found = told.json()["result"]
-        assert found["isError"]
-        assert "budget of today is spent; come again tomorrow" in found["content"][0]["text"]
+        response = client.post("/mcp", json=make_call("ask", question=QUESTION), headers=headers)
+        rpc_result = response.json()["result"]
+        assert rpc_result["isError"]
+        assert "budget of today is spent; come again tomorrow" in rpc_result["content"][0]["text"]
         counted = client.get("/healthz")
         assert counted.status_code == 200
 
 
-def test_the_tools_are_loaded_when_they_are_first_asked_for(settings: Settings) -> None:
+def test_the_tools_are_loaded_at_their_first_use(settings: Settings) -> None:
     app = create_app(settings)
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         assert not app.state.tools._app.done()
@@ -156,7 +158,7 @@ def test_the_tools_are_loaded_when_they_are_first_asked_for(settings: Settings) 
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-def test_a_client_that_leaves_ends_its_question(settings: Settings, version: str) -> None:
+def test_a_client_that_disconnects_ends_its_question(settings: Settings, version: str) -> None:
     silent = socket.create_server(("127.0.0.1", 0))
     model = {
         "llm.model": "openai:silent",
@@ -164,18 +166,18 @@ def test_a_client_that_leaves_ends_its_question(settings: Settings, version: str
         "roles.reader": "llm",
         "index.directory": str(settings.index.directory),
     }
-    with listening(parse_settings(model)) as address, silent:
+    with listen(parse_settings(model)) as address, silent:
         headers = {**ACCEPT, "MCP-Protocol-Version": version}
-        asked = call("ask", question=QUESTION)
+        request = make_call("ask", question=QUESTION)
         if version > "2026":
             headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "ask"}
-            asked["params"]["_meta"] = {
+            request["params"]["_meta"] = {
                 "io.modelcontextprotocol/protocolVersion": version,
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
             }
         host, _, port = address.removeprefix("http://").partition("/")[0].partition(":")
-        body = json.dumps(asked)
+        body = json.dumps(request)
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         silent.settimeout(60)
         with socket.create_connection((host, int(port))) as client:

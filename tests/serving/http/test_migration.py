@@ -1,4 +1,4 @@
-"""What a server keeps goes along with a copied index: `fathom.serving.http.migration`."""
+"""The data of a server are copied with an index: `fathom.serving.http.migration`."""
 
 import json
 from contextlib import suppress
@@ -26,8 +26,8 @@ from fathom.settings import Settings
 QUESTION = "How long is the notice period?"
 
 
-def served(place: Path) -> str:
-    """An embedded index with what servers keep; the text of a key."""
+def make_served(place: Path) -> str:
+    """Make an embedded index with the data of a server, and return the text of a key."""
     (place / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_at(place) as engine:
         engine.ingest(place / "leave.md")
@@ -55,35 +55,35 @@ def served(place: Path) -> str:
     return text
 
 
-def kept(place: str, disk: Path) -> list[Any]:
-    """All that servers can see of it there."""
-    given = (
+def read_server_data(place: str, disk: Path) -> list[Any]:
+    """Return everything that servers can see there."""
+    trees = (
         {**make_index_settings(place), "directory": disk}
         if place.startswith("postgres")
         else make_index_settings(place)
     )
-    with Engine(Settings.model_validate({"index": given})) as engine:
+    with Engine(Settings.model_validate({"index": trees})) as engine:
         keys, queue, talks = (
             create_key_store(engine.index),
             create_job_queue(engine.index, ""),
             Conversations(engine),
         )
         listed = talks.list_latest(10)
-        told = [
+        server_data = [
             keys.list_keys(),
             keys.database.execute("SELECT owner, tokens FROM accounts"),
             [job.to_json() for job in queue.list_latest() if job.state in {"done", "failed"}],
             listed,
-            [talks.get(each["id"]) for each in listed],
-            [talks.find_owner(each["id"]) for each in listed],
+            [talks.get(conversation["id"]) for conversation in listed],
+            [talks.find_owner(conversation["id"]) for conversation in listed],
         ]
         for opened in (keys, queue, talks):
             opened.close()
-    return told
+    return server_data
 
 
-def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_path: Path) -> None:
-    text, source, url = served(tmp_path), tmp_path / "index", postgres.open_database()
+def test_server_data_are_copied_to_a_database_and_back(postgres: Server, tmp_path: Path) -> None:
+    text, source, url = make_served(tmp_path), tmp_path / "index", postgres.open_database()
     copied = CliRunner().invoke(commands, ["copy", str(source), url])
     assert copied.exit_code == 0, copied.output
     assert copied.stdout.splitlines() == [
@@ -96,26 +96,26 @@ def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_p
         f"1 uploaded files stay at {source}: their documents are copied; upload the files to a "
         "server of the copy before you delete them",
     ]
-    before = kept(str(source), tmp_path)
+    before = read_server_data(str(source), tmp_path)
     assert sorted(before[-1]) == ["", "3d066515"]
     assert [turn["question"] for turn in before[-2][0]["turns"]] == [QUESTION, "And for parents?"]
     assert "three months" in str(before[-2])
-    assert kept(url, tmp_path / "beside") == before
+    assert read_server_data(url, tmp_path / "beside") == before
     keys = create_key_store(locate_index(url, tmp_path / "beside"))
-    found = keys.find(text)
-    assert found is not None
-    assert (found.name, found.per_minute) == ("ana", 60)
+    key = keys.find(text)
+    assert key is not None
+    assert (key.name, key.per_minute) == ("ana", 60)
     keys.close()
 
     back = tmp_path / "back"
     again = CliRunner().invoke(commands, ["copy", url, str(back), "--json"])
     assert again.exit_code == 0, again.output
     assert json.loads(again.stdout)["beside"][-1] == "2 jobs"
-    assert kept(str(back), tmp_path) == before
+    assert read_server_data(str(back), tmp_path) == before
 
 
-def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> None:
-    served(tmp_path)
+def test_repeating_a_copy_doubles_nothing(postgres: Server, tmp_path: Path) -> None:
+    make_served(tmp_path)
     source = tmp_path / "index"
     there = locate_index(postgres.open_database(), tmp_path / "beside")
     index = EmbeddedIndex(source)
@@ -133,8 +133,8 @@ def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> 
 
 
 @dataclass(frozen=True)
-class Copied:
-    """What a server kept beside one index, and its copy beside another."""
+class CopiedServer:
+    """The data of a server beside one index, and their copy beside another."""
 
     source: Path
     url: str
@@ -147,22 +147,22 @@ class Copied:
 
 
 @pytest.fixture(params=["near", "far"])
-def copied(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> Copied:
-    served(tmp_path)
+def copied(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> CopiedServer:
+    make_served(tmp_path)
     source = tmp_path / "index"
     url = postgres.open_database() if request.param == "far" else str(tmp_path / "there")
     here, there = EmbeddedIndex(source), locate_index(url, tmp_path / "beside")
-    return Copied(source, url, here, there, copy_server_tables(here, there, source))
+    return CopiedServer(source, url, here, there, copy_server_tables(here, there, source))
 
 
-def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path) -> None:
+def test_repeating_a_copy_updates_changes(copied: CopiedServer, tmp_path: Path) -> None:
     here, there, first = copied.here, copied.there, copied.told
     keys, its_keys = create_key_store(here), create_key_store(there)
     [ana, _] = sorted(keys.list_keys(), key=lambda key: key.name)
     keys.database.execute(
         "UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,)
     )
-    own, _ = its_keys.add(Key(id="", name="bo"))
+    new_key, _ = its_keys.add(Key(id="", name="bo"))
     spent = "UPDATE accounts SET tokens = ?, nano = ?, reserved_tokens = ?, reserved_nano = ?"
     its_keys.database.execute(spent, (10, 90, 40, 0))
     keys.database.execute(spent, (60, 20, 0, 60))
@@ -174,20 +174,22 @@ def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path
     assert copied.again() == [
         *first[:2],
         "keys that open the copy alone, until `fathom keys revoke ID` there ends them: "
-        f"{own.id} (bo)",
+        f"{new_key.id} (bo)",
         *first[2:],
     ]
-    assert [key for key in its_keys.list_keys() if key.id != own.id] == list(keys.list_keys())
+    assert [key for key in its_keys.list_keys() if key.id != new_key.id] == list(keys.list_keys())
     sums = "SELECT tokens, nano, reserved_tokens, reserved_nano FROM accounts"
     assert its_keys.database.execute(sums) == [(60, 90, 0, 0)]
-    asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
-    turns = there.open_database("conversations.db", ()).execute(asked, (talk,))
+    query = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
+    turns = there.open_database("conversations.db", ()).execute(query, (talk,))
     assert [row[0] for row in turns] == [QUESTION, "And for parents?", "And for guests?"]
-    for each in (keys, its_keys):
-        each.close()
+    for store in (keys, its_keys):
+        store.close()
 
 
-def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Path) -> None:
+def test_repeating_a_copy_keeps_changes_made_at_the_copy(
+    copied: CopiedServer, tmp_path: Path
+) -> None:
     first = copied.told
     keys = create_key_store(copied.there)
     ana, hr = sorted(keys.list_keys(), key=lambda key: key.name)
@@ -195,7 +197,7 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
     keys.database.execute("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
     with Engine(Settings.model_validate({"index": make_index_settings(copied.url)})) as engine:
         talks = Conversations(engine)
-        went_on, removed = (each["id"] for each in talks.list_latest(2))
+        went_on, removed = (conversation["id"] for conversation in talks.list_latest(2))
         talks.add_turn(went_on, "And for guests?", None)
         talks.remove(removed)
         with engine_at(tmp_path) as other:
@@ -213,10 +215,10 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
                 "1 conversations were removed at the copy, and stay so",
                 *first[3:],
             ]
-        [left] = keys.list_keys()
-        assert (left.id, left.per_minute, left.scopes) == (ana.id, 3, frozenset())
+        [remaining] = keys.list_keys()
+        assert (remaining.id, remaining.per_minute, remaining.scopes) == (ana.id, 3, frozenset())
         assert keys.list_workspaces() == ("",)
-        assert [each["id"] for each in talks.list_latest(9)] == [went_on]
+        assert [conversation["id"] for conversation in talks.list_latest(9)] == [went_on]
         turns = [turn["question"] for turn in talks.get(went_on)["turns"]]
         assert turns == [QUESTION, "And for parents?", "And for guests?"]
         talks.close()
@@ -225,38 +227,38 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
     keys.close()
 
 
-def test_a_copy_of_what_was_closed_is_closed_until_it_is_opened_there(tmp_path: Path) -> None:
+def test_a_copy_of_a_closed_server_is_closed_until_it_is_opened(tmp_path: Path) -> None:
     here, there = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
-    own, its = create_key_store(here), create_key_store(there)
-    first, _ = own.add(Key(id="", name="ana"))
-    own.revoke(first.id)
-    told = copy_server_tables(here, there, tmp_path / "one")
-    assert told == [
+    own_keys, its = create_key_store(here), create_key_store(there)
+    first, _ = own_keys.add(Key(id="", name="ana"))
+    own_keys.revoke(first.id)
+    report = copy_server_tables(here, there, tmp_path / "one")
+    assert report == [
         "no key is left, so nobody can ask at the copy either; run `fathom keys list` there"
     ]
     assert its.get_door() == "closed"
     its.open_door()
     assert copy_server_tables(here, there, tmp_path / "one") == []
     assert its.get_door() == "open"
-    own.add(Key(id="", name="bo"))
+    own_keys.add(Key(id="", name="bo"))
     assert copy_server_tables(here, there, tmp_path / "one") == [
         "1 keys, which are valid at the copy too"
     ]
     its.database.execute("DELETE FROM keys")
     assert its.get_door() == "closed"
-    own.close()
+    own_keys.close()
     its.close()
 
 
 class _Killed(Exception):
-    """Nothing of what was asked reached the table."""
+    """Ends a statement before it reaches the table."""
 
 
 @pytest.mark.parametrize("before", range(5))
-def test_killed_in_between_no_turn_is_lost_or_there_twice(
+def test_a_kill_in_between_loses_and_doubles_no_turn(
     tmp_path: Path, before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served(tmp_path)
+    make_served(tmp_path)
     source = tmp_path / "index"
     here, there = EmbeddedIndex(source), EmbeddedIndex(tmp_path / "there")
     copy_server_tables(here, there, source)
@@ -267,36 +269,36 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
         for question in ("And for guests?", "And for pets?"):
             conversations.add_turn(talk, question, None)
         conversations.close()
-    ask, left = FileDatabase.execute, iter(range(before))
+    ask, execute = FileDatabase.execute, iter(range(before))
 
     def killed(self: FileDatabase, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         changes = self.path.parent.name == "there" and "SELECT" not in statement
-        if changes and self.path.name == "conversations.db" and next(left, None) is None:
+        if changes and self.path.name == "conversations.db" and next(execute, None) is None:
             raise _Killed
         return ask(self, statement, *values)
 
-    asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
+    query = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
     whole = [QUESTION, "And for parents?", "And for guests?", "And for pets?"]
     with monkeypatch.context() as patched:
         patched.setattr(FileDatabase, "execute", killed)
         with suppress(_Killed):
             copy_server_tables(here, there, source)
-    assert [row[0] for row in talks.execute(asked, (talk,))] == whole[: 2 + before]
+    assert [row[0] for row in talks.execute(query, (talk,))] == whole[: 2 + before]
     copy_server_tables(here, there, source)
-    assert [row[0] for row in talks.execute(asked, (talk,))] == whole
+    assert [row[0] for row in talks.execute(query, (talk,))] == whole
     talks.close()
 
 
-def test_an_index_without_a_server_makes_nothing_beside_its_copy(tmp_path: Path) -> None:
+def test_an_index_without_a_server_creates_nothing_beside_its_copy(tmp_path: Path) -> None:
     one, other = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
     assert copy_server_tables(one, other, tmp_path / "one") == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_it_cannot_be_kept_that_is_told_and_the_index_copied(
+def test_where_the_data_cannot_be_stored_this_is_reported_and_the_index_copied(
     postgres: Server, tmp_path: Path
 ) -> None:
-    served(tmp_path)
+    make_served(tmp_path)
     url = postgres.open_database().replace("fathom@", "postgres@")
     copied = CliRunner().invoke(commands, ["copy", str(tmp_path / "index"), url])
     assert copied.exit_code == 0, copied.output
@@ -306,12 +308,12 @@ def test_where_it_cannot_be_kept_that_is_told_and_the_index_copied(
     )
 
 
-def test_a_place_that_holds_documents_gets_no_keys(tmp_path: Path) -> None:
+def test_a_place_with_documents_gets_no_keys(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
-        served(tmp_path / name)
+        make_served(tmp_path / name)
     one, other = tmp_path / "one" / "index", tmp_path / "other" / "index"
-    before = kept(str(other), tmp_path)
+    before = read_server_data(str(other), tmp_path)
     refused = CliRunner().invoke(commands, ["copy", str(one), str(other)])
     assert isinstance(refused.exception, UsageError)
-    assert kept(str(other), tmp_path) == before
+    assert read_server_data(str(other), tmp_path) == before

@@ -1,4 +1,4 @@
-"""A server that serves opens no socket but its own: not offline, not by default, whatever is asked.
+"""A server opens no socket except its own: not offline, not by default, for any request.
 
 The real server runs in a child process that notes every name it looks up and every address it
 goes to, and a canary on this machine counts who knocks. Requests, files and conversations then hold
@@ -42,8 +42,8 @@ sys.addaudithook(_note)
 BY_DEFAULT = pytest.mark.parametrize("server", ["by default"], indirect=True)
 
 
-class Canary:
-    """Listens on this machine and counts who comes."""
+class CanaryServer:
+    """Listens on this machine and counts connections."""
 
     def __init__(self) -> None:
         self.knocks = 0
@@ -67,24 +67,24 @@ class Canary:
         self._thread.join()
 
 
-class Server(NamedTuple):
+class WatchedServer(NamedTuple):
     client: httpx2.Client
     watched: Path
     document: str
 
 
 @pytest.fixture
-def canary() -> Iterator[Canary]:
-    one = Canary()
-    yield one
-    one.close()
+def canary() -> Iterator[CanaryServer]:
+    server = CanaryServer()
+    yield server
+    server.close()
 
 
 FATHOM = (sys.executable, "-m", "fathom.serving.cli")
 
 
-def watching(folder: Path) -> dict[str, str]:
-    """The environment of a child whose network is watched."""
+def make_watching_environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a child whose network is watched."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -94,23 +94,25 @@ def watching(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one document in its index, and what the ingestion did with the network."""
+def ingested_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with one document in its index, and the network log of the ingestion."""
     folder = tmp_path_factory.mktemp("ingested")
     (folder / "sitecustomize.py").write_text(WATCH)
     handbook = ROOT / "samples" / "corpus" / "road-repair-handbook.docx"
-    given = [*FATHOM, "ingest", str(handbook)]
-    subprocess.run(given, cwd=folder, env=watching(folder), check=True)
+    command = [*FATHOM, "ingest", str(handbook)]
+    subprocess.run(command, cwd=folder, env=make_watching_environment(folder), check=True)
     return folder
 
 
 @pytest.fixture(scope="module", params=["by default", "--offline"])
 def server(
-    request: pytest.FixtureRequest, ingested: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, ingested_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Any:
-    """The real server over one document."""
-    folder = shutil.copytree(ingested, tmp_path_factory.mktemp("way-out"), dirs_exist_ok=True)
-    environment = watching(folder)
+    """Yield the real server over one document."""
+    folder = shutil.copytree(
+        ingested_folder, tmp_path_factory.mktemp("way-out"), dirs_exist_ok=True
+    )
+    environment = make_watching_environment(folder)
     flags = {"by default": [], "fetching": ["--set", "serve.fetch_urls=true"]}
     flags |= {"--offline": ["--offline"]}
     child = subprocess.Popen(
@@ -127,15 +129,17 @@ def server(
         assert hits is not None, line
         with httpx2.Client(base_url=hits[0], timeout=120) as client:
             documents = client.get("/api/v1/documents").json()["documents"]
-            yield Server(client, folder / "watched", documents[0]["id"])
+            yield WatchedServer(client, folder / "watched", documents[0]["id"])
     finally:
         child.terminate()
         child.communicate(timeout=60)
 
 
-def targets(port: int) -> list[str]:
-    """Addresses that a server could be tricked into opening: this machine, its net, its cloud."""
-    here = [
+def list_targets(port: int) -> list[str]:
+    """Return addresses that a server could be tricked into opening: this machine, its net, its
+    cloud.
+    """
+    hosts = [
         *("127.0.0.1", "localhost", "localhost.", "LOCALHOST", "127.1", "127.0.1", "0", "0.0.0.0"),
         *("2130706433", "0x7f000001", "0x7f.0.0.1", "017700000001", "0177.0.0.1", "127.0.0.1."),
         *("[::1]", "[::]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "user:pw@127.0.0.1"),
@@ -160,21 +164,21 @@ def targets(port: int) -> list[str]:
         f"jar:http://127.0.0.1:{port}/x!/",
         r"\\127.0.0.1\share\x",
     ]
-    return [*(f"http://{host}:{port}/x" for host in here), *elsewhere]
+    return [*(f"http://{host}:{port}/x" for host in hosts), *elsewhere]
 
 
-def ways_out(server: Server) -> list[str]:
-    """What the server did with the network, but for binding to this machine.
+def list_connections(server: WatchedServer) -> list[str]:
+    """Return the network operations of the server, except binding to this machine.
 
     It listens there; and a library binds to ::1 for a moment to see whether there is IPv6.
     """
-    here = ("socket.bind [('127.0.0.1', ", "socket.bind [('::1', 0)")
+    allowed = ("socket.bind [('127.0.0.1', ", "socket.bind [('::1', 0)")
     lines = server.watched.read_text().splitlines()
-    return [line for line in lines if not line.startswith(here)]
+    return [line for line in lines if not line.startswith(allowed)]
 
 
-def done(server: Server, reply: httpx2.Response) -> dict[str, Any]:
-    """A job at its end."""
+def wait_for_job(server: WatchedServer, reply: httpx2.Response) -> dict[str, Any]:
+    """Return a job at its end."""
     job: dict[str, Any] = reply.json()
     name = job.get("id") or job["job"]
     for _ in range(600):
@@ -185,43 +189,44 @@ def done(server: Server, reply: httpx2.Response) -> dict[str, Any]:
     raise AssertionError(job)
 
 
-def test_whatever_is_asked_no_socket_is_opened(server: Server) -> None:
+def test_no_request_opens_a_socket(server: WatchedServer) -> None:
     client = server.client
     answer = client.post("/api/v1/ask", json={"question": QUESTION}).json()
     assert answer["status"] == "answered"
-    told = client.post("/api/v1/ask/stream", json={"question": QUESTION}).text
-    assert "event: final" in told
+    stream = client.post("/api/v1/ask/stream", json={"question": QUESTION}).text
+    assert "event: final" in stream
     assert client.post("/api/v1/search", json={"query": "emulsion"}).json()["hits"]
     file = ("notes.md", b"# Notes\n\nThe emulsion is brown.\n", "text/markdown")
     assert (
-        done(server, client.post("/api/v1/documents", files=[("files", file)]))["state"] == "done"
+        wait_for_job(server, client.post("/api/v1/documents", files=[("files", file)]))["state"]
+        == "done"
     )
-    for path in every_get(client, server.document, answer["trace_id"]):
+    for path in list_get_paths(client, server.document, answer["trace_id"]):
         assert client.get(path).status_code < 500, path
-    assert not tool(client, "ask", question=QUESTION).json()["result"]["isError"]
+    assert not call_tool(client, "ask", question=QUESTION).json()["result"]["isError"]
     replay = client.post(f"/api/v1/traces/{answer['trace_id']}/replay").json()
     assert replay["same"]
-    assert ways_out(server) == []
+    assert list_connections(server) == []
 
 
-def tool(client: httpx2.Client, name: str, **arguments: Any) -> httpx2.Response:
-    """A call of a tool of the Model Context Protocol."""
-    asked = {"name": name, "arguments": arguments}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+def call_tool(client: httpx2.Client, name: str, **arguments: Any) -> httpx2.Response:
+    """Call a tool of the Model Context Protocol."""
+    parameters = {"name": name, "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}
     accept = {"Accept": "application/json, text/event-stream"}
     return client.post("/mcp", json=message, headers=accept)
 
 
-def every_get(client: httpx2.Client, document: str, trace: str) -> list[str]:
-    """Each thing that can be looked at."""
-    known = {"document_id": document, "trace_id": trace, "page": "1", "name": "naive"}
+def list_get_paths(client: httpx2.Client, document: str, trace: str) -> list[str]:
+    """Return the path of every GET route."""
+    values = {"document_id": document, "trace_id": trace, "page": "1", "name": "naive"}
     paths = [
         path
         for path, methods in client.get("/openapi.json").json()["paths"].items()
         if "get" in methods
     ]
     assert len(paths) > 10
-    return ["/", *(re.sub(r"{(\w+)}", lambda m: known.get(m[1], "x"), path) for path in paths)]
+    return ["/", *(re.sub(r"{(\w+)}", lambda m: values.get(m[1], "x"), path) for path in paths)]
 
 
 @BY_DEFAULT
@@ -233,10 +238,12 @@ def every_get(client: httpx2.Client, document: str, trace: str) -> list[str]:
         pytest.param(slice(None), id="all", marks=pytest.mark.slow),
     ],
 )
-def test_no_address_in_a_request_is_opened(server: Server, canary: Canary, part: slice) -> None:
+def test_no_address_in_a_request_is_opened(
+    server: WatchedServer, canary: CanaryServer, part: slice
+) -> None:
     client = server.client
-    assert len(targets(canary.port)) == 40
-    for address in targets(canary.port)[part]:
+    assert len(list_targets(canary.port)) == 40
+    for address in list_targets(canary.port)[part]:
         name = quote(address, safe="")
         replies = [
             client.post("/api/v1/search", json={"query": address, "k": 1}),
@@ -247,52 +254,52 @@ def test_no_address_in_a_request_is_opened(server: Server, canary: Canary, part:
             client.get(f"/api/v1/documents/{name}"),
             client.get(f"/api/v1/documents/{name}/file"),
             client.get(f"/api/v1/traces/{name}"),
-            tool(client, "get_document", id=address),
+            call_tool(client, "get_document", id=address),
             client.post("/api/v1/documents/from-url", json={"url": address}),
             client.get("/healthz", headers=[(b"Referer", address.encode())]),
         ]
         assert all(reply.status_code < 500 for reply in replies), address
-    assert (canary.knocks, ways_out(server)) == (0, [])
+    assert (canary.knocks, list_connections(server)) == (0, [])
 
 
 @BY_DEFAULT
 def test_no_address_in_a_question_or_a_conversation_is_opened(
-    server: Server, canary: Canary
+    server: WatchedServer, canary: CanaryServer
 ) -> None:
-    client, listed = server.client, targets(canary.port)
+    client, listed = server.client, list_targets(canary.port)
     for some in (listed[:20], listed[20:]):
         text = " ".join(some)
-        asked = {"question": f"What stands at {text}?", "history": [_turn(f"See {text}")]}
-        assert client.post("/api/v1/ask", json=asked).status_code < 500
-        shown: list[dict[str, Any]] = [{"type": "text", "text": f"What is at {text}?"}]
-        shown += [{"type": "image_url", "image_url": {"url": each}} for each in some]
-        chat = {"model": "naive", "messages": [{"role": "user", "content": shown}]}
+        body = {"question": f"What stands at {text}?", "history": [_make_turn(f"See {text}")]}
+        assert client.post("/api/v1/ask", json=body).status_code < 500
+        content: list[dict[str, Any]] = [{"type": "text", "text": f"What is at {text}?"}]
+        content += [{"type": "image_url", "image_url": {"url": address}} for address in some]
+        chat = {"model": "naive", "messages": [{"role": "user", "content": content}]}
         assert client.post("/v1/chat/completions", json=chat).status_code < 500
-    assert (canary.knocks, ways_out(server)) == (0, [])
+    assert (canary.knocks, list_connections(server)) == (0, [])
 
 
-def _turn(text: str) -> dict[str, str]:
+def _make_turn(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
 @BY_DEFAULT
-def test_no_address_in_a_document_is_opened(server: Server, canary: Canary) -> None:
+def test_no_address_in_a_document_is_opened(server: WatchedServer, canary: CanaryServer) -> None:
     files = [
         ("files", (name, text.encode(), "application/octet-stream"))
-        for name, text in hostile(targets(canary.port)).items()
+        for name, text in make_hostile_files(list_targets(canary.port)).items()
     ]
-    job = done(server, server.client.post("/api/v1/documents", files=files))
+    job = wait_for_job(server, server.client.post("/api/v1/documents", files=files))
     assert job["files_done"] == len(files)
     for document in server.client.get("/api/v1/documents").json()["documents"]:
         for part in ("", "/text", "/chunks", "/file"):
             assert server.client.get(f"/api/v1/documents/{document['id']}{part}").status_code < 500
-    asked = {"question": "What stands behind the links?"}
-    assert server.client.post("/api/v1/ask", json=asked).status_code == 200
-    assert (canary.knocks, ways_out(server)) == (0, [])
+    body = {"question": "What stands behind the links?"}
+    assert server.client.post("/api/v1/ask", json=body).status_code == 200
+    assert (canary.knocks, list_connections(server)) == (0, [])
 
 
-def hostile(addresses: list[str]) -> dict[str, str]:
-    """Files of several formats whose readers know how to fetch."""
+def make_hostile_files(addresses: list[str]) -> dict[str, str]:
+    """Yield files of several formats whose readers are able to fetch."""
     tags = (
         "<img src='{}'>",
         "<iframe src='{}'></iframe>",
@@ -304,12 +311,12 @@ def hostile(addresses: list[str]) -> dict[str, str]:
         "<a ping='{0}' href='{0}'>link</a>",
     )
     html = "".join(tag.format(address) for address in addresses for tag in tags)
-    entities = "".join(f'<!ENTITY e{n} SYSTEM "{each}">' for n, each in enumerate(addresses))
+    entities = "".join(f'<!ENTITY e{n} SYSTEM "{address}">' for n, address in enumerate(addresses))
     used = "".join(f"&e{n};" for n in range(len(addresses)))
     drawn = "".join(f"<image href='{address}'/>" for address in addresses)
     dtds = {
-        f"dtd{n}.xml": f'<!DOCTYPE r SYSTEM "{each}"><r>What stands behind the links</r>'
-        for n, each in enumerate(addresses[:3])
+        f"dtd{n}.xml": f'<!DOCTYPE r SYSTEM "{address}"><r>What stands behind the links</r>'
+        for n, address in enumerate(addresses[:3])
     }
     return {
         "links.html": f"<html><body><p>What stands behind the links</p>{html}</body></html>",
@@ -327,20 +334,20 @@ def hostile(addresses: list[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("server", ["fetching"], indirect=True)
-def test_a_server_that_may_fetch_documents_goes_to_no_address_inside(
-    server: Server, canary: Canary
+def test_a_server_that_may_fetch_documents_contacts_no_address_inside(
+    server: WatchedServer, canary: CanaryServer
 ) -> None:
-    for address in targets(canary.port):
+    for address in list_targets(canary.port):
         if "example.com" not in address:  # that one is outside
-            asked = {"url": address}
-            reply = server.client.post("/api/v1/documents/from-url", json=asked)
+            body = {"url": address}
+            reply = server.client.post("/api/v1/documents/from-url", json=body)
             # 502: a name that nobody here knows
             assert 400 <= reply.status_code < 500 or reply.status_code == 502, address
     assert canary.knocks == 0
-    assert [line for line in ways_out(server) if "getaddrinfo" not in line] == []
+    assert [line for line in list_connections(server) if "getaddrinfo" not in line] == []
 
 
-def test_the_watch_would_see_a_way_out(tmp_path: Path) -> None:
+def test_the_watch_detects_a_connection(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(WATCH)
     code = (
         "import socket\n"

@@ -1,4 +1,4 @@
-"""The page in a real browser: each thing a person does with it, on the samples."""
+"""The page in a real browser: everything a person does with it, on the samples."""
 
 import re
 import shutil
@@ -17,12 +17,12 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect
 from tests.serving.http.browser import (
     PHONE,
-    Served,
-    Watched,
+    ServerProcess,
+    WatchedTab,
     browser,
+    explain_absence,
+    open_page,
     serve,
-    tab,
-    why_absent,
 )
 
 from fathom import Engine
@@ -36,7 +36,9 @@ from fathom.evaluation.report.blocks import (
 from fathom.evaluation.report.storage import save_report
 from fathom.serving.http.keys import Key, create_key_store
 
-pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
+pytestmark = pytest.mark.skipif(
+    bool(explain_absence()), reason=explain_absence() or "there is a browser"
+)
 ROOT = Path(__file__).parent.parent.parent.parent
 ITEMS = "How many items may be borrowed from the Merrow library at a time?"
 BRIDGE = "When was the Mill Bridge opened?"
@@ -52,44 +54,44 @@ SVG = (
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
+    with browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("page")
     shutil.copytree(ROOT / "samples" / "corpus", folder / "corpus")
     with Engine.open(folder / "index", {"offline": True}) as engine:
         engine.ingest([folder / "corpus"])
-    save_report(report(), folder / "index")
+    save_report(make_report(), folder / "index")
     server = serve(folder / "index")
     yield server
     server.stop()
 
 
 @pytest.fixture
-def open_tab(chrome: Browser, served: Served) -> Iterator[Watched]:
-    with tab(chrome, served.address) as watched:
+def open_page(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
+    with open_page(chrome, server.address) as watched:
         yield watched
-        assert watched.faults() == []
+        assert watched.list_faults() == []
 
 
 @pytest.fixture
-def phone(chrome: Browser, served: Served) -> Iterator[Watched]:
-    with tab(chrome, served.address, width=PHONE, touch=True) as watched:
+def phone(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
+    with open_page(chrome, server.address, width=PHONE, touch=True) as watched:
         yield watched
-        assert watched.faults() == []
+        assert watched.list_faults() == []
 
 
-def sent(request: Request) -> dict[str, Any]:
-    """The body of a request."""
-    told = request.post_data_json
-    assert isinstance(told, dict)
-    return told
+def get_body(request: Request) -> dict[str, Any]:
+    """Return the body of a request."""
+    body = request.post_data_json
+    assert isinstance(body, dict)
+    return body
 
 
-def report() -> EvaluationReport:
+def make_report() -> EvaluationReport:
     table = ReportTable(
         title="Answers", head=("", "naive", "maf"), rows=(("F1", "0.71 [0.6, 0.8]", "0.74"),)
     )
@@ -102,8 +104,8 @@ def report() -> EvaluationReport:
     )
 
 
-def test_an_answer_opens_its_source_at_the_highlighted_quote(open_tab: Watched) -> None:
-    page = open_tab.ask(ITEMS)
+def test_an_answer_opens_its_source_at_the_highlighted_quote(open_page: WatchedTab) -> None:
+    page = open_page.ask(ITEMS)
     expect(page.locator(".short")).to_have_text("Up to twelve")
     page.locator(".whole .mark").first.click()
     panel = page.get_by_role("complementary", name="Source document")
@@ -118,8 +120,8 @@ def test_an_answer_opens_its_source_at_the_highlighted_quote(open_tab: Watched) 
     assert answer["x"] + answer["width"] <= beside["x"]
 
 
-def test_a_pdf_is_shown_as_it_looks(open_tab: Watched) -> None:
-    page = open_tab.ask(SHELTER)
+def test_a_pdf_is_shown_as_drawn(open_page: WatchedTab) -> None:
+    page = open_page.ask(SHELTER)
     page.locator(".source").first.click()
     picture = page.locator(".panel img.page")
     expect(picture).to_have_attribute("alt", re.compile("Page 2 of Flood Plan"))
@@ -130,8 +132,8 @@ def test_a_pdf_is_shown_as_it_looks(open_tab: Watched) -> None:
     expect(page.locator(".panel mark")).to_contain_text("420 people")
 
 
-def test_the_quote_is_marked_on_the_page_of_a_pdf(open_tab: Watched) -> None:
-    page = open_tab.ask(SHELTER)
+def test_the_quote_is_marked_on_the_page_of_a_pdf(open_page: WatchedTab) -> None:
+    page = open_page.ask(SHELTER)
     page.locator(".source").first.click()
     expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
     yellow = page.evaluate(
@@ -152,8 +154,8 @@ def test_the_quote_is_marked_on_the_page_of_a_pdf(open_tab: Watched) -> None:
     assert yellow > 1000
 
 
-def test_who_says_what_stands_side_by_side(open_tab: Watched) -> None:
-    page = open_tab.ask(SKIP)
+def test_disagreeing_documents_are_shown_side_by_side(open_page: WatchedTab) -> None:
+    page = open_page.ask(SKIP)
     claims = page.locator(".claim")
     expect(claims).to_have_count(2)
     text = " ".join(claims.all_inner_texts())
@@ -166,16 +168,16 @@ def test_who_says_what_stands_side_by_side(open_tab: Watched) -> None:
     expect(page.locator(".panel")).to_be_visible()
 
 
-def test_an_abstention_is_a_plain_sentence_with_the_nearest_evidence(open_tab: Watched) -> None:
-    page = open_tab.ask(POOL)
+def test_an_abstention_is_a_plain_sentence_with_the_nearest_evidence(open_page: WatchedTab) -> None:
+    page = open_page.ask(POOL)
     expect(page.locator(".short")).to_have_text("I don\u2019t know.")
     expect(page.get_by_text("is not sure enough to answer this")).to_be_visible()
     expect(page.get_by_text("Nearest, but not enough")).to_be_visible()
     expect(page.locator(".source")).not_to_have_count(0)
 
 
-def test_how_sure_it_is_is_said_in_words_and_as_a_figure(open_tab: Watched) -> None:
-    page = open_tab.ask(ITEMS)
+def test_the_confidence_is_shown_in_words_and_as_a_figure(open_page: WatchedTab) -> None:
+    page = open_page.ask(ITEMS)
     sure = page.locator(".sure").inner_text()
     assert re.search(r"(Very|Quite|Rather) sure\. \d+ %\. About \d+ in 100 such answers", sure)
     unknown = page.evaluate(
@@ -187,8 +189,8 @@ def test_how_sure_it_is_is_said_in_words_and_as_a_figure(open_tab: Watched) -> N
     assert unknown == "The confidence is unknown. These settings have not been calibrated."
 
 
-def test_the_steps_are_seen_before_the_answer(open_tab: Watched) -> None:
-    open_tab.context.add_init_script(
+def test_steps_are_shown_before_the_answer(open_page: WatchedTab) -> None:
+    open_page.context.add_init_script(
         """addEventListener("DOMContentLoaded", () => new MutationObserver(() => {
             window.seen ??= [];
             for (const name of ["step", "statement", "answer"])
@@ -196,7 +198,7 @@ def test_the_steps_are_seen_before_the_answer(open_tab: Watched) -> None:
                     window.seen.push(name);
         }).observe(document.body, { childList: true, subtree: true }));"""
     )
-    page = open_tab.ask(SKIP, strategy="maf")
+    page = open_page.ask(SKIP, strategy="maf")
     assert page.evaluate("window.seen") == ["step", "statement", "answer"]
     page.locator(".work summary").first.click()
     steps = page.locator(".steps").inner_text()
@@ -211,23 +213,25 @@ def test_the_steps_are_seen_before_the_answer(open_tab: Watched) -> None:
     assert "It ended with: 48" in debate
 
 
-def test_a_follow_up_question_is_understood_and_the_conversation_kept(open_tab: Watched) -> None:
-    page = open_tab.ask("Who designed the Mill Bridge?")
-    open_tab.further("When was it opened?")
+def test_a_follow_up_question_is_understood_and_the_conversation_kept(
+    open_page: WatchedTab,
+) -> None:
+    page = open_page.ask("Who designed the Mill Bridge?")
+    open_page.ask_follow_up("When was it opened?")
     expect(page.get_by_text("Understood as: When was the Mill Bridge opened?")).to_be_visible()
     expect(page.locator(".answer").nth(1)).to_contain_text("8 September 1891")
     expect(page.locator(".answer").nth(1)).to_be_in_viewport(ratio=0.9)
-    said = page.locator(".turns .answer").all_inner_texts()
+    answers = page.locator(".turns .answer").all_inner_texts()
     page.reload()
     expect(page.locator(".turns .answer")).to_have_count(2)
-    assert page.locator(".turns .answer").all_inner_texts() == said
+    assert page.locator(".turns .answer").all_inner_texts() == answers
     expect(page.get_by_role("link", name="Who designed the Mill Bridge?")).to_be_visible()
     page.locator(".work summary").first.click()
     expect(page.locator(".steps").first).to_contain_text("Searching")
 
 
-def test_a_judgement_and_a_correction_are_kept(open_tab: Watched) -> None:
-    page = open_tab.ask(BRIDGE)
+def test_a_rating_and_a_correction_are_stored(open_page: WatchedTab) -> None:
+    page = open_page.ask(BRIDGE)
     with page.expect_response("**/feedback") as right:
         page.get_by_role("button", name="This is right").click()
     assert right.value.ok
@@ -237,17 +241,17 @@ def test_a_judgement_and_a_correction_are_kept(open_tab: Watched) -> None:
     with page.expect_response("**/feedback") as wrong:
         page.get_by_role("button", name="Send").click()
     assert wrong.value.ok
-    told = sent(wrong.value.request)
-    assert (told["correct"], told["answer"]) == (False, "8 September 1891")
+    body = get_body(wrong.value.request)
+    assert (body["correct"], body["answer"]) == (False, "8 September 1891")
     expect(page.get_by_role("button", name="This is wrong")).to_have_attribute(
         "aria-pressed", "true"
     )
-    open_tab.ask(BRIDGE)
+    open_page.ask(BRIDGE)
     expect(page.locator(".sure")).to_have_text("A person has verified this answer.")
 
 
-def test_who_knows_what_the_documents_do_not_say_can_tell_it(open_tab: Watched) -> None:
-    page = open_tab.ask(FILM)
+def test_feedback_can_supply_an_answer_missing_from_the_documents(open_page: WatchedTab) -> None:
+    page = open_page.ask(FILM)
     expect(page.locator(".short")).to_have_text("I don\u2019t know.")
     expect(page.get_by_role("button", name="This is right")).to_have_count(0)
     page.get_by_role("button", name="I know the answer").click()
@@ -264,24 +268,24 @@ def test_a_key_that_may_only_read_is_offered_no_correction(chrome: Browser, tmp_
         store.close()
     server = serve(tmp_path / "index")
     try:
-        with tab(chrome, server.address) as watched:
+        with open_tab(chrome, server.address) as watched:
             watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{text}')")
             page = watched.ask(BRIDGE)
             with page.expect_response("**/feedback") as wrong:
                 page.get_by_role("button", name="This is wrong").click()
-            assert (wrong.value.status, sent(wrong.value.request)["correct"]) == (201, False)
+            assert (wrong.value.status, get_body(wrong.value.request)["correct"]) == (201, False)
             expect(page.get_by_label("What would be right?")).to_have_count(0)
             with page.expect_response("**/status"):
                 watched.ask(FILM)
             expect(page.locator(".short")).to_have_text("I don\u2019t know.")
             expect(page.get_by_role("button", name="I know the answer")).to_have_count(0)
-            assert watched.faults() == []
+            assert watched.list_faults() == []
     finally:
         server.stop()
 
 
-def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> None:
-    page = open_tab.visit()
+def test_effort_strategy_and_budget_are_sent_with_the_question(open_page: WatchedTab) -> None:
+    page = open_page.open_screen()
     page.get_by_label("Effort").select_option("low")
     page.get_by_label("Strategy", exact=True).select_option("rrf")
     page.get_by_role("button", name="Budget").click()
@@ -289,18 +293,18 @@ def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> N
     page.get_by_label("Seconds at most").fill("30")
     page.get_by_label("Seconds at most").press("Tab")
     page.locator("#question").fill(ITEMS)
-    with page.expect_request("**/ask/stream") as asked:
+    with page.expect_request("**/ask/stream") as request_info:
         page.locator("#question").press("Enter")
-    told = sent(asked.value)
-    assert (told["effort"], told["strategy"]) == ("low", "rrf")
-    assert told["budget"] == {"max_tokens": 1234, "deadline": 30}
+    body = get_body(request_info.value)
+    assert (body["effort"], body["strategy"]) == ("low", "rrf")
+    assert body["budget"] == {"max_tokens": 1234, "deadline": 30}
     page.locator(".answer").wait_for()
     page.get_by_text("What it cost").click()
     expect(page.locator(".spent")).to_contain_text("of 1,234")
 
 
-def test_a_question_can_be_stopped(open_tab: Watched) -> None:
-    page = open_tab.visit()
+def test_a_question_can_be_stopped(open_page: WatchedTab) -> None:
+    page = open_page.open_screen()
     page.route("**/ask/stream", lambda _: None)  # never answered
     page.locator("#question").fill(ITEMS)
     page.locator("#question").press("Enter")
@@ -309,8 +313,10 @@ def test_a_question_can_be_stopped(open_tab: Watched) -> None:
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
-def test_documents_go_in_by_drag_and_drop_and_failures_say_why(open_tab: Watched) -> None:
-    page = open_tab.visit("#/documents")
+def test_documents_are_added_by_drag_and_drop_and_failures_have_reasons(
+    open_page: WatchedTab,
+) -> None:
+    page = open_page.open_screen("#/documents")
     expect(page.locator("table.documents tbody tr")).not_to_have_count(0)
     dropped = page.evaluate_handle(
         """() => {
@@ -342,8 +348,8 @@ def test_documents_go_in_by_drag_and_drop_and_failures_say_why(open_tab: Watched
     expect(row).to_have_count(0)
 
 
-def test_a_document_has_an_outline_that_leads_to_its_sections(open_tab: Watched) -> None:
-    page = open_tab.visit("#/documents")
+def test_the_outline_of_a_document_links_to_its_sections(open_page: WatchedTab) -> None:
+    page = open_page.open_screen("#/documents")
     page.get_by_role("link", name="Rules of the Merrow Town Library").click()
     expect(page.locator(".outline li")).to_have_count(4)
     page.locator(".outline").get_by_role("button", name="Late returns").click()
@@ -351,8 +357,8 @@ def test_a_document_has_an_outline_that_leads_to_its_sections(open_tab: Watched)
     expect(page.locator(".lines")).to_contain_text("Film or game | 0.50 crowns")
 
 
-def test_a_link_to_a_quote_opens_it(open_tab: Watched) -> None:
-    page = open_tab.ask(ITEMS)
+def test_a_link_to_a_quote_opens_it(open_page: WatchedTab) -> None:
+    page = open_page.ask(ITEMS)
     cited = page.evaluate(
         """async () => {
             const { get } = await import("/page/api.js");
@@ -362,13 +368,13 @@ def test_a_link_to_a_quote_opens_it(open_tab: Watched) -> None:
         }"""
     )
     place = f"#/documents/{cited['document']}?start={cited['start']}&end={cited['end']}"
-    open_tab.visit(place)
+    open_page.open_screen(place)
     expect(page.locator("mark")).to_have_text(cited["quote"])
     expect(page.locator("mark")).to_be_in_viewport()
 
 
-def test_a_trace_shows_how_an_answer_came_about_and_is_replayed(open_tab: Watched) -> None:
-    page = open_tab.ask(ITEMS)
+def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(open_page: WatchedTab) -> None:
+    page = open_page.ask(ITEMS)
     page.get_by_role("link", name="Show the trace").click()
     expect(page.get_by_role("heading", name=ITEMS)).to_be_visible()
     expect(page.locator(".tree")).to_contain_text("Searching")
@@ -376,12 +382,12 @@ def test_a_trace_shows_how_an_answer_came_about_and_is_replayed(open_tab: Watche
     expect(page.locator(".tree details[open] .facts")).to_contain_text("query")
     page.get_by_role("button", name="Replay").click()
     expect(page.get_by_text("The same answer, byte for byte.")).to_be_visible()
-    open_tab.visit("#/traces")
+    open_page.open_screen("#/traces")
     expect(page.get_by_role("link", name=ITEMS).first).to_be_visible()
 
 
-def test_two_strategies_answer_one_question_side_by_side(open_tab: Watched) -> None:
-    page = compare(open_tab, SKIP)
+def test_two_strategies_answer_one_question_side_by_side(open_page: WatchedTab) -> None:
+    page = compare_strategies(open_page, SKIP)
     expect(page.locator(".compared .answer")).to_have_count(2)
     table = page.locator(".verdict")
     expect(table).to_be_visible()
@@ -393,9 +399,9 @@ def test_two_strategies_answer_one_question_side_by_side(open_tab: Watched) -> N
     assert first["y"] == other["y"]
 
 
-def compare(watched: Watched, question: str) -> Page:
+def compare_strategies(watched: WatchedTab, question: str) -> Page:
     """Ask naive and rrf the same question."""
-    page = watched.visit("#/compare")
+    page = watched.open_screen("#/compare")
     second = page.locator("select[aria-label='Strategy 2']")
     second.locator("option[value=rrf]").wait_for(state="attached")
     second.select_option("rrf")
@@ -405,8 +411,8 @@ def compare(watched: Watched, question: str) -> Page:
     return page
 
 
-def test_reports_are_shown_with_their_plots(open_tab: Watched) -> None:
-    page = open_tab.visit("#/reports")
+def test_reports_are_shown_with_their_plots(open_page: WatchedTab) -> None:
+    page = open_page.open_screen("#/reports")
     page.get_by_role("link", name="Fathom: evaluation of samples").click()
     expect(page.get_by_role("heading", name="Who leads")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("F1"))).to_contain_text("0.71")
@@ -415,21 +421,21 @@ def test_reports_are_shown_with_their_plots(open_tab: Watched) -> None:
     assert plot.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
-def test_it_can_be_used_with_the_keyboard_alone(open_tab: Watched) -> None:
-    page = open_tab.visit("#/documents")
+def test_the_page_can_be_used_with_the_keyboard_alone(open_page: WatchedTab) -> None:
+    page = open_page.open_screen("#/documents")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("/")
     expect(page.get_by_label("Filter by title or file")).to_be_focused()
-    open_tab.ask(SKIP)
+    open_page.ask(SKIP)
     page.locator("main").focus()
     page.keyboard.press("/")
     expect(page.locator("#question")).to_be_focused()
     page.keyboard.press("ArrowUp")
     expect(page.locator("#question")).to_have_value(SKIP)
-    open_tab.ask(ITEMS)
+    open_page.ask(ITEMS)
     source = page.locator(".source").first
     source.focus()
     page.keyboard.press("Enter")
@@ -440,8 +446,8 @@ def test_it_can_be_used_with_the_keyboard_alone(open_tab: Watched) -> None:
     expect(source).to_be_focused()
 
 
-def test_the_arrow_keys_walk_through_a_list(open_tab: Watched) -> None:
-    page = open_tab.visit("#/documents")
+def test_the_arrow_keys_move_through_a_list(open_page: WatchedTab) -> None:
+    page = open_page.open_screen("#/documents")
     links = page.locator("table.documents tbody a")
     links.first.focus()
     page.keyboard.press("ArrowDown")
@@ -452,10 +458,10 @@ def test_the_arrow_keys_walk_through_a_list(open_tab: Watched) -> None:
     expect(links.first).to_be_focused()
 
 
-def test_colours_follow_the_system_and_the_switch(chrome: Browser, served: Served) -> None:
+def test_colours_follow_the_system_and_the_switch(chrome: Browser, server: ServerProcess) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
-    with tab(chrome, served.address, scheme="dark") as dark:
-        page = dark.visit()
+    with open_page(chrome, server.address, scheme="dark") as dark:
+        page = dark.open_screen()
         night = page.evaluate(ground)
         page.get_by_role("button", name="Light colours").click()
         day = page.evaluate(ground)
@@ -463,12 +469,12 @@ def test_colours_follow_the_system_and_the_switch(chrome: Browser, served: Serve
         page.reload()
         assert page.evaluate(ground) == day
         expect(page.get_by_role("button", name="Dark colours")).to_be_visible()
-        assert dark.faults() == []
+        assert dark.list_faults() == []
 
 
-def test_it_speaks_english_and_indonesian(chrome: Browser, served: Served) -> None:
-    with tab(chrome, served.address, language="id-ID") as indonesian:
-        page = indonesian.visit()
+def test_the_page_speaks_english_and_indonesian(chrome: Browser, server: ServerProcess) -> None:
+    with open_page(chrome, server.address, language="id-ID") as indonesian:
+        page = indonesian.open_screen()
         expect(page.locator("html")).to_have_attribute("lang", "id")
         expect(page.get_by_role("heading", name="Apa yang ingin Anda ketahui?")).to_be_visible()
         indonesian.ask("Berapa berat paling besar kantong sampah?")
@@ -478,23 +484,23 @@ def test_it_speaks_english_and_indonesian(chrome: Browser, served: Served) -> No
         expect(page.get_by_role("link", name="New question")).to_be_visible()
         page.reload()
         expect(page.locator("html")).to_have_attribute("lang", "en")
-        assert indonesian.faults() == []
+        assert indonesian.list_faults() == []
 
 
-def test_a_phone_needs_no_sideways_scrolling(phone: Watched) -> None:
+def test_a_phone_needs_no_horizontal_scrolling(phone: WatchedTab) -> None:
     page = phone.ask(SKIP)
     for place in (None, "#/documents", "#/compare", "#/traces", "#/reports"):
         if place:
-            phone.visit(place)
+            phone.open_screen(place)
             page.locator("h1").wait_for()
-        assert overflow(page) == [], place
+        assert list_overflow(page) == [], place
     page.get_by_role("button", name="Open the menu").click()
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()
     expect(page.locator(".side")).not_to_be_in_viewport()
 
 
-def test_on_a_phone_a_source_covers_the_answer_until_it_is_closed(phone: Watched) -> None:
+def test_on_a_phone_a_source_covers_the_answer_until_it_is_closed(phone: WatchedTab) -> None:
     page = phone.ask(ITEMS)
     page.locator(".source").first.tap()
     expect(page.locator(".panel mark")).to_be_in_viewport()
@@ -505,27 +511,27 @@ def test_on_a_phone_a_source_covers_the_answer_until_it_is_closed(phone: Watched
     expect(page.locator(".answer")).to_be_in_viewport()
 
 
-def overflow(page: Page) -> list[str]:
-    """What is wider than the screen."""
-    found: list[str] = page.evaluate(
+def list_overflow(page: Page) -> list[str]:
+    """Return the elements that are wider than the screen."""
+    elements: list[str] = page.evaluate(
         """() => [...document.querySelectorAll("main, main *:not(.visually-hidden)")]
             .filter((each) => !each.closest(".scroll") && each.checkVisibility() &&
                 each.getBoundingClientRect().right > innerWidth + 1)
             .map((each) => each.outerHTML.slice(0, 120))"""
     )
-    return found
+    return elements
 
 
 SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_no_screen_shuts_anybody_out(
-    chrome: Browser, served: Served, scheme: str, width: int
+def test_every_screen_is_accessible(
+    chrome: Browser, server: ServerProcess, scheme: str, width: int
 ) -> None:
     found: list[str] = []
     # The checker is injected as a script, which the policy of the page refuses: it stands aside.
-    with tab(chrome, served.address, scheme=scheme, width=width, trusting=True) as watched:
+    with open_page(chrome, server.address, scheme=scheme, width=width, trusting=True) as watched:
         page = watched.page
 
         def check(name: str) -> None:
@@ -537,7 +543,7 @@ def test_no_screen_shuts_anybody_out(
             )
 
         for screen in SCREENS:
-            watched.visit(screen)
+            watched.open_screen(screen)
             page.locator("h1").wait_for()
             page.wait_for_load_state("networkidle")
             check(screen)
@@ -556,18 +562,18 @@ def test_no_screen_shuts_anybody_out(
         page.get_by_role("button", name="I know the answer").click()
         page.get_by_role("button", name="Budget").click()
         check("abstention")
-        watched.visit("#/reports")
+        watched.open_screen("#/reports")
         page.locator(".card").first.click()
         page.locator(".plots img").wait_for()
         check("report")
     assert found == []
 
 
-def test_the_first_answer_is_there_soon(
-    open_tab: Watched, capsys: pytest.CaptureFixture[str]
+def test_the_first_answer_arrives_soon(
+    open_page: WatchedTab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    open_tab.ask(POOL)  # whatever is loaded once is loaded
-    page = open_tab.visit()
+    open_page.ask(POOL)  # whatever is loaded once is loaded
+    page = open_page.open_screen()
     page.locator("#question").fill(ITEMS)
     began = time.perf_counter()
     page.locator("#question").press("Enter")
@@ -577,47 +583,47 @@ def test_the_first_answer_is_there_soon(
         print(f"\nfirst answer visible {seconds:.2f} s after Enter")  # noqa: T201 - a figure to read
 
 
-def test_pictures_of_the_screens(
-    chrome: Browser, served: Served, request: pytest.FixtureRequest
+def test_pictures_of_the_screens_are_taken(
+    chrome: Browser, server: ServerProcess, request: pytest.FixtureRequest
 ) -> None:
     folder = request.config.getoption("--pictures")
     if not folder:
         pytest.skip("pictures are made on demand: pytest --pictures docs/images")
-    taken = pictures(chrome, served, Path(folder))
+    taken = take_pictures(chrome, server, Path(folder))
     assert all(path.stat().st_size < 150_000 for path in taken)
 
 
-def pictures(chrome: Browser, served: Served, folder: Path) -> list[Path]:
-    """Pictures for the documentation."""
+def take_pictures(chrome: Browser, served: ServerProcess, folder: Path) -> list[Path]:
+    """Take the pictures of the documentation."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tab(chrome, served.address) as wide:
+    with open_page(chrome, served.address) as wide:
         page = wide.ask(SHELTER)
         page.locator(".source").first.click()
         expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
-        taken = [picture(page, folder / "page-answer.png")]
+        taken = [save_picture(page, folder / "page-answer.png")]
         wide.ask(SKIP, strategy="maf")
-        taken.append(picture(page, folder / "page-conflict.png"))
+        taken.append(save_picture(page, folder / "page-conflict.png"))
         page.locator(".work summary").first.click()
         page.evaluate("document.querySelector('.column').scrollTo(0, 60)")
-        taken.append(picture(page, folder / "page-debate.png"))
-        wide.visit("#/documents")
+        taken.append(save_picture(page, folder / "page-debate.png"))
+        wide.open_screen("#/documents")
         page.locator("table.documents tbody tr").first.wait_for()
-        taken.append(picture(page, folder / "page-documents.png"))
-        compare(wide, SHELTER)
-        taken.append(picture(page, folder / "page-compare.png"))
-    with tab(chrome, served.address, scheme="dark") as dark:
+        taken.append(save_picture(page, folder / "page-documents.png"))
+        compare_strategies(wide, SHELTER)
+        taken.append(save_picture(page, folder / "page-compare.png"))
+    with open_page(chrome, served.address, scheme="dark") as dark:
         page = dark.ask(ITEMS, strategy="adaptive")
         page.get_by_role("link", name="Show the trace").click()
         page.get_by_role("button", name="Replay").click()
         page.get_by_text("byte for byte").wait_for()
-        taken.append(picture(page, folder / "page-trace-dark.png"))
-    with tab(chrome, served.address, width=PHONE, scheme="dark") as small:
-        taken.append(picture(small.ask(POOL), folder / "page-phone.png"))
+        taken.append(save_picture(page, folder / "page-trace-dark.png"))
+    with open_page(chrome, served.address, width=PHONE, scheme="dark") as small:
+        taken.append(save_picture(small.ask(POOL), folder / "page-phone.png"))
     return taken
 
 
-def picture(page: Page, path: Path) -> Path:
-    """What the screen shows, in few colours and so in few bytes."""
+def save_picture(page: Page, path: Path) -> Path:
+    """Save the screen with few colours, and so in few bytes."""
     from PIL import Image
 
     page.mouse.move(0, 0)
@@ -628,7 +634,7 @@ def picture(page: Page, path: Path) -> Path:
     return path
 
 
-def test_the_modules_are_sound_javascript() -> None:
+def test_the_modules_are_valid_javascript() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")

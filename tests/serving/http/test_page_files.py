@@ -1,4 +1,4 @@
-"""The page's files: how they are served, and rules that every one of them keeps."""
+"""The files of the page: how they are served, and rules that all of them keep."""
 
 import re
 from pathlib import Path
@@ -23,13 +23,13 @@ MARKUP = re.compile(
 USED = re.compile(r'\b(?:t|count|has)\((?:[^"`()]*\? )?"([\w. ]+)"')
 
 
-def words(language: str) -> dict[str, str]:
-    """The words of a language by key."""
+def load_words(language: str) -> dict[str, str]:
+    """Return the words of a language by key."""
     text = (FOLDER / f"{language}.js").read_text(encoding="utf-8")
     return dict(re.findall(r'"?([a-z][\w. ]*)"?: "((?:[^"\\]|\\.)*)"', text))
 
 
-def test_the_page_is_served_under_a_policy_that_runs_nothing_else(client: TestClient) -> None:
+def test_the_page_is_served_under_a_strict_content_policy(client: TestClient) -> None:
     reply = client.get("/")
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     policy = reply.headers["content-security-policy"]
@@ -51,7 +51,7 @@ def test_the_page_is_served_under_a_policy_that_runs_nothing_else(client: TestCl
         ("favicon.svg", "image/svg+xml"),
     ],
 )
-def test_a_file_is_sent_once_and_then_only_asked_after(
+def test_a_file_is_sent_once_and_then_only_revalidated(
     client: TestClient, name: str, kind: str
 ) -> None:
     first = client.get(f"/page/{name}")
@@ -64,11 +64,11 @@ def test_a_file_is_sent_once_and_then_only_asked_after(
 
 
 @pytest.mark.parametrize("name", ["../page.py", "..%2fpage.py", "%2e%2e/app.py", "main", "x.js"])
-def test_nothing_but_the_files_of_the_page_is_served(client: TestClient, name: str) -> None:
+def test_only_the_files_of_the_page_are_served(client: TestClient, name: str) -> None:
     assert client.get(f"/page/{name}").status_code == 404
 
 
-def test_the_page_is_small_and_whole() -> None:
+def test_the_page_is_small_and_complete() -> None:
     assert {"index.html", "main.js", "style.css", "favicon.svg"} <= set(load_page_files())
     assert sum(len(file.content) for file in load_page_files().values()) < 200_000
     imported = {
@@ -80,34 +80,34 @@ def test_the_page_is_small_and_whole() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_no_module_makes_elements_from_markup(module: Path) -> None:
+def test_no_module_builds_elements_from_markup(module: Path) -> None:
     text = module.read_text(encoding="utf-8")
     assert MARKUP.search(text) is None
     assert not re.search(r"https?://(?!www\.w3\.org)", text)
 
 
-def test_both_languages_say_the_same_things() -> None:
-    english, indonesian = words("en"), words("id")
+def test_both_languages_have_the_same_keys() -> None:
+    english, indonesian = load_words("en"), load_words("id")
     assert len(english) > 200
     assert english.keys() == indonesian.keys()
     for key, text in english.items():
         assert set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", indonesian[key])), key
 
 
-def test_every_word_that_is_shown_is_in_the_dictionary() -> None:
-    known = words("en")
-    asked = {
+def test_every_shown_word_is_in_the_dictionary() -> None:
+    known = load_words("en")
+    used = {
         key
         for module in MODULES
         for key in USED.findall(module.read_text(encoding="utf-8"))
         if not key.endswith(".")
     }
-    assert len(asked) > 100
-    assert asked - known.keys() == set()
+    assert len(used) > 100
+    assert used - known.keys() == set()
 
 
 def test_every_verdict_of_the_control_laws_has_words() -> None:
-    known = words("en")
+    known = load_words("en")
     for reason in (*get_args(GateReason), *get_args(CascadeReason), *get_args(AbstentionReason)):
         verb, _, what = reason.partition("_")
         parts = {f"gate.{verb}", f"what.{what}"}
@@ -119,4 +119,4 @@ def test_every_verdict_of_the_control_laws_has_words() -> None:
 
 
 def test_every_strategy_has_words() -> None:
-    assert {f"strategy.{name}" for name in STRATEGIES} <= words("en").keys()
+    assert {f"strategy.{name}" for name in STRATEGIES} <= load_words("en").keys()

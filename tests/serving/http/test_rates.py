@@ -1,4 +1,4 @@
-"""How often keys may be used: `fathom.serving.http.rates`, on SQLite and on PostgreSQL."""
+"""The rate limits of keys: `fathom.serving.http.rates`, on SQLite and on PostgreSQL."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ TABLES = ("CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT
 
 
 @pytest.fixture(params=["embedded", "postgresql"])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "embedded":
         database: Database = FileDatabase(tmp_path / "keys.db", TABLES)
     else:
@@ -25,22 +25,22 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-def test_a_key_is_used_so_often_at_once_and_then_one_by_one(kept: Database) -> None:
-    rates = Rates(kept)
+def test_a_key_has_a_burst_and_then_a_steady_rate(database: Database) -> None:
+    rates = Rates(database)
     assert [rates.take("a", 3) for _ in range(3)] == [0.0] * 3
     assert 0 < rates.take("a", 3) <= 20  # one is given back each 20 seconds
-    assert Rates(kept).take("b", 1) == 0.0
-    assert 0 < Rates(kept).take("b", 1) <= 60
+    assert Rates(database).take("b", 1) == 0.0
+    assert 0 < Rates(database).take("b", 1) <= 60
     assert rates.take("c", 0) == 60.0
 
-    kept.execute("UPDATE rates SET until = until - 30 WHERE key = 'b'")  # half a minute later
+    database.execute("UPDATE rates SET until = until - 30 WHERE key = 'b'")  # half a minute later
     assert 0 < rates.take("b", 1) <= 30
-    kept.execute("UPDATE rates SET until = until - 30 WHERE key = 'b'")
+    database.execute("UPDATE rates SET until = until - 30 WHERE key = 'b'")
     assert rates.take("b", 1) == 0.0
 
 
-def test_a_clock_that_was_wrong_locks_nobody_out(kept: Database) -> None:
-    rates = Rates(kept)
+def test_a_wrong_clock_locks_nobody_out(database: Database) -> None:
+    rates = Rates(database)
     assert rates.take("a", 2) == 0.0
-    kept.execute("UPDATE rates SET until = until + 3600")
+    database.execute("UPDATE rates SET until = until + 3600")
     assert [rates.take("a", 2) > 0 for _ in range(3)] == [False, False, True]

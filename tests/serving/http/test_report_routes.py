@@ -1,4 +1,4 @@
-"""Evaluation reports over HTTP: those that were kept beside the caller's own index."""
+"""Evaluation reports over HTTP: those stored beside the caller's own index."""
 
 from fastapi.testclient import TestClient
 
@@ -7,18 +7,18 @@ from fathom.evaluation.report.storage import save_report
 from fathom.settings import Settings
 
 
-def test_kept_reports_are_listed_and_shown(own: TestClient, settings: Settings) -> None:
-    assert own.get("/api/v1/reports").json() == {"reports": []}
+def test_stored_reports_are_listed_and_shown(fresh_client: TestClient, settings: Settings) -> None:
+    assert fresh_client.get("/api/v1/reports").json() == {"reports": []}
     statement = ReportStatement(text="maf leads \u202enaive.")
     section = ReportSection(title="Who leads", blocks=(statement,))
     path = save_report(EvaluationReport(title="T", sections=(section,)), settings.index.directory)
-    (listed,) = own.get("/api/v1/reports").json()["reports"]
+    (listed,) = fresh_client.get("/api/v1/reports").json()["reports"]
     assert (listed["name"], listed["title"]) == (path.stem, "T")
-    body = own.get(f"/api/v1/reports/{path.stem}").json()
+    body = fresh_client.get(f"/api/v1/reports/{path.stem}").json()
     assert body["sections"][0]["blocks"][0]["text"] == "maf leads \ufffdnaive."
 
 
-def test_a_report_that_is_not_there_is_a_problem(client: TestClient) -> None:
+def test_a_missing_report_is_a_problem(client: TestClient) -> None:
     for name in ("20260101T000000.000000Z", "%2e%2e%2ffathom", "x" * 500):
         assert client.get(f"/api/v1/reports/{name}").status_code == 404
     problem = client.get("/api/v1/reports/none").json()

@@ -1,4 +1,4 @@
-"""Several servers of one index on PostgreSQL, each on a machine of its own.
+"""Several servers of one index on PostgreSQL, each on its own machine.
 
 Covers fathom.serving.http.files, fathom.serving.http.job_queue, fathom.serving.http.accounts,
 fathom.index.database, fathom.index.embedded.database, fathom.index.postgres.database,
@@ -23,7 +23,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
 from tests.serving.http.conftest import ADDRESS
-from tests.serving.http.test_document_routes import finished
+from tests.serving.http.test_document_routes import wait_for_job
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -41,51 +41,57 @@ QUESTION = "When does the ferry to Osel leave?"
 
 @pytest.fixture
 def url(postgres: Server) -> str:
-    """Of a workspace in which nothing is yet."""
+    """Return the URL of an empty workspace."""
     return switch_workspace(postgres.shared, f"s{os.urandom(6).hex()}")
 
 
 Machine = Callable[[str], TestClient]
 
 
-def settings_on(url: str, disk: Path, **more: object) -> Settings:
-    """Those of a machine whose disk is this folder."""
-    given = {"index.url": url, "index.directory": str(disk), "offline": True}
-    return parse_settings({**given, **{key.replace("__", "."): each for key, each in more.items()}})
+def make_settings(url: str, disk: Path, **more: object) -> Settings:
+    """Return the settings of a machine whose disk is this folder."""
+    tree = {"index.url": url, "index.directory": str(disk), "offline": True}
+    return parse_settings(
+        {**tree, **{key.replace("__", "."): value for key, value in more.items()}}
+    )
 
 
 @pytest.fixture
 def machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    """Starts a server on a machine of this name."""
+    """Return a function that starts a server on a machine of this name."""
     monkeypatch.setattr(workspaces, "WATCH_S", 0.3)
     with ExitStack() as running:
 
         def start(name: str) -> TestClient:
-            app = create_app(settings_on(url, tmp_path / name))
+            app = create_app(make_settings(url, tmp_path / name))
             return running.enter_context(TestClient(app, base_url=ADDRESS))
 
         yield start
 
 
-def sent(client: TestClient, name: str, content: bytes, **more: Any) -> dict[str, Any]:
+def send_file(client: TestClient, name: str, content: bytes, **more: Any) -> dict[str, Any]:
     reply = client.post(f"{API}/documents", files={"files": (name, content)}, **more)
     assert reply.status_code == 202, reply.text
     body: dict[str, Any] = reply.json()
     return body
 
 
-def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
+def test_an_upload_to_one_server_is_used_shown_and_removed_at_another(
     machine: Machine, tmp_path: Path
 ) -> None:
-    one, other = machine("one"), machine("other")
-    job = sent(one, "trips/ferry.md", NOTE)["job"]
-    told = finished(other, job)
-    assert [file["path"] for file in told["files"]] == ["trips/ferry.md"]
-    assert told == one.get(f"{API}/jobs/{job}").json() == other.get(f"{API}/jobs").json()["jobs"][0]
+    first, other = machine("one"), machine("other")
+    job = send_file(first, "trips/ferry.md", NOTE)["job"]
+    job_state = wait_for_job(other, job)
+    assert [file["path"] for file in job_state["files"]] == ["trips/ferry.md"]
+    assert (
+        job_state
+        == first.get(f"{API}/jobs/{job}").json()
+        == other.get(f"{API}/jobs").json()["jobs"][0]
+    )
     answer = other.post(f"{API}/ask", json={"question": QUESTION}).json()
     assert "06:40" in answer["answer"]
     assert answer["warnings"] == []  # that the file is not on this machine says nothing
-    assert one.get(f"{API}/answers/{answer['trace_id']}").json() == answer
+    assert first.get(f"{API}/answers/{answer['trace_id']}").json() == answer
     [document] = other.get(f"{API}/documents").json()["documents"]
     assert other.get(f"{API}/documents/{document['id']}/file").content == NOTE
     assert other.get(f"{API}/documents/{document['id']}").json()["file"] is True
@@ -95,51 +101,51 @@ def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
     assert {file.parent.parent.name for file in tmp_path.rglob("*.md")} == {"fetched"}
 
     changed = NOTE.replace(b"06:40", b"07:15")
-    finished(one, sent(other, "trips/ferry.md", changed)["job"])
-    [again] = one.get(f"{API}/documents").json()["documents"]  # in the place of the one before
-    assert one.get(f"{API}/documents/{again['id']}/file").content == changed
-    assert "07:15" in one.post(f"{API}/ask", json={"question": QUESTION}).json()["answer"]
-    assert one.delete(f"{API}/documents/{again['id']}").json() == {"removed": 1}
+    wait_for_job(first, send_file(other, "trips/ferry.md", changed)["job"])
+    [again] = first.get(f"{API}/documents").json()["documents"]  # in the place of the one before
+    assert first.get(f"{API}/documents/{again['id']}/file").content == changed
+    assert "07:15" in first.post(f"{API}/ask", json={"question": QUESTION}).json()["answer"]
+    assert first.delete(f"{API}/documents/{again['id']}").json() == {"removed": 1}
     assert other.get(f"{API}/documents").json()["total"] == 0
     assert other.get(f"{API}/traces").json()["traces"] == []
     while list(tmp_path.rglob("ferry.md")):  # what was fetched goes too, at each of them
         time.sleep(0.1)
 
 
-def test_what_a_killed_server_left_on_its_disk_goes_when_it_is_started_again(
+def test_files_left_by_a_killed_server_are_removed_at_its_next_start(
     machine: Machine, tmp_path: Path, url: str
 ) -> None:
-    one = machine("one")
-    finished(one, sent(one, "ferry.md", NOTE)["job"])
-    left = locate_side_directory(url, tmp_path / "other") / "uploads" / "ferry.md"
-    left.parent.mkdir(parents=True)
-    left.write_bytes(NOTE)
+    first = machine("one")
+    wait_for_job(first, send_file(first, "ferry.md", NOTE)["job"])
+    local_copy = locate_side_directory(url, tmp_path / "other") / "uploads" / "ferry.md"
+    local_copy.parent.mkdir(parents=True)
+    local_copy.write_bytes(NOTE)
     machine("other")
-    assert not left.exists()
+    assert not local_copy.exists()
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_who_removes_a_record_removes_no_upload_that_is_called_like_its_place(
+def test_removing_a_record_removes_no_upload_named_like_its_place(
     machine: Machine, url: str, tmp_path: Path, first: bool
 ) -> None:
     one = machine("one")
     record = b'{"_id": "x", "text": "A record."}'
     files = [("c.jsonl#x", b"A file of its own."), ("c.jsonl", record)]
     for name, content in files if first else reversed(files):
-        finished(one, sent(one, name, content)["job"])
+        wait_for_job(one, send_file(one, name, content)["job"])
     one.delete(f"{API}/documents/x")
-    with Engine(settings_on(url, tmp_path / "two")) as engine:
+    with Engine(make_settings(url, tmp_path / "two")) as engine:
         uploads = engine.index.open_uploads()
         assert uploads is not None
         assert [upload.name for upload in uploads.list_uploads()] == ["c.jsonl", "c.jsonl#x"]
 
 
-def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
+def test_uploaded_files_are_available_to_an_ingest_of_all_folders(
     machine: Machine, url: str, tmp_path: Path
 ) -> None:
-    one = machine("one")
-    finished(one, sent(one, "ferry.md", NOTE)["job"])
-    with Engine(settings_on(url, tmp_path / "one")) as engine:
+    first = machine("one")
+    wait_for_job(first, send_file(first, "ferry.md", NOTE)["job"])
+    with Engine(make_settings(url, tmp_path / "one")) as engine:
         report = engine.ingest(prune=True)
         assert (report.unchanged, report.removed, report.stale) == (1, 0, 0)
         assert engine.ingest(rebuild=True).new == 1
@@ -147,65 +153,65 @@ def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
     assert list(tmp_path.rglob("ferry.md")) == []
 
 
-def test_conversations_and_feedback_go_on_at_another_server(machine: Machine) -> None:
-    one, other = machine("one"), machine("other")
-    finished(one, sent(one, "ferry.md", NOTE)["job"])
-    talk = one.post(f"{API}/conversations", json={}).json()["id"]
+def test_conversations_and_feedback_continue_at_another_server(machine: Machine) -> None:
+    first, other = machine("one"), machine("other")
+    wait_for_job(first, send_file(first, "ferry.md", NOTE)["job"])
+    talk = first.post(f"{API}/conversations", json={}).json()["id"]
     body = {"question": QUESTION, "conversation": talk}
     answer = other.post(f"{API}/ask", json=body).json()
-    told = one.get(f"{API}/conversations/{talk}").json()
-    assert [turn["answer"] for turn in told["turns"]] == [answer]
-    said = {"trace_id": answer["trace_id"], "correct": True}
-    assert one.post(f"{API}/feedback", json=said).status_code == 201
+    conversation = first.get(f"{API}/conversations/{talk}").json()
+    assert [turn["answer"] for turn in conversation["turns"]] == [answer]
+    feedback = {"trace_id": answer["trace_id"], "correct": True}
+    assert first.post(f"{API}/feedback", json=feedback).status_code == 201
     again = other.post(f"{API}/ask", json={"question": QUESTION}).json()
     assert again["phase"] == "verified"
 
 
 def test_a_key_counts_at_every_server_and_ends_at_all(machine: Machine, url: str) -> None:
-    one, other = machine("one"), machine("other")
-    with Engine(settings_on(url, Path("elsewhere"))) as engine:
+    first, other = machine("one"), machine("other")
+    with Engine(make_settings(url, Path("elsewhere"))) as engine:
         keys = create_key_store(engine.index)
         key, text = keys.add(Key(id="", name="ana", scopes=frozenset({"read", "ingest"})))
         headers = {"Authorization": f"Bearer {text}"}
-        for client in (one, other):
+        for client in (first, other):
             assert client.get(f"{API}/documents").status_code == 401
             assert client.get(f"{API}/documents", headers=headers).status_code == 200
         keys.revoke(key.id)
-        for client in (one, other):
+        for client in (first, other):
             assert client.get(f"{API}/documents", headers=headers).status_code == 401
             assert client.get(f"{API}/documents").status_code == 401  # closed without a key too
         assert machine("third").get(f"{API}/documents").status_code == 401
         keys.open_door()
         keys.close()
-    for client in (one, other):
+    for client in (first, other):
         assert client.get(f"{API}/documents", headers=headers).status_code == 401
         assert client.get(f"{API}/documents").status_code == 200  # nobody needs one any more
 
 
-def test_who_had_revoked_all_keys_before_doors_were_kept_stays_closed(
+def test_a_server_whose_keys_were_all_revoked_by_an_older_version_stays_closed(
     machine: Machine, url: str
 ) -> None:
-    one = machine("one")
-    talk = one.post(f"{API}/conversations", json={}).json()["id"]
-    assert one.delete(f"{API}/conversations/{talk}").status_code == 204  # its id is gone too
-    assert one.get(f"{API}/documents").status_code == 200
-    with Engine(settings_on(url, Path("elsewhere"))) as engine:
+    first = machine("one")
+    talk = first.post(f"{API}/conversations", json={}).json()["id"]
+    assert first.delete(f"{API}/conversations/{talk}").status_code == 204  # its id is gone too
+    assert first.get(f"{API}/documents").status_code == 200
+    with Engine(make_settings(url, Path("elsewhere"))) as engine:
         keys = create_key_store(engine.index)
         keys.revoke(keys.add(Key(id="", name="ana"))[0].id)
         keys.database.execute("DELETE FROM doors")
         keys.close()
-    assert one.get(f"{API}/documents").status_code == 401
+    assert first.get(f"{API}/documents").status_code == 401
     assert machine("other").get(f"{API}/documents").status_code == 401
 
 
-def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, url: str) -> None:
+def test_rate_limits_apply_to_all_servers_together(machine: Machine, url: str) -> None:
     clients = [machine("one"), machine("other")]
-    with Engine(settings_on(url, Path("elsewhere"))) as engine:
+    with Engine(make_settings(url, Path("elsewhere"))) as engine:
         keys = create_key_store(engine.index)
-        made = [keys.add(Key(id="", name="ana", per_minute=20)) for _ in range(2)]
-        (key, text), (_, free) = made
+        added = [keys.add(Key(id="", name="ana", per_minute=20)) for _ in range(2)]
+        (key, text), (_, free) = added
 
-        def used(number: int) -> int:
+        def use_key(number: int) -> int:
             headers = {"Authorization": f"Bearer {text}"}
             reply = clients[number % 2].get(f"{API}/documents", headers=headers)
             return reply.status_code
@@ -214,7 +220,7 @@ def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, u
             other = {"Authorization": f"Bearer {free}"}
             assert client.get(f"{API}/documents", headers=other).status_code == 200
         with ThreadPoolExecutor(4) as threads:
-            counter = Counter(threads.map(used, range(40)))
+            counter = Counter(threads.map(use_key, range(40)))
         assert 20 <= counter[200] <= 30  # one more every three seconds
         assert counter[200] + counter[429] == 40
         keys.revoke(key.id)
@@ -222,38 +228,38 @@ def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, u
         keys.close()
 
 
-def test_a_user_who_passes_by_row_level_security_serves_nothing(
+def test_a_user_who_bypasses_row_level_security_serves_nothing(
     postgres: Server, tmp_path: Path
 ) -> None:
     url = postgres.open_database().replace("fathom@", "postgres@")
-    with Engine(settings_on(url, tmp_path)) as engine:
+    with Engine(make_settings(url, tmp_path)) as engine:
         keys = create_key_store(engine.index)
         with pytest.raises(UsageError, match="no superuser"):
             keys.has_keys()
         keys.close()
 
 
-def test_a_request_that_is_sent_again_to_another_server_is_done_once(
+def test_a_repeated_request_to_another_server_is_done_once(
     machine: Machine, postgres: Server
 ) -> None:
-    one, other = machine("one"), machine("other")
+    first, other = machine("one"), machine("other")
     headers = {"Idempotency-Key": "again"}
-    job = sent(one, "ferry.md", NOTE, headers=headers)
-    finished(other, job["job"])
-    assert sent(other, "ferry.md", NOTE, headers=headers) == job
-    assert len(one.get(f"{API}/jobs").json()["jobs"]) == 1
-    asked: dict[str, Any] = {
+    job = send_file(first, "ferry.md", NOTE, headers=headers)
+    wait_for_job(other, job["job"])
+    assert send_file(other, "ferry.md", NOTE, headers=headers) == job
+    assert len(first.get(f"{API}/jobs").json()["jobs"]) == 1
+    request: dict[str, Any] = {
         "headers": {"Idempotency-Key": "asked"},
         "json": {"question": QUESTION},
     }
-    answer = one.post(f"{API}/ask", **asked)
-    again = other.post(f"{API}/ask", **asked)
+    answer = first.post(f"{API}/ask", **request)
+    again = other.post(f"{API}/ask", **request)
     assert (again.content, again.headers["content-type"]) == (
         answer.content,
         answer.headers["content-type"],
     )
     assert len(other.get(f"{API}/traces").json()["traces"]) == 1
-    reused = {**asked, "json": {"question": "Where is pier 9?"}}
+    reused = {**request, "json": {"question": "Where is pier 9?"}}
     assert machine("third").post(f"{API}/ask", **reused).status_code == 422
     with postgres.connect("d1", "postgres") as connection:  # who sees the rows of all
         [(held,)] = connection.execute(
@@ -262,7 +268,7 @@ def test_a_request_that_is_sent_again_to_another_server_is_done_once(
     assert held == 0
     [document] = other.get(f"{API}/documents").json()["documents"]
     other.delete(f"{API}/documents/{document['id']}")
-    late = machine("fourth").post(f"{API}/ask", **asked)
+    late = machine("fourth").post(f"{API}/ask", **request)
     assert "06:40" not in late.text
 
 
@@ -280,7 +286,7 @@ run(settings, host="127.0.0.1", port=0, on_open=lambda address: print(address, f
 
 
 @pytest.mark.slow
-def test_the_job_of_a_server_that_is_killed_is_done_by_another_one(
+def test_the_job_of_a_killed_server_is_done_by_another_one(
     machine: Machine, url: str, tmp_path: Path
 ) -> None:
     child = subprocess.Popen(
@@ -296,16 +302,16 @@ def test_the_job_of_a_server_that_is_killed_is_done_by_another_one(
             ("files", (f"{n}.md", f"# Pier {n}\n\nPier {n} is blue.".encode())) for n in range(60)
         ]
         job = httpx.post(f"{address}api/v1/documents", files=files, timeout=120).json()["job"]
-        late = sent(other, "ferry.md", NOTE)["job"]
+        late = send_file(other, "ferry.md", NOTE)["job"]
         while other.get(f"{API}/jobs/{job}").json()["state"] == "waiting":
             time.sleep(0.02)
     finally:
         child.send_signal(signal.SIGKILL)
         child.stdout.close()
         child.wait(30)
-    told = finished(other, job)
-    assert [file["outcome"] for file in told["files"]] == ["ok"] * 60
-    finished(other, late)
+    job_state = wait_for_job(other, job)
+    assert [file["outcome"] for file in job_state["files"]] == ["ok"] * 60
+    wait_for_job(other, late)
     documents = other.get(f"{API}/documents").json()
     assert documents["total"] == 61
     assert len({document["title"] for document in documents["documents"]}) == 61

@@ -13,24 +13,24 @@ from fathom.serving.http.access import LOCAL, Caller
 from fathom.serving.http.workspaces import Workspaces
 
 
-def test_no_probe_of_any_route_shows_what_another_tenant_has() -> None:
-    check(run(tenants=3, wanted=150), 150)
+def test_no_probe_of_any_route_shows_data_of_another_tenant() -> None:
+    check_probes(run(tenants=3, wanted=150), 150)
 
 
-def check(found: Found, wanted: int) -> None:
-    assert found.leaks == []
-    assert found.probes >= wanted
-    assert found.statuses[404] > wanted / 10
-    assert not [status for status in found.statuses if status >= 500]
+def check_probes(outcome: Found, count: int) -> None:
+    assert outcome.leaks == []
+    assert outcome.probes >= count
+    assert outcome.statuses[404] > count / 10
+    assert not [status for status in outcome.statuses if status >= 500]
 
 
-def test_no_probe_shows_what_another_workspace_of_the_same_database_has(postgres: Server) -> None:
-    check(run(tenants=3, wanted=500, url=postgres.open_database()), 500)
+def test_no_probe_shows_data_of_another_workspace_of_the_database(postgres: Server) -> None:
+    check_probes(run(tenants=3, wanted=500, url=postgres.open_database()), 500)
 
 
 @pytest.mark.slow
-def test_twenty_tenants_of_a_database_are_apart_in_ten_thousand_probes(postgres: Server) -> None:
-    check(run(tenants=20, wanted=10_000, url=postgres.open_database()), 10_000)
+def test_twenty_tenants_of_a_database_are_separate_in_ten_thousand_probes(postgres: Server) -> None:
+    check_probes(run(tenants=20, wanted=10_000, url=postgres.open_database()), 10_000)
 
 
 @pytest.fixture
@@ -42,15 +42,15 @@ def spaces(tmp_path: Path) -> Iterator[Workspaces]:
     workspaces.close()
 
 
-def test_a_workspace_is_a_folder_of_its_own_and_shares_the_models(
+def test_a_workspace_has_its_own_folder_and_shares_the_models(
     spaces: Workspaces, tmp_path: Path
 ) -> None:
-    one, other = (
+    first, other = (
         spaces.get_workspace(Caller(workspace="one")),
         spaces.get_workspace(Caller(workspace="other")),
     )
-    assert one.directory == tmp_path / "workspaces" / "one"
+    assert first.directory == tmp_path / "workspaces" / "one"
     assert spaces.get_workspace(LOCAL).directory == tmp_path
-    assert spaces.get_workspace(Caller(workspace="one")) is one
-    assert one.engine.assembly.cross_reader is other.engine.assembly.cross_reader
-    assert one.engine.models.language_models is other.engine.models.language_models
+    assert spaces.get_workspace(Caller(workspace="one")) is first
+    assert first.engine.assembly.cross_reader is other.engine.assembly.cross_reader
+    assert first.engine.models.language_models is other.engine.models.language_models

@@ -1,4 +1,4 @@
-"""The real application on a socket, for clients that want one."""
+"""The real application on a socket, for clients that need one."""
 
 import gc
 import shutil
@@ -21,24 +21,24 @@ QUESTION = "How deep must a pothole on a bus route be to be filled within 48 hou
 ANSWER = "4 centimetres"
 
 
-def application(corpus: Path, place: Path) -> FastAPI:
-    """The application over a copy of the small index of the samples."""
+def make_application(corpus: Path, place: Path) -> FastAPI:
+    """Return the application over a copy of the small index of the samples."""
     shutil.copytree(corpus, place / "index")
     return create_app(parse_settings({"index.directory": str(place / "index"), "offline": True}))
 
 
 @pytest.fixture(scope="session")
 def client(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Asks one application for all tests; nothing that they do is in each other's way."""
-    app = application(corpus, tmp_path_factory.mktemp("openai"))
+    """Yield a client of one application for all tests, which do not disturb each other."""
+    app = make_application(corpus, tmp_path_factory.mktemp("openai"))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def address(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where an application listens; ends in a slash."""
-    app = application(corpus, tmp_path_factory.mktemp("openai"))
+    """Yield the address of an application, with a slash at the end."""
+    app = make_application(corpus, tmp_path_factory.mktemp("openai"))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, name="openai-server")
     thread.start()

@@ -1,4 +1,6 @@
-"""What clients ask a model for by the way is told from questions, and answered without looking."""
+"""Background tasks of chat clients are distinguished from questions and answered without
+retrieval.
+"""
 
 import json
 
@@ -21,13 +23,13 @@ JSON format: {}
 {}"""
 
 
-def of_open_webui(task: str, form: str, chat: str = CHAT) -> str:
+def make_open_webui_task(task: str, form: str, chat: str = CHAT) -> str:
     return TASK.format(task, form, chat)
 
 
 def test_a_title_is_the_first_question() -> None:
     reply = answer_chore(
-        of_open_webui(
+        make_open_webui_task(
             "Generate a concise title summarizing the chat history.",
             '{ "title": "your concise title here" }',
         )
@@ -39,20 +41,24 @@ def test_a_title_is_the_first_question() -> None:
 
 def test_tags_are_words_of_the_questions() -> None:
     reply = answer_chore(
-        of_open_webui("Generate 1-3 broad tags", '{ "tags": ["tag1", "tag2", "tag3"] }')
+        make_open_webui_task("Generate 1-3 broad tags", '{ "tags": ["tag1", "tag2", "tag3"] }')
     )
     assert json.loads(reply or "") == {"tags": ["Books", "Merrow", "Library"]}
 
 
-def test_no_further_questions_are_made_up() -> None:
+def test_no_follow_up_questions_are_invented() -> None:
     reply = answer_chore(
-        of_open_webui("Predict 3-5 useful messages", '{ "follow_ups": ["Suggested next message"] }')
+        make_open_webui_task(
+            "Predict 3-5 useful messages", '{ "follow_ups": ["Suggested next message"] }'
+        )
     )
     assert json.loads(reply or "") == {"follow_ups": []}
 
 
-def test_what_to_search_for_is_the_last_question() -> None:
-    reply = answer_chore(of_open_webui("Analyze the chat history", '{\n  "queries": ["query1"]\n}'))
+def test_the_search_query_is_the_last_question() -> None:
+    reply = answer_chore(
+        make_open_webui_task("Analyze the chat history", '{\n  "queries": ["query1"]\n}')
+    )
     assert json.loads(reply or "") == {"queries": ["And films?"]}
 
 
@@ -75,7 +81,7 @@ def test_a_title_for_librechat_is_bare() -> None:
         "### Task:\nExplain <chat_history> in the manual",
     ],
 )
-def test_questions_are_no_chores(question: str) -> None:
+def test_questions_are_no_background_tasks(question: str) -> None:
     assert answer_chore(question) is None
     assert extract_question(question) == question
 
@@ -91,7 +97,7 @@ def test_the_question_behind_documents_of_open_webui_is_found() -> None:
 
 
 @pytest.mark.parametrize("text", ["\n", " ", "<chat_history>", "### Task: "])
-def test_prompts_without_end_are_told_from_chores_in_one_go(text: str) -> None:
+def test_prompts_of_any_length_are_classified_in_linear_time(text: str) -> None:
     prompt = text * (4_000_000 // len(text))  # would take hours if each place were tried
     assert answer_chore(prompt) is None
     assert extract_question(prompt) == prompt

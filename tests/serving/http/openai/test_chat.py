@@ -1,4 +1,4 @@
-"""Chat completions of the real application: what costs nothing, what is refused, how it ends."""
+"""Chat completions of the real application: costs, refusals, and the end of a reply."""
 
 import asyncio
 import json
@@ -13,9 +13,9 @@ from fastapi.testclient import TestClient
 from tests.mixes import sections
 from tests.scripted_server import Extractive, serve
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
-from tests.serving.http.openai.test_background_tasks import of_open_webui
-from tests.serving.http.openai.test_cited_text import answer
-from tests.serving.http.test_live import Live, Slow, wait_for
+from tests.serving.http.openai.test_background_tasks import make_open_webui_task
+from tests.serving.http.openai.test_cited_text import make_answer
+from tests.serving.http.test_live import Live, SlowEngine, wait_for
 
 from fathom.config import parse_settings
 from fathom.runs.events import FinalEvent, StreamEvent, TextEvent
@@ -30,83 +30,84 @@ UNANSWERABLE = "Who won the chess championship in 1987?"
 
 def ask(client: TestClient, *turns: str, **fields: Any) -> Any:
     roles = ("user", "assistant")
-    messages = [{"role": roles[at % 2], "content": said} for at, said in enumerate(turns)]
+    messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(turns)]
     body = {"model": "fathom-naive", "messages": messages, **fields}
     return client.post("/v1/chat/completions", json=body)
 
 
-def content(reply: Any) -> str:
+def get_content(reply: Any) -> str:
     assert reply.status_code == 200, reply.text
     return str(reply.json()["choices"][0]["message"]["content"])
 
 
-def chunks(text: str) -> list[dict[str, Any]]:
+def parse_chunks(text: str) -> list[dict[str, Any]]:
     lines = [line.removeprefix("data: ") for line in text.splitlines() if line]
     assert lines[-1] == "[DONE]"
     return [json.loads(line) for line in lines[:-1]]
 
 
-def traces(client: TestClient) -> int:
+def list_traces(client: TestClient) -> int:
     return len(client.get("/api/v1/traces").json()["traces"])
 
 
 def test_an_abstention_is_a_normal_answer(client: TestClient) -> None:
     reply = ask(client, UNANSWERABLE)
-    assert content(reply).startswith("I don't know: ")
+    assert get_content(reply).startswith("I don't know: ")
     assert reply.json()["choices"][0]["finish_reason"] == "stop"
     assert reply.json()["fathom"]["status"] == "abstained"
-    streamed = chunks(ask(client, UNANSWERABLE, stream=True).text)
+    streamed = parse_chunks(ask(client, UNANSWERABLE, stream=True).text)
     assert streamed[-1]["choices"][0]["finish_reason"] == "stop"
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_titles_and_the_like_cost_no_retrieval_and_nothing_of_the_ledger(
-    client: TestClient, stream: bool
-) -> None:
-    before = traces(client)
+def test_background_tasks_cost_no_retrieval_and_no_budget(client: TestClient, stream: bool) -> None:
+    before = list_traces(client)
     for task, form, key in (
         ("Generate a concise title", '{ "title": "x" }', "title"),
         ("Generate 1-3 broad tags", '{ "tags": ["x"] }', "tags"),
         ("Predict 3-5 useful messages", '{ "follow_ups": ["x"] }', "follow_ups"),
     ):
-        reply = ask(client, of_open_webui(task, form), stream=stream)
+        reply = ask(client, make_open_webui_task(task, form), stream=stream)
         text = (
-            "".join(each["choices"][0]["delta"].get("content", "") for each in chunks(reply.text))
+            "".join(
+                chunk["choices"][0]["delta"].get("content", "")
+                for chunk in parse_chunks(reply.text)
+            )
             if stream
-            else content(reply)
+            else get_content(reply)
         )
         assert key in json.loads(text)
-    assert traces(client) == before
+    assert list_traces(client) == before
 
 
-def test_the_trace_shows_what_a_follow_up_was_understood_as(client: TestClient) -> None:
+def test_the_trace_shows_the_completed_follow_up(client: TestClient) -> None:
     first = "What is the monthly pay of an apprentice in the first year?"
-    reply = ask(client, first, content(ask(client, first)), "And in the third year?")
+    reply = ask(client, first, get_content(ask(client, first)), "And in the third year?")
     alone = "What is the monthly pay of an apprentice in the third year?"
-    assert content(reply).startswith(f"*Understood as: {alone}*")
+    assert get_content(reply).startswith(f"*Understood as: {alone}*")
     trace = client.get(f"/api/v1/traces/{reply.json()['fathom']['trace_id']}").json()
     assert alone in json.dumps(trace)
     assert "Sources" not in json.dumps(trace)
 
 
-def test_a_stored_answer_is_the_one_that_was_given(client: TestClient) -> None:
-    own = ask(client, QUESTION).json()["fathom"]
-    assert client.get(f"/api/v1/answers/{own['trace_id']}").json() == own
+def test_a_stored_answer_equals_the_returned_one(client: TestClient) -> None:
+    extension = ask(client, QUESTION).json()["fathom"]
+    assert client.get(f"/api/v1/answers/{extension['trace_id']}").json() == extension
 
 
-def test_progress_comes_before_the_words_and_ends_with_how_sure(client: TestClient) -> None:
-    told = chunks(ask(client, QUESTION, stream=True).text)
-    events = [each["event"]["data"] for each in told if "event" in each]
+def test_progress_precedes_the_words_and_ends_with_the_confidence(client: TestClient) -> None:
+    chunks_received = parse_chunks(ask(client, QUESTION, stream=True).text)
+    events = [chunk["event"]["data"] for chunk in chunks_received if "event" in chunk]
     statuses = [event for event in events if "description" in event]
     assert statuses[0]["description"].startswith("search: ")
-    assert [each["done"] for each in statuses] == [False] * (len(statuses) - 1) + [True]
+    assert [chunk["done"] for chunk in statuses] == [False] * (len(statuses) - 1) + [True]
     assert "confidence" in statuses[-1]["description"]
     (source,) = [event for event in events if "document" in event]
-    assert source["document"] == [told[-1]["fathom"]["citations"][0]["quote"]]
+    assert source["document"] == [chunks_received[-1]["fathom"]["citations"][0]["quote"]]
     assert source["metadata"][0]["source"] == source["source"]["url"]
 
 
-def test_the_last_words_of_the_user_are_the_question(client: TestClient) -> None:
+def test_the_last_message_of_the_user_is_the_question(client: TestClient) -> None:
     parts = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": {"url": "x"}}]
     body = {
         "messages": [
@@ -114,7 +115,7 @@ def test_the_last_words_of_the_user_are_the_question(client: TestClient) -> None
             {"role": "user", "content": parts},
         ]
     }
-    assert ANSWER in content(client.post("/v1/chat/completions", json=body))
+    assert ANSWER in get_content(client.post("/v1/chat/completions", json=body))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_the_last_words_of_the_user_are_the_question(client: TestClient) -> None
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_cannot_be_had_is_refused_in_openais_shape_before_anything_is_told(
+def test_an_impossible_request_is_refused_in_openais_format_before_any_output(
     client: TestClient, fields: dict[str, Any], code: str, stream: bool
 ) -> None:
     reply = ask(client, QUESTION, stream=stream, **fields)
@@ -145,7 +146,7 @@ def test_what_cannot_be_had_is_refused_in_openais_shape_before_anything_is_told(
     assert reply.headers["x-should-retry"] == "false"
 
 
-def test_what_does_not_concern_an_answer_is_passed_over(client: TestClient) -> None:
+def test_irrelevant_fields_are_ignored(client: TestClient) -> None:
     fields = {
         "temperature": 0.2,
         "max_tokens": 5,
@@ -154,33 +155,33 @@ def test_what_does_not_concern_an_answer_is_passed_over(client: TestClient) -> N
         "tools": [],
         "user": "u",
     }
-    assert ANSWER in content(ask(client, QUESTION, **fields))
+    assert ANSWER in get_content(ask(client, QUESTION, **fields))
 
 
 def test_the_effort_of_the_request_sets_the_budget(client: TestClient) -> None:
-    own = ask(client, QUESTION, model="fathom-naive-high").json()["fathom"]
-    asked = ask(client, QUESTION, reasoning_effort="low").json()["fathom"]
+    extension = ask(client, QUESTION, model="fathom-naive-high").json()["fathom"]
+    extension = ask(client, QUESTION, reasoning_effort="low").json()["fathom"]
     named = ask(client, QUESTION, model="fathom-naive-low").json()["fathom"]
-    assert asked["budget"] == named["budget"]
-    assert own["budget"]["tokens"] > named["budget"]["tokens"]
+    assert extension["budget"] == named["budget"]
+    assert extension["budget"]["tokens"] > named["budget"]["tokens"]
 
 
-def test_what_may_be_spent_can_be_given(client: TestClient) -> None:
-    own = ask(client, QUESTION, budget={"max_calls": 3}).json()["fathom"]
-    assert own["budget"]["calls"] == 3
+def test_the_request_may_set_a_budget(client: TestClient) -> None:
+    extension = ask(client, QUESTION, budget={"max_calls": 3}).json()["fathom"]
+    assert extension["budget"]["calls"] == 3
 
 
-def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
-    async def broken() -> AsyncGenerator[StreamEvent, None]:
-        yield FinalEvent(answer(status="failed", stop_reason="the model went away"))
+def test_a_failing_run_ends_its_stream_with_an_error() -> None:
+    async def fail_midway() -> AsyncGenerator[StreamEvent, None]:
+        yield FinalEvent(make_answer(status="failed", stop_reason="the model went away"))
 
-    async def told() -> str:
+    async def read_stream() -> str:
         completion = ChatCompletion(model="fathom", base_url="http://x/")
-        events = _stream_chunks(completion, TextEvent("too early"), broken())
+        events = _stream_chunks(completion, TextEvent("too early"), fail_midway())
         reply = build_event_stream(events, Shutdown(1.0), build_error_chunk)
-        return "".join([bytes(each).decode() async for each in reply.body_iterator])  # type: ignore[arg-type]
+        return "".join([bytes(part).decode() async for part in reply.body_iterator])  # type: ignore[arg-type]
 
-    text = asyncio.run(told())
+    text = asyncio.run(read_stream())
     last = json.loads(text.splitlines()[-2].removeprefix("data: "))
     assert "too early" not in text
     assert last["error"]["code"] == "answer_failed"
@@ -188,16 +189,16 @@ def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
     assert last["error"]["type"] == "server_error"
 
 
-def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) -> None:
+def test_usage_is_that_of_the_language_models(corpus: Path, tmp_path: Path) -> None:
     place = tmp_path / "index"
     shutil.copytree(corpus, place)
     with serve(Extractive(lambda _: '{"answer": null}')) as server:
-        given = {"index": {"directory": str(place)}, **sections("mixed", server.base_url)}
-        app = create_app(parse_settings(given, constants=True))
+        tree = {"index": {"directory": str(place)}, **sections("mixed", server.base_url)}
+        app = create_app(parse_settings(tree, constants=True))
         with TestClient(app, base_url="http://127.0.0.1:8000") as client:
             whole = ask(client, QUESTION).json()
             calls = server.calls
-            streamed = chunks(
+            streamed = parse_chunks(
                 ask(client, QUESTION, stream=True, stream_options={"include_usage": True}).text
             )
             body = {"model": "fathom-naive", "input": QUESTION}
@@ -224,11 +225,11 @@ def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) ->
         ("/v1/responses", {"input": QUESTION}),
     ],
 )
-def test_a_client_that_leaves_frees_its_work(
+def test_a_client_that_disconnects_frees_its_work(
     settings: Settings, live: Live, path: str, said: dict[str, Any], stream: bool
 ) -> None:
     app = create_app(settings)
-    slow = Slow(app)
+    slow = SlowEngine(app)
     body = {**said, "model": "fathom-naive", "stream": stream}
     with live(app) as address:
         with httpx.Client(base_url=address, timeout=httpx.Timeout(20, read=1)) as client:

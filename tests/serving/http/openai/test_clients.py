@@ -1,4 +1,4 @@
-"""The clients that people use get answers, sources and errors from the real application."""
+"""Real clients get answers, sources and errors from the real application."""
 
 import base64
 from pathlib import Path
@@ -27,7 +27,7 @@ def client(address: str) -> OpenAI:
     return OpenAI(base_url=f"{address}v1", api_key="none")
 
 
-def langchain(address: str, *, responses: bool = False) -> ChatOpenAI:
+def make_langchain(address: str, *, responses: bool = False) -> ChatOpenAI:
     return ChatOpenAI(
         model=MODEL,
         base_url=f"{address}v1",
@@ -49,8 +49,8 @@ def test_openai_gets_an_answer_with_sources(client: OpenAI, address: str) -> Non
     cited = choice.message.annotations[0].url_citation
     assert cited.url.startswith(f"{address}#/documents/")
     assert text[cited.start_index : cited.end_index] == "[1]"
-    own = done.model_extra or {}
-    assert own["fathom"]["status"] == "answered"
+    extension = done.model_extra or {}
+    assert extension["fathom"]["status"] == "answered"
     assert done.usage
     assert done.usage.total_tokens == 0
 
@@ -77,27 +77,27 @@ def test_openai_streams_the_same_answer(client: OpenAI) -> None:
     assert events.count("source") == len(whole.choices[0].message.annotations or [])
 
 
-def test_without_being_asked_no_chunk_is_without_a_choice(client: OpenAI) -> None:
+def test_chunks_without_a_choice_are_sent_on_request_only(client: OpenAI) -> None:
     chunks = client.chat.completions.create(
         model=MODEL, messages=[{"role": "user", "content": QUESTION}], stream=True
     )
     assert all(chunk.choices for chunk in chunks)
 
 
-def test_openai_follows_up(client: OpenAI) -> None:
+def test_openai_asks_a_follow_up(client: OpenAI) -> None:
     done = client.chat.completions.create(
         model=MODEL,
         messages=[{"role": role, "content": content} for role, content in TURNS],  # type: ignore[misc]
     )
     text = done.choices[0].message.content or ""
     assert "1,130" in text
-    own = (done.model_extra or {})["fathom"]
-    assert own["standalone_question"] == (
+    extension = (done.model_extra or {})["fathom"]
+    assert extension["standalone_question"] == (
         "What is the monthly pay of an apprentice in the third year?"
     )
 
 
-def test_openai_gets_a_response_and_has_it_again(client: OpenAI, address: str) -> None:
+def test_openai_gets_a_response_and_retrieves_it_again(client: OpenAI, address: str) -> None:
     done = client.responses.create(model=MODEL, input=QUESTION)
     assert ANSWER in done.output_text
     assert done.status == "completed"
@@ -107,7 +107,7 @@ def test_openai_gets_a_response_and_has_it_again(client: OpenAI, address: str) -
     assert again.to_dict() == done.to_dict()
 
 
-def test_openai_follows_a_response_up_by_its_id(client: OpenAI) -> None:
+def test_openai_continues_a_response_by_its_id(client: OpenAI) -> None:
     first = client.responses.create(model=MODEL, input=TURNS[0][1])
     second = client.responses.create(model=MODEL, input=TURNS[2][1], previous_response_id=first.id)
     assert "1,130" in second.output_text
@@ -147,12 +147,12 @@ def test_openai_gets_embeddings_packed_and_plain(client: OpenAI) -> None:
 
 
 def test_openai_lists_the_models(client: OpenAI) -> None:
-    names = [each.id for each in client.models.list()]
+    names = [model.id for model in client.models.list()]
     assert {"fathom", "fathom-anchor", "fathom-anchor-high", "fathom-embedding"} <= set(names)
     assert client.models.retrieve("fathom-anchor-high").id == "fathom-anchor-high"
 
 
-def test_openai_gets_its_own_errors(client: OpenAI) -> None:
+def test_openai_raises_its_own_errors(client: OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-4'") as missing:
         client.chat.completions.create(
             model="gpt-4", messages=[{"role": "user", "content": QUESTION}], stream=True
@@ -168,7 +168,7 @@ def test_openai_gets_its_own_errors(client: OpenAI) -> None:
 
 
 def test_langchain_asks_chat_completions(address: str) -> None:
-    reply = langchain(address).invoke(QUESTION)
+    reply = make_langchain(address).invoke(QUESTION)
     assert ANSWER in str(reply.content)
     assert "[1] [" in str(reply.content)
     assert isinstance(reply, AIMessage)
@@ -177,21 +177,21 @@ def test_langchain_asks_chat_completions(address: str) -> None:
 
 
 def test_langchain_streams_chat_completions(address: str) -> None:
-    chunks = list(langchain(address).stream(QUESTION))
+    chunks = list(make_langchain(address).stream(QUESTION))
     assert "".join(str(chunk.content) for chunk in chunks) == str(
-        langchain(address).invoke(QUESTION).content
+        make_langchain(address).invoke(QUESTION).content
     )
 
 
-def test_langchain_follows_up(address: str) -> None:
+def test_langchain_asks_a_follow_up(address: str) -> None:
     history = [
         HumanMessage(content) if role == "user" else AIMessage(content) for role, content in TURNS
     ]
-    assert "1,130" in str(langchain(address).invoke(history).content)
+    assert "1,130" in str(make_langchain(address).invoke(history).content)
 
 
 def test_langchain_keeps_the_sources_of_responses(address: str) -> None:
-    reply = langchain(address, responses=True).invoke(QUESTION)
+    reply = make_langchain(address, responses=True).invoke(QUESTION)
     (block,) = reply.content_blocks
     assert block["type"] == "text"
     assert ANSWER in block["text"]
@@ -201,17 +201,17 @@ def test_langchain_keeps_the_sources_of_responses(address: str) -> None:
 
 
 def test_langchain_streams_responses_with_their_sources(address: str) -> None:
-    model = langchain(address, responses=True)
+    model = make_langchain(address, responses=True)
     chunks = list(model.stream(QUESTION))
     whole = chunks[0]
     for chunk in chunks[1:]:
         whole += chunk
     assert whole.text == model.invoke(QUESTION).text
-    (block,) = [each for each in whole.content_blocks if each["type"] == "text"]
+    (block,) = [content for content in whole.content_blocks if content["type"] == "text"]
     assert block["annotations"]
 
 
-def test_langchain_embeds(address: str) -> None:
+def test_langchain_embeds_texts(address: str) -> None:
     embeddings = OpenAIEmbeddings(
         model="fathom-embedding",
         base_url=f"{address}v1",
@@ -224,10 +224,10 @@ def test_langchain_embeds(address: str) -> None:
 
 
 def test_the_examples_of_the_page_run(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    known: dict[str, object] = {"__name__": "example"}
+    namespace: dict[str, object] = {"__name__": "example"}
     for line, code in read_examples(PAGE):
-        here = code.replace("http://127.0.0.1:8000/", address)
-        exec(compile("\n" * (line - 1) + here, PAGE.name, "exec"), known)
-    shown = capsys.readouterr().out
-    assert f"{address}#/documents/" in shown
-    assert "1,130" in shown
+        code_here = code.replace("http://127.0.0.1:8000/", address)
+        exec(compile("\n" * (line - 1) + code_here, PAGE.name, "exec"), namespace)
+    output = capsys.readouterr().out
+    assert f"{address}#/documents/" in output
+    assert "1,130" in output

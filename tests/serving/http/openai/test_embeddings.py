@@ -14,18 +14,18 @@ def embed(client: TestClient, **fields: Any) -> Any:
     return client.post("/v1/embeddings", json=body)
 
 
-def test_they_are_the_vectors_of_the_index(client: TestClient, corpus: Path) -> None:
+def test_embeddings_are_the_vectors_of_the_index(client: TestClient, corpus: Path) -> None:
     texts = [f"text {n}" for n in range(70)]
     reply = embed(client, input=texts).json()
     with Engine.open(corpus) as engine:
         vectors = engine.embedder.embed(texts)
         tokens = sum(map(engine.embedder.count, texts))
-    assert [each["index"] for each in reply["data"]] == list(range(70))
+    assert [item["index"] for item in reply["data"]] == list(range(70))
     assert reply["data"][69]["embedding"] == pytest.approx(vectors[69].tolist())
     assert reply["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
 
 
-def test_a_question_may_be_embedded_as_one(client: TestClient) -> None:
+def test_a_question_can_be_embedded_as_a_query(client: TestClient) -> None:
     assert embed(client, input_type="query").status_code == 200
 
 
@@ -42,7 +42,7 @@ def test_a_question_may_be_embedded_as_one(client: TestClient) -> None:
         ({"encoding_format": "int8"}, 400, "encoding_format"),
     ],
 )
-def test_what_cannot_be_embedded_is_said(
+def test_invalid_input_is_reported(
     client: TestClient, fields: dict[str, Any], status: int, words: str
 ) -> None:
     reply = embed(client, **fields)

@@ -1,4 +1,4 @@
-"""Errors have OpenAI's shape, whoever raises them."""
+"""Errors have OpenAI's format, wherever they are raised."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from tests.serving.http.openai.conftest import QUESTION
-from tests.serving.http.openai.test_cited_text import answer
+from tests.serving.http.openai.test_cited_text import make_answer
 
 from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
@@ -21,7 +21,7 @@ JSON = {"Content-Type": "application/json"}
 BODY = {"model": "fathom-naive", "messages": [{"role": "user", "content": QUESTION}]}
 
 
-def test_an_error_tells_what_is_wrong_and_what_to_do() -> None:
+def test_an_error_states_the_mistake_and_the_next_step() -> None:
     problem = Problem(503, "overloaded", "too much to do", next="come again", retry_after=2)
     assert build_error_json(problem) == {
         "error": {
@@ -33,13 +33,13 @@ def test_an_error_tells_what_is_wrong_and_what_to_do() -> None:
     }
 
 
-def test_a_run_that_broke_off_is_an_error() -> None:
-    require_finished_answer(answer())
+def test_a_failed_run_is_an_error() -> None:
+    require_finished_answer(make_answer())
     with pytest.raises(Problem, match="the model went away"):
-        require_finished_answer(answer(status="failed", stop_reason="the model went away"))
+        require_finished_answer(make_answer(status="failed", stop_reason="the model went away"))
 
 
-def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
+def test_a_missing_key_is_reported(corpus: Path) -> None:
     settings = parse_settings({"index.directory": str(corpus), "offline": True})
     app = create_app(settings, Access(create_key_store(EmbeddedIndex(corpus)), required=True))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
@@ -57,20 +57,20 @@ def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
             assert reply.headers["www-authenticate"]
 
 
-def test_a_body_that_is_none_or_too_long_is_told_in_the_same_shape(client: TestClient) -> None:
+def test_an_invalid_or_too_long_body_is_reported_in_the_same_format(client: TestClient) -> None:
     broken = client.post("/v1/chat/completions", content=b"{", headers=JSON)
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, "invalid_request")
 
-    def endless() -> Iterator[bytes]:
+    def send_endless() -> Iterator[bytes]:
         for _ in range(9):
             yield b" " * (1 << 20)
 
-    long = client.post("/v1/chat/completions", content=endless(), headers=JSON)
+    long = client.post("/v1/chat/completions", content=send_endless(), headers=JSON)
     assert long.status_code == 413
     assert long.json()["error"]["type"] == "invalid_request_error"
 
 
-def test_an_empty_index_is_no_error_to_try_again(tmp_path: Path) -> None:
+def test_an_empty_index_is_an_error_without_retry(tmp_path: Path) -> None:
     settings = parse_settings({"index.directory": str(tmp_path / "none"), "offline": True})
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
         for stream in (False, True):
@@ -81,7 +81,7 @@ def test_an_empty_index_is_no_error_to_try_again(tmp_path: Path) -> None:
             assert "ingest" in reply.json()["error"]["message"]
 
 
-def test_who_is_to_come_again_later_is_told_when(corpus: Path, tmp_path: Path) -> None:
+def test_a_busy_server_says_when_to_retry(corpus: Path, tmp_path: Path) -> None:
     place = tmp_path / "index"
     shutil.copytree(corpus, place)
     settings = parse_settings(

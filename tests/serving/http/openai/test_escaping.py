@@ -14,49 +14,49 @@ RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethro
 ACTIVE = {"html_inline", "html_block", "image", "link_open", "fence", "code_inline", "code_block"}
 
 
-def tokens(text: str) -> list[Token]:
-    """All of them, also those inside of lines."""
-    return [each for block in RENDERER.parse(text) for each in (block, *(block.children or ()))]
+def parse_tokens(text: str) -> list[Token]:
+    """Return all tokens, including those inside lines."""
+    return [token for block in RENDERER.parse(text) for token in (block, *(block.children or ()))]
 
 
-def shown(text: str) -> str:
-    """The words that a reader sees."""
-    seen = {"softbreak": "\n", "hardbreak": "\n"}
+def read_visible(text: str) -> str:
+    """Return the words that a reader sees."""
+    breaks = {"softbreak": "\n", "hardbreak": "\n"}
     return "".join(
-        seen.get(each.type, each.content)
+        breaks.get(token.type, token.content)
         for block in RENDERER.parse(text)
-        for each in block.children or ()
+        for token in block.children or ()
     )
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_nothing_of_a_text_becomes_active(payload: str) -> None:
+def test_no_text_becomes_active(payload: str) -> None:
     for text in (
         escape_markdown(payload),
         escape_markdown(f"See {payload} there"),
         escape_line(payload, 1_000),
     ):
-        assert not {each.type for each in tokens(text)} & ACTIVE
+        assert not {token.type for token in parse_tokens(text)} & ACTIVE
         assert "{{" not in text
         assert "<code_interpreter" not in text
         assert "<think" not in text
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_the_words_of_a_link_lead_where_the_link_does(payload: str) -> None:
-    found = tokens(f"- [1] [{escape_label(payload, 1_000)}](http://ours/#/documents/1)")
-    assert [each.attrs for each in found if each.type == "link_open"] == [
+def test_the_words_of_a_link_link_to_its_address(payload: str) -> None:
+    found = parse_tokens(f"- [1] [{escape_label(payload, 1_000)}](http://ours/#/documents/1)")
+    assert [token.attrs for token in found if token.type == "link_open"] == [
         {"href": "http://ours/#/documents/1"}
     ]
-    assert not {each.type for each in found} & (ACTIVE - {"link_open"})
+    assert not {token.type for token in found} & (ACTIVE - {"link_open"})
 
 
 @given(st.text(alphabet="ab1 \\`*_{}[]()<>#+-.!|&;:~\"'/=^@$", max_size=40))
-def test_whatever_stands_in_a_text_nothing_is_active_and_it_reads_as_it_is(text: str) -> None:
+def test_any_text_is_inactive_and_reads_unchanged(text: str) -> None:
     line = " ".join(text.split())
-    found = escape_markdown(f"a {line} z")
-    assert not {each.type for each in tokens(found)} & ACTIVE
-    assert shown(found) == f"a {line} z"
+    escaped = escape_markdown(f"a {line} z")
+    assert not {token.type for token in parse_tokens(escaped)} & ACTIVE
+    assert read_visible(escaped) == f"a {line} z"
 
 
 def test_words_addresses_and_file_names_are_left_alone() -> None:
@@ -64,11 +64,11 @@ def test_words_addresses_and_file_names_are_left_alone() -> None:
     assert escape_markdown(text) == text
 
 
-def test_marks_of_citations_stay_and_what_only_looks_like_one_does_not() -> None:
+def test_citation_marks_stay_and_look_alikes_are_escaped() -> None:
     assert escape_markdown("Two [1] and [7].", frozenset({1})) == r"Two [1] and [7\]."
 
 
-def test_what_nobody_sees_is_gone() -> None:
+def test_invisible_characters_are_removed() -> None:
     assert "\x1b" not in escape_markdown("a\x1b[31mb")
     assert "\u202e" not in escape_markdown("a\u202eb")
 

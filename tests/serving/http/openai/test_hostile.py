@@ -1,4 +1,6 @@
-"""Documents whose ids, titles and words would run or lead elsewhere, asked by a chat client."""
+"""Documents whose ids, titles and words try to execute or link elsewhere, asked by a chat
+client.
+"""
 
 import json
 from collections.abc import Iterator
@@ -21,8 +23,10 @@ PAGE = "http://127.0.0.1:8000/#/documents/"
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A document for every three payloads: in its id, its title, and the sentence that answers."""
+def hostile_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Yield documents with three payloads each: in the id, the title, and the answering
+    sentence.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     records = (
         {
@@ -34,10 +38,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     )
     lines = "\n".join(json.dumps(record) for record in records)
     Path(folder / "harbours.jsonl").write_text(f"{lines}\n", encoding="utf-8")
-    given = {"index.directory": str(folder / "index"), "offline": True}
-    with Engine(parse_settings(given)) as engine:
+    tree = {"index.directory": str(folder / "index"), "offline": True}
+    with Engine(parse_settings(tree)) as engine:
         engine.ingest([folder / "harbours.jsonl"])
-    app = create_app(parse_settings(given))
+    app = create_app(parse_settings(tree))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         yield client
 
@@ -53,21 +57,21 @@ def name_record(at: int) -> str:
 
 
 @pytest.mark.parametrize("at", HARBOURS)
-def test_what_stands_in_a_document_stays_text(hostile: TestClient, at: int) -> None:
+def test_text_of_a_document_stays_text(hostile_app: TestClient, at: int) -> None:
     question = {"role": "user", "content": f"What is the fee of harbour {at} for a boat?"}
     body = {"model": "fathom-naive", "messages": [question]}
-    reply = hostile.post("/v1/chat/completions", json=body)
+    reply = hostile_app.post("/v1/chat/completions", json=body)
     assert reply.headers["content-type"] == "application/json"
     message = reply.json()["choices"][0]["message"]
-    found = [
-        each
+    tokens = [
+        token
         for block in RENDERER.parse(message["content"])
-        for each in (block, *(block.children or ()))
+        for token in (block, *(block.children or ()))
     ]
     cited = [annotation["url_citation"]["url"] for annotation in message["annotations"]]
     assert cited
     assert all(url.startswith(PAGE) for url in cited)
-    assert [each.attrs["href"] for each in found if each.type == "link_open"] == cited
-    assert not {each.type for each in found} & (ACTIVE - {"link_open"})
+    assert [token.attrs["href"] for token in tokens if token.type == "link_open"] == cited
+    assert not {token.type for token in tokens} & (ACTIVE - {"link_open"})
     quotes = [citation["quote"] for citation in reply.json()["fathom"]["citations"]]
     assert any(str(at) in quote for quote in quotes)

@@ -1,4 +1,4 @@
-"""The real Open WebUI asks the real application, by its own API and in a browser.
+"""The real Open WebUI asks the real application, through its own API and in a browser.
 
 It is large and wants an environment of its own: `pip install open-webui`, and its program on the
 path or named by FATHOM_OPEN_WEBUI.
@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.serving.http.browser import browser, why_absent
+from tests.serving.http.browser import browser, explain_absence
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 
 PROGRAM = os.environ.get("FATHOM_OPEN_WEBUI") or shutil.which("open-webui") or ""
@@ -51,26 +51,26 @@ SETTINGS = {
 
 
 class OpenWebUI:
-    """Its HTTP API, as its only user."""
+    """The HTTP API of Open WebUI for its only user."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self._token = ""
 
     def call(self, path: str, body: object = None) -> str:
-        """What it replies to a request; with a body it is posted."""
+        """Return the reply to a request; one with a body is posted."""
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"}
         data = None if body is None else json.dumps(body).encode()
         with urlopen(Request(f"{self.address}{path}", data, headers), timeout=120) as reply:
             return str(reply.read().decode())
 
     def sign_in(self) -> None:
-        """Without accounts there is one user, whoever asks."""
-        told = self.call("/api/v1/auths/signin", {"email": "", "password": ""})
-        self._token = json.loads(told)["token"]
+        """Sign in as the only user, who needs no account."""
+        session = self.call("/api/v1/auths/signin", {"email": "", "password": ""})
+        self._token = json.loads(session)["token"]
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -78,7 +78,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def open_webui(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenWebUI]:
-    home, port = tmp_path_factory.mktemp("open-webui"), free_port()
+    home, port = tmp_path_factory.mktemp("open-webui"), find_free_port()
     process = subprocess.Popen(
         [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port)],
         env={
@@ -91,68 +91,72 @@ def open_webui(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    here = OpenWebUI(f"http://127.0.0.1:{port}")
+    webui = OpenWebUI(f"http://127.0.0.1:{port}")
     try:
         begun = time.monotonic()
         while True:
             assert process.poll() is None, "open-webui ended"
             assert time.monotonic() - begun < PATIENCE_S, "open-webui did not start"
             try:
-                here.sign_in()
+                webui.sign_in()
                 break
             except (URLError, OSError):
                 time.sleep(1)
-        yield here
+        yield webui
     finally:
         process.terminate()
         process.wait(60)
 
 
-def traces(address: str) -> list[Any]:
+def list_traces(address: str) -> list[Any]:
     with urlopen(f"{address}api/v1/traces?limit=1000", timeout=60) as reply:
-        found: list[Any] = json.load(reply)["traces"]
-    return found
+        traces_found: list[Any] = json.load(reply)["traces"]
+    return traces_found
 
 
-def messages(*turns: str) -> list[dict[str, str]]:
+def make_messages(*turns: str) -> list[dict[str, str]]:
     return [
-        {"role": ("user", "assistant")[at % 2], "content": said} for at, said in enumerate(turns)
+        {"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(turns)
     ]
 
 
-def test_it_offers_the_ways_of_answering(open_webui: OpenWebUI) -> None:
+def test_it_offers_strategies_and_efforts(open_webui: OpenWebUI) -> None:
     listed = json.loads(open_webui.call("/api/models"))["data"]
-    names = {each["id"]: each["name"] for each in listed}
+    names = {model["id"]: model["name"] for model in listed}
     assert names[MODEL] == "Fathom naive"
     assert "fathom-anchor-high" in names
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_its_api_gives_the_answer(open_webui: OpenWebUI, stream: bool) -> None:
-    body = {"model": MODEL, "messages": messages(QUESTION), "stream": stream}
+def test_its_api_returns_the_answer(open_webui: OpenWebUI, stream: bool) -> None:
+    body = {"model": MODEL, "messages": make_messages(QUESTION), "stream": stream}
     assert ANSWER in open_webui.call("/api/chat/completions", body)
 
 
 def test_its_titles_tags_and_follow_ups_cost_nothing(open_webui: OpenWebUI, address: str) -> None:
-    before = len(traces(address))
+    before = len(list_traces(address))
     for task, key in (("title", "title"), ("tags", "tags"), ("follow_up", "follow_ups")):
-        body = {"model": MODEL, "messages": messages(QUESTION, f"{ANSWER} [1]"), "chat_id": "x"}
+        body = {
+            "model": MODEL,
+            "messages": make_messages(QUESTION, f"{ANSWER} [1]"),
+            "chat_id": "x",
+        }
         payload = json.loads(open_webui.call(f"/api/v1/tasks/{task}/completions", body))
         assert key in json.loads(payload["choices"][0]["message"]["content"])
         assert payload["usage"]["total_tokens"] == 0
-    queries = {"model": MODEL, "messages": messages(QUESTION), "type": "web_search"}
+    queries = {"model": MODEL, "messages": make_messages(QUESTION), "type": "web_search"}
     payload = json.loads(open_webui.call("/api/v1/tasks/queries/completions", queries))
     assert json.loads(payload["choices"][0]["message"]["content"]) == {"queries": [QUESTION]}
-    assert len(traces(address)) == before
+    assert len(list_traces(address)) == before
 
 
-@pytest.mark.skipif(bool(why_absent()), reason=why_absent())
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence())
 def test_a_chat_in_the_browser_keeps_sources_steps_and_title(
     open_webui: OpenWebUI, address: str, tmp_path: Path
 ) -> None:
-    before = len(traces(address))
-    with browser() as found:
-        page = found.new_page(viewport={"width": 1280, "height": 900})
+    before = len(list_traces(address))
+    with browser() as chromium:
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
         _chat(page, f"{open_webui.address}/?models={MODEL}")
         chat_id = page.url.rsplit("/", 1)[1]
         page.screenshot(path=os.environ.get("FATHOM_SCREENSHOT") or tmp_path / "open-webui.png")
@@ -161,10 +165,10 @@ def test_a_chat_in_the_browser_keeps_sources_steps_and_title(
         assert link.startswith(f"{address}#/documents/")
         page.goto(link)
         expect(page.get_by_text("1,130").first).to_be_visible()
-    kept = _settled(open_webui, chat_id)
-    assert "apprentice" in kept["title"]
-    said = kept["chat"]["history"]["messages"].values()
-    answers = [each for each in said if each["role"] == "assistant"]
+    chat = _wait_for_chat(open_webui, chat_id)
+    assert "apprentice" in chat["title"]
+    messages_stored = chat["chat"]["history"]["messages"].values()
+    answers = [message for message in messages_stored if message["role"] == "assistant"]
     assert len(answers) == 2
     for answer in answers:
         assert answer["statusHistory"][-1]["done"]
@@ -172,11 +176,11 @@ def test_a_chat_in_the_browser_keeps_sources_steps_and_title(
             answer["sources"][0]["source"]["url"]
         }
         assert answer["sources"][0]["source"]["url"].startswith(f"{address}#/documents/")
-    assert len(traces(address)) == before + 2
+    assert len(list_traces(address)) == before + 2
 
 
 def _chat(page: Page, address: str) -> None:
-    """Ask, and ask again."""
+    """Ask two questions."""
     page.goto(address)
     ask = page.locator("#chat-input")
     ask.wait_for(timeout=120_000)
@@ -193,12 +197,12 @@ def _chat(page: Page, address: str) -> None:
     expect(page.get_by_text("Understood as:").first).to_be_visible()
 
 
-def _settled(open_webui: OpenWebUI, chat_id: str) -> dict[str, Any]:
-    """The chat, once its chores are done."""
-    kept: dict[str, Any] = {}
+def _wait_for_chat(open_webui: OpenWebUI, chat_id: str) -> dict[str, Any]:
+    """Return the chat, once its background tasks are done."""
+    chat: dict[str, Any] = {}
     for _ in range(120):
-        kept = json.loads(open_webui.call(f"/api/v1/chats/{chat_id}"))
-        if kept["title"] != "New Chat" and kept["meta"].get("tags"):
+        chat = json.loads(open_webui.call(f"/api/v1/chats/{chat_id}"))
+        if chat["title"] != "New Chat" and chat["meta"].get("tags"):
             break
         time.sleep(0.5)
-    return kept
+    return chat

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
-from tests.serving.http.openai.test_background_tasks import of_open_webui
+from tests.serving.http.openai.test_background_tasks import make_open_webui_task
 
 from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
@@ -21,22 +21,24 @@ def respond(client: TestClient, **fields: Any) -> Any:
     return client.post("/v1/responses", json={"model": "fathom-naive", "input": QUESTION, **fields})
 
 
-def test_a_response_is_the_same_bytes_when_it_is_had_again(client: TestClient) -> None:
+def test_a_retrieved_response_is_the_same_bytes(client: TestClient) -> None:
     first = respond(client)
     again = client.get(f"/v1/responses/{first.json()['id']}")
     assert again.content == first.content
 
 
-def test_it_has_the_shape_that_openai_gives_it(client: TestClient) -> None:
+def test_a_response_has_openais_format(client: TestClient) -> None:
     Response.model_validate(respond(client).json(), strict=False)
     events: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
     lines = respond(client, stream=True).text.splitlines()
-    told = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-    assert len(told) > 8
-    for each in told:
-        assert events.validate_python(each).type == each["type"]
+    received = [
+        json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")
+    ]
+    assert len(received) > 8
+    for event in received:
+        assert events.validate_python(event).type == event["type"]
     names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
-    assert names == [each["type"] for each in told]
+    assert names == [event["type"] for event in received]
 
 
 def test_the_turns_of_the_input_are_the_conversation(client: TestClient) -> None:
@@ -56,8 +58,8 @@ def test_the_turns_of_the_input_are_the_conversation(client: TestClient) -> None
     assert "1,130" in reply["output"][0]["content"][0]["text"]
 
 
-def test_a_chore_is_answered_without_looking(client: TestClient) -> None:
-    prompt = of_open_webui("Generate a concise title", '{ "title": "x" }')
+def test_a_background_task_is_answered_without_retrieval(client: TestClient) -> None:
+    prompt = make_open_webui_task("Generate a concise title", '{ "title": "x" }')
     before = client.get("/api/v1/traces").json()
     reply = respond(client, input=prompt).json()
     assert "title" in json.loads(reply["output"][0]["content"][0]["text"])
@@ -89,7 +91,7 @@ def test_an_abstention_is_completed(client: TestClient) -> None:
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_cannot_be_had_is_refused_before_anything_is_told(
+def test_an_impossible_request_is_refused_before_any_output(
     client: TestClient, fields: dict[str, Any], status: int, code: str, stream: bool
 ) -> None:
     reply = respond(client, stream=stream, **fields)
@@ -97,12 +99,12 @@ def test_what_cannot_be_had_is_refused_before_anything_is_told(
     assert reply.json()["error"]["code"] == code
 
 
-def test_there_is_no_response_that_nobody_got(client: TestClient) -> None:
+def test_an_unsent_response_cannot_be_retrieved(client: TestClient) -> None:
     assert client.get("/v1/responses/resp_1").status_code == 404
     assert client.get("/v1/responses/1").json()["error"]["code"] == "response_not_found"
 
 
-def test_it_is_called_after_its_trace(client: TestClient) -> None:
+def test_a_response_is_named_after_its_trace(client: TestClient) -> None:
     body = respond(client).json()
     assert body["id"] == f"resp_{body['fathom']['trace_id']}"
     assert ANSWER in body["output"][0]["content"][0]["text"]
@@ -116,16 +118,16 @@ def test_a_response_belongs_to_its_workspace(corpus: Path, tmp_path: Path) -> No
     shutil.copytree(corpus, tmp_path / "index" / "workspaces" / "other")
     app = create_app(settings)
     keys = app.state.access.keys
-    own, other = (
+    headers, other = (
         {"Authorization": f"Bearer {keys.add(Key(id='', name=name, workspace=name))[1]}"}
         for name in ("", "other")
     )
     body = {"model": "fathom-naive", "input": QUESTION}
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
-        made = client.post("/v1/responses", json=body, headers=own).json()["id"]
-        assert client.get(f"/v1/responses/{made}", headers=own).status_code == 200
-        assert client.get(f"/v1/responses/{made}", headers=other).status_code == 404
-        after = {**body, "previous_response_id": made}
+        response_id = client.post("/v1/responses", json=body, headers=headers).json()["id"]
+        assert client.get(f"/v1/responses/{response_id}", headers=headers).status_code == 200
+        assert client.get(f"/v1/responses/{response_id}", headers=other).status_code == 404
+        after = {**body, "previous_response_id": response_id}
         assert client.post("/v1/responses", json=after, headers=other).status_code == 404
-        assert client.post("/v1/responses", json=after, headers=own).status_code == 200
+        assert client.post("/v1/responses", json=after, headers=headers).status_code == 200
         assert client.post("/v1/responses", json=body).status_code == 401
