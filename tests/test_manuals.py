@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from experiments.manuals import SET, Gold, grade, graded, holds, page, read, saved, table
-from tests.evaluation.making import cited, record
+from tests.evaluation.making import make_citation, make_record
 
 from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
@@ -109,17 +109,17 @@ def make_gold(**fields: Any) -> Gold:
 
 
 def make_answer(short: str, **fields: Any) -> Any:
-    return record(short_answer=short, answer=short, **fields)
+    return make_record(short_answer=short, answer=short, **fields)
 
 
 def test_a_right_answer_has_the_gold_words_and_cites_the_right_document() -> None:
     assert grade(make_gold(), make_answer("in the fifth bay")) == "right"
-    assert grade(make_gold(), make_answer("in bay 5", citations=(cited("d9"),))) == "partly"
+    assert grade(make_gold(), make_answer("in bay 5", citations=(make_citation("d9"),))) == "partly"
     assert grade(make_gold(), make_answer("in bay 50")) == "wrong"
 
 
 def test_the_quote_alone_counts_as_a_part_of_the_answer() -> None:
-    quoting = (cited("d1", quote="It is stored in bay 5."),)
+    quoting = (make_citation("d1", quote="It is stored in bay 5."),)
     assert grade(make_gold(items=(("five",),)), make_answer("there", citations=quoting)) == "partly"
 
 
@@ -138,7 +138,7 @@ def test_yes_or_no_must_come_first() -> None:
 
 
 def test_refusing_an_unanswerable_question_is_right() -> None:
-    refused = record(status="abstained", short_answer="", answer="")
+    refused = make_record(status="abstained", short_answer="", answer="")
     assert grade(make_gold(), refused) == "refused"
     nothing = make_gold(answerable=False, items=(), quotes=(), documents=())
     assert grade(nothing, refused) == "right"

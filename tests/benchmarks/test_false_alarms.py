@@ -16,7 +16,7 @@ from benchmarks.false_alarms import (
     recorded,
     shares,
 )
-from tests.evaluation.making import record
+from tests.evaluation.making import make_record
 
 from fathom.jsonable import dump_canonical
 
@@ -66,7 +66,7 @@ def test_one_command_gives_the_table(
     files = []
     for name in ("naive", "maf"):
         files.append(tmp_path / f"{name}.jsonl")
-        lines = [dump_canonical(asdict(record(f"q{n}", strategy=name))) for n in range(5)]
+        lines = [dump_canonical(asdict(make_record(f"q{n}", strategy=name))) for n in range(5)]
         files[-1].write_text("\n".join(lines) + "\n")
     arguments = ["false_alarms.py", "--rounds", "5", "--records", *map(str, files)]
     monkeypatch.setattr(sys, "argv", arguments)

@@ -1,18 +1,18 @@
-"""Records for tests."""
+"""Records of evaluations, made for tests."""
 
 from typing import Any
 
 from fathom.evaluation.records import CitationRecord, Record
 
 
-def cited(
+def make_citation(
     document: str = "d1", quote: str = "It costs 40 crowns.", support: float = 0.8
 ) -> CitationRecord:
     return CitationRecord(document=document, quote=quote, support=support, verified=True)
 
 
-def record(question: str = "q1", **fields: Any) -> Record:
-    """An answered question, right, unless the fields say otherwise."""
+def make_record(question: str = "q1", **fields: Any) -> Record:
+    """Return an answered question, right, unless the fields say otherwise."""
     whole: dict[str, Any] = {
         "dataset": "toy",
         "strategy": "naive",
@@ -25,7 +25,7 @@ def record(question: str = "q1", **fields: Any) -> Record:
         "confidence": 0.9,
         "phase": "read",
         "stop_reason": "answered",
-        "citations": (cited(),),
+        "citations": (make_citation(),),
         "evidence": ("d1", "d2"),
         "usage": {
             "llm_calls": 0,
@@ -40,23 +40,23 @@ def record(question: str = "q1", **fields: Any) -> Record:
     return Record(question=question, **{**whole, **fields})
 
 
-def abstained(question: str = "q1", **fields: Any) -> Record:
-    return record(
+def make_abstention(question: str = "q1", **fields: Any) -> Record:
+    return make_record(
         question,
         **{"status": "abstained", "answer": "", "short_answer": "", "confidence": 0.1, **fields},
     )
 
 
-def failed(question: str = "q1", **fields: Any) -> Record:
-    return abstained(
+def make_failure(question: str = "q1", **fields: Any) -> Record:
+    return make_abstention(
         question,
         **{"status": "failed", "confidence": None, "citations": (), "evidence": (), **fields},
     )
 
 
-def ranked(question: str = "q1", **fields: Any) -> Record:
-    """A ranking of a retriever that found the one relevant document first."""
-    return abstained(
+def make_ranking(question: str = "q1", **fields: Any) -> Record:
+    """Return a ranking of a retriever that found the one relevant document first."""
+    return make_abstention(
         question,
         **{
             "status": "ranked",

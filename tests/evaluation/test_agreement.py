@@ -1,11 +1,11 @@
-"""A judge is held against labels; what it was not asked about says nothing of it."""
+"""Agreement of a judge with labels, counting only what the judge was asked about."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import abstained, record
+from tests.evaluation.making import make_abstention, make_record
 from tests.scripted_server import Extractive, serve
 
 from fathom.errors import UsageError
@@ -24,7 +24,7 @@ from fathom.llm.endpoint import resolve_endpoint
 PRICES = [40, 50, 40, 50, 40, 40, 50, 50]
 
 
-def judgements(scores: Sequence[float | None]) -> list[Judgement]:
+def make_judgements(scores: Sequence[float | None]) -> list[Judgement]:
     return [
         Judgement(
             dataset="toy", system="naive", question=f"q{n}", judge="correctness", key=str(n),
@@ -34,50 +34,50 @@ def judgements(scores: Sequence[float | None]) -> list[Judgement]:
     ]  # fmt: skip
 
 
-def labels(*good: bool) -> dict[tuple[str, str, str, str], bool]:
-    return {("correctness", "toy", "naive", f"q{n}"): each for n, each in enumerate(good)}
+def make_labels(*good: bool) -> dict[tuple[str, str, str, str], bool]:
+    return {("correctness", "toy", "naive", f"q{n}"): is_good for n, is_good in enumerate(good)}
 
 
-def agreed(scores: Sequence[float | None], *good: bool) -> Agreement:
-    (found,) = measure_agreements(judgements(scores), labels(*good), source="people")
-    return found
+def measure_agreement(scores: Sequence[float | None], *good: bool) -> Agreement:
+    (agreement,) = measure_agreements(make_judgements(scores), make_labels(*good), source="people")
+    return agreement
 
 
-def test_full_agreement_and_its_opposite() -> None:
-    found = agreed([1, 0.5, 0.2, 0], True, True, False, False)
-    assert (found.agreed, found.kappa, found.count) == (1, 1, 4)
-    assert agreed([0, 0, 1, 1], True, True, False, False).kappa == -1
+def test_full_agreement_and_its_opposite_are_measured() -> None:
+    agreement = measure_agreement([1, 0.5, 0.2, 0], True, True, False, False)
+    assert (agreement.agreed, agreement.kappa, agreement.count) == (1, 1, 4)
+    assert measure_agreement([0, 0, 1, 1], True, True, False, False).kappa == -1
 
 
-def test_no_grade_is_a_disagreement() -> None:
-    found = agreed([1, None, 0, 0], True, True, False, False)
-    assert found.agreed == 0.75
-    assert found.kappa is not None
-    assert found.kappa < 1
+def test_a_missing_grade_is_a_disagreement() -> None:
+    agreement = measure_agreement([1, None, 0, 0], True, True, False, False)
+    assert agreement.agreed == 0.75
+    assert agreement.kappa is not None
+    assert agreement.kappa < 1
 
 
-def test_the_sentence_has_the_numbers() -> None:
-    found = agreed([1, 1, 0, 0, 1], True, True, False, False, False)
-    assert found.sentence.startswith(
+def test_the_sentence_contains_the_numbers() -> None:
+    agreement = measure_agreement([1, 1, 0, 0, 1], True, True, False, False, False)
+    assert agreement.sentence.startswith(
         "correctness agrees with people on 80% of 5 answers, kappa 0.6"
     )
-    assert "chance explains it" in agreed([1, 1], True, True).sentence
+    assert "chance explains it" in measure_agreement([1, 1], True, True).sentence
 
 
-def test_what_a_rule_settled_or_nobody_labelled_does_not_count() -> None:
-    found = judgements([1, 0])
+def test_ruled_and_unlabelled_answers_do_not_count() -> None:
+    judgements = make_judgements([1, 0])
     ruled = Judgement(dataset="toy", system="naive", question="q9", judge="correctness", key="r",
                       outcome=Grade(score=0, by_rule=True))  # fmt: skip
-    given = labels(True) | {("correctness", "toy", "naive", "q9"): True}
-    assert measure_agreements([*found, ruled], given, source="x")[0].count == 1
-    assert measure_agreements([ruled], given, source="x") == []
+    label_map = make_labels(True) | {("correctness", "toy", "naive", "q9"): True}
+    assert measure_agreements([*judgements, ruled], label_map, source="x")[0].count == 1
+    assert measure_agreements([ruled], label_map, source="x") == []
 
 
-def test_gold_answers_are_labels_where_something_was_answered() -> None:
-    found = collect_gold_labels(
-        [[record("q1"), record("q2", short_answer="5", answer="5"), abstained()]]
+def test_gold_answers_label_every_given_answer() -> None:
+    gold_labels = collect_gold_labels(
+        [[make_record("q1"), make_record("q2", short_answer="5", answer="5"), make_abstention()]]
     )
-    assert {item[3]: good for item, good in found.items()} == {"q1": True, "q2": False}
+    assert {item[3]: good for item, good in gold_labels.items()} == {"q1": True, "q2": False}
 
 
 def test_a_judge_over_the_wire_agrees_with_gold() -> None:
@@ -88,8 +88,8 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
         good = "costs 40" in user and "odd" not in user
         return json.dumps({"reasoning": "compared", "score": float(good)})
 
-    given = [
-        record(f"q{n}", answer=f"It costs {price} crowns{' odd' if n == 0 else ''}.",
+    records = [
+        make_record(f"q{n}", answer=f"It costs {price} crowns{' odd' if n == 0 else ''}.",
                short_answer=f"{price} crowns")
         for n, price in enumerate(PRICES)
     ]  # fmt: skip
@@ -101,11 +101,11 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
         chat.prepare()
         name = "correctness"
         judge = LLMAnswerJudge(name=name, model=RoleModel(chat=chat), prompt=PROMPTS[name])
-        grades = grade_all(given, judge, Judgements())
-        asked = server.calls
-    assert asked == len(PRICES)
+        grades = grade_all(records, judge, Judgements())
+        calls = server.calls
+    assert calls == len(PRICES)
     (agreement,) = measure_agreements(
-        grades, collect_gold_labels([given]), source="the gold answers"
+        grades, collect_gold_labels([records]), source="the gold answers"
     )
     assert (agreement.count, agreement.agreed, agreement.kappa) == (8, 0.875, 0.75)
     assert agreement.interval is not None
@@ -119,7 +119,7 @@ GOOD = {"judge": "correctness", "dataset": "toy", "strategy": "naive", "question
 def test_labels_are_read(tmp_path: Path) -> None:
     file = tmp_path / "labels.jsonl"
     file.write_text(json.dumps(GOOD) + "\n\n" + json.dumps({**GOOD, "question": "q1"}) + "\n")
-    assert load_labels(file) == labels(True, True)
+    assert load_labels(file) == make_labels(True, True)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_labels_are_read(tmp_path: Path) -> None:
         ([[]], "labels.jsonl:1: expected an object"),
     ],
 )
-def test_what_is_no_label_is_named(tmp_path: Path, lines: list[object], message: str) -> None:
+def test_an_invalid_label_is_named(tmp_path: Path, lines: list[object], message: str) -> None:
     file = tmp_path / "labels.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(UsageError) as caught:

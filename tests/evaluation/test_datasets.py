@@ -1,4 +1,4 @@
-"""A malformed data set is refused with file and line."""
+"""Malformed data sets are refused with file and line."""
 
 import gzip
 import json
@@ -29,7 +29,9 @@ QUERIES = (
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n"
 
 
-def write(folder: Path, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS) -> Path:
+def write_dataset(
+    folder: Path, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS
+) -> Path:
     (folder / "corpus.jsonl").write_text(corpus)
     (folder / "queries.jsonl").write_text(queries)
     (folder / "qrels.tsv").write_text(qrels)
@@ -37,7 +39,7 @@ def write(folder: Path, corpus: str = CORPUS, queries: str = QUERIES, qrels: str
 
 
 def test_questions_answers_and_judgements_are_read(tmp_path: Path) -> None:
-    dataset = load(write(tmp_path))
+    dataset = load(write_dataset(tmp_path))
     assert dataset.questions == (
         DatasetQuestion(id="q1", text="first?", answers=("one",)),
         DatasetQuestion(id="q2", text="second?", answerable=False, documents=("d1",)),
@@ -46,14 +48,14 @@ def test_questions_answers_and_judgements_are_read(tmp_path: Path) -> None:
     assert [question.id for question in dataset.judged_questions] == ["q1"]
 
 
-def test_an_answer_that_is_not_in_the_corpus_cannot_be_given(tmp_path: Path) -> None:
+def test_an_answer_outside_of_the_corpus_is_unanswerable(tmp_path: Path) -> None:
     away = '{"_id": "q1", "text": "?", "answers": ["one"], "metadata": {"in_corpus": false}}\n'
-    (question,) = load(write(tmp_path, queries=away, qrels="")).questions
+    (question,) = load(write_dataset(tmp_path, queries=away, qrels="")).questions
     assert (question.answerable, question.answers) == (False, ())
 
 
 def test_compressed_files_are_read(tmp_path: Path) -> None:
-    write(tmp_path)
+    write_dataset(tmp_path)
     for name in ("corpus.jsonl", "queries.jsonl"):
         plain = tmp_path / name
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(plain.read_bytes()))
@@ -61,7 +63,7 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     assert load(tmp_path).corpus.name == "corpus.jsonl.gz"
 
 
-def asked(**fields: object) -> str:
+def make_query(**fields: object) -> str:
     return json.dumps({"_id": "q", "text": "?"} | fields)
 
 
@@ -77,15 +79,15 @@ def asked(**fields: object) -> str:
             "queries.jsonl:2: question 'q1' has no answers and no relevant documents; add some",
         ),
         (
-            {"queries": asked(answers="one")},
+            {"queries": make_query(answers="one")},
             "queries.jsonl:1: question 'q': answers must be a list",
         ),
-        ({"queries": asked(answers=[" "])}, "answers must hold texts that are not blank"),
-        ({"queries": asked(metadata=[1])}, "question 'q': metadata must be an object"),
-        ({"queries": asked(metadata={"answerable": "no"})}, "must be true or false"),
-        ({"queries": asked(metadata={"documents": [1]})}, "documents must hold ids"),
-        ({"queries": asked(metadata={"documents": "d1"})}, "documents must be a list"),
-        ({"queries": asked(metadata={"wrong_answers": "x"})}, "wrong_answers must be a list"),
+        ({"queries": make_query(answers=[" "])}, "answers must hold texts that are not blank"),
+        ({"queries": make_query(metadata=[1])}, "question 'q': metadata must be an object"),
+        ({"queries": make_query(metadata={"answerable": "no"})}, "must be true or false"),
+        ({"queries": make_query(metadata={"documents": [1]})}, "documents must hold ids"),
+        ({"queries": make_query(metadata={"documents": "d1"})}, "documents must be a list"),
+        ({"queries": make_query(metadata={"wrong_answers": "x"})}, "wrong_answers must be a list"),
         ({"qrels": "q1\td1\t1\nq1\td1\t2"}, "qrels.tsv:2: 'q1' and 'd1' have two grades"),
         ({"qrels": "q1\td1\tmuch"}, "qrels.tsv:1: expected query-id, corpus-id, score"),
         ({"queries": '{"text": "no id"}'}, "queries.jsonl:1: expected an object"),
@@ -101,7 +103,7 @@ def asked(**fields: object) -> str:
 )
 def test_mistakes_name_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        load(write(tmp_path, **files))
+        load(write_dataset(tmp_path, **files))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -111,12 +113,12 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(UsageError, match="no such data set; name its folder"):
         load(tmp_path / "nowhere")
-    (write(tmp_path) / "qrels.tsv").unlink()
+    (write_dataset(tmp_path) / "qrels.tsv").unlink()
     with pytest.raises(UsageError, match=r"no qrels\.tsv, and no question names relevant"):
         load(tmp_path)
 
 
-def files(folder: Path, *questions: str) -> Path:
+def write_files(folder: Path, *questions: str) -> Path:
     (folder / "pdfs").mkdir()
     (folder / "pdfs" / "one.md").write_text("One")
     (folder / "pdfs" / "two.md").write_text("Two")
@@ -125,21 +127,21 @@ def files(folder: Path, *questions: str) -> Path:
 
 
 def test_a_folder_of_files_is_a_corpus_and_questions_name_its_files(tmp_path: Path) -> None:
-    relevant = asked(_id="q1", metadata={"relevant": ["one.md"]})
-    sources = asked(_id="q2", metadata={"pdfs": ["one.md", "two.md"], "pdfs_present": True})
-    absent = asked(_id="q3", metadata={"pdfs": ["one.md", "gone.md"], "pdfs_present": False})
-    own = asked(_id="q4", answers=["Two"], metadata={"documents": ["two.md"]})
-    folder = files(tmp_path, relevant, sources, absent, own)
-    one, two = map_documents(folder / "pdfs").values()
+    relevant = make_query(_id="q1", metadata={"relevant": ["one.md"]})
+    sources = make_query(_id="q2", metadata={"pdfs": ["one.md", "two.md"], "pdfs_present": True})
+    absent = make_query(_id="q3", metadata={"pdfs": ["one.md", "gone.md"], "pdfs_present": False})
+    query = make_query(_id="q4", answers=["Two"], metadata={"documents": ["two.md"]})
+    folder = write_files(tmp_path, relevant, sources, absent, query)
+    first, two = map_documents(folder / "pdfs").values()
     dataset = load(folder)
     assert dataset.corpus == folder / "pdfs"
     assert [question.id for question in dataset.questions] == ["q1", "q2", "q4"]
     assert dataset.questions[-1].documents == (two,)
-    assert dataset.qrels == {"q1": {one: 1}, "q2": {one: 1, two: 1}}
-    assert dataset.documents == {one, two}
+    assert dataset.qrels == {"q1": {first: 1}, "q2": {first: 1, two: 1}}
+    assert dataset.documents == {first, two}
 
     (folder / "qrels.tsv").write_text("q4\ttwo.md\t2\nq1\tone.md\t1\n")
-    assert load(folder).qrels == {"q1": {one: 1}, "q2": {one: 1, two: 1}, "q4": {two: 2}}
+    assert load(folder).qrels == {"q1": {first: 1}, "q2": {first: 1, two: 1}, "q4": {two: 2}}
     (folder / "qrels.tsv").write_text("q1\tone.md\t2\n")
     with pytest.raises(UsageError, match=r"qrels\.tsv:1: 'q1' and 'one\.md' have two grades"):
         load(folder)
@@ -155,33 +157,33 @@ def test_a_folder_of_files_is_a_corpus_and_questions_name_its_files(tmp_path: Pa
         ({"pdfs": ["gone.md"], "pdfs_present": False}, "there are no questions"),
     ],
 )
-def test_files_named_wrongly_are_refused(
+def test_unknown_file_names_are_refused(
     tmp_path: Path, metadata: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        load(files(tmp_path, asked(metadata=metadata)))
+        load(write_files(tmp_path, make_query(metadata=metadata)))
 
 
 def test_a_corpus_of_records_needs_no_qrels_where_questions_name_documents(tmp_path: Path) -> None:
-    queries = asked(metadata={"relevant": ["d2"]})
-    (write(tmp_path, queries=queries) / "qrels.tsv").unlink()
+    queries = make_query(metadata={"relevant": ["d2"]})
+    (write_dataset(tmp_path, queries=queries) / "qrels.tsv").unlink()
     assert load(tmp_path).qrels == {"q": {"d2": 1}}
 
 
-def test_wrong_answers_are_read_and_what_stands_for_no_answer_is_none(tmp_path: Path) -> None:
+def test_wrong_answers_are_read_and_null_means_no_answer(tmp_path: Path) -> None:
     queries = (
         '{"_id": "q1", "text": "?", "answers": ["a"],'
         ' "metadata": {"wrong_answers": ["b"], "type": "x"}}\n'
         '{"_id": "q2", "text": "?", "answers": ["unknown"], "metadata": {"answerable": false}}\n'
     )
-    first, second = load(write(tmp_path, queries=queries, qrels="")).questions
+    first, second = load(write_dataset(tmp_path, queries=queries, qrels="")).questions
     assert (first.answers, first.wrong, first.kind) == (("a",), ("b",), "x")
     assert (second.answers, second.wrong, second.kind) == ((), None, "")
 
 
 def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> None:
     queries = "".join(f'{{"_id": "q{n}", "text": "?", "answers": [1]}}\n' for n in range(50))
-    dataset = load(write(tmp_path, queries=queries, qrels=""))
+    dataset = load(write_dataset(tmp_path, queries=queries, qrels=""))
     ten = dataset.sample(10)
     assert ten == dataset.sample(20)[:10] != dataset.questions[:10]
     assert ten != dataset.sample(10, seed=1)
@@ -192,14 +194,14 @@ def test_a_smaller_sample_is_the_beginning_of_a_larger_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("name", "what"), [("corpus.jsonl", "UTF-8"), ("qrels.tsv", "UTF-8")])
 def test_bytes_that_are_no_text_are_named(tmp_path: Path, name: str, what: str) -> None:
-    (write(tmp_path) / name).write_bytes(b"\xff\xfe")
+    (write_dataset(tmp_path) / name).write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match=rf"{name}:1: not {what}"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize("cut", [10, -9])
 def test_a_broken_gzip_file_is_named(tmp_path: Path, cut: int) -> None:
-    (write(tmp_path) / "corpus.jsonl").unlink()
+    (write_dataset(tmp_path) / "corpus.jsonl").unlink()
     (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress(CORPUS.encode())[:cut])
     with pytest.raises(UsageError, match=r"corpus\.jsonl\.gz:\d+: not a whole gzip file"):
         load(tmp_path)
@@ -208,7 +210,7 @@ def test_a_broken_gzip_file_is_named(tmp_path: Path, cut: int) -> None:
 __all__ = ["run"]
 
 
-def folder(place: Path, **files: str) -> Path:
+def make_folder(place: Path, **files: str) -> Path:
     for name, text in files.items():
         file = place / f"{name.replace('__', '/')}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -217,41 +219,39 @@ def folder(place: Path, **files: str) -> Path:
 
 
 def test_files_have_the_ids_that_an_index_gives_them(run: CommandRunner, tmp_path: Path) -> None:
-    corpus = folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two", twin="Two")
-    found = map_documents(corpus)
-    assert list(found) == ["one.md", "sub/two.md", "twin.md"]
-    assert found["twin.md"] == found["sub/two.md"] != found["one.md"]
+    corpus = make_folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two", twin="Two")
+    documents = map_documents(corpus)
+    assert list(documents) == ["one.md", "sub/two.md", "twin.md"]
+    assert documents["twin.md"] == documents["sub/two.md"] != documents["one.md"]
     run("ingest", str(corpus))
     held = run("docs", "list", "--json").json["documents"]
-    assert {document["id"] for document in held} == set(found.values())
+    assert {document["id"] for document in held} == set(documents.values())
 
 
-def test_a_file_of_records_in_a_folder_gives_its_records(
-    run: CommandRunner, tmp_path: Path
-) -> None:
-    corpus = folder(tmp_path / "pdfs", one="One")
+def test_a_file_of_records_in_a_folder_gives_its_records(run: CommandRunner, tmp_path: Path) -> None:
+    corpus = make_folder(tmp_path / "pdfs", one="One")
     (corpus / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n{"_id": "r2", "text": "b"}\n')
-    found = map_documents(corpus)
-    assert list(found) == ["r1", "r2", "one.md"]
-    assert found["r1"] == "r1"
+    documents = map_documents(corpus)
+    assert list(documents) == ["r1", "r2", "one.md"]
+    assert documents["r1"] == "r1"
     run("ingest", str(corpus))
     held = run("docs", "list", "--json").json["documents"]
-    assert {document["id"] for document in held} == set(found.values())
+    assert {document["id"] for document in held} == set(documents.values())
 
 
 @pytest.mark.parametrize("name", ["corpus", "documents", "pdfs"])
 def test_a_folder_is_the_corpus_unless_there_is_a_corpus_file(tmp_path: Path, name: str) -> None:
-    folder(tmp_path / name, one="One")
+    make_folder(tmp_path / name, one="One")
     assert find_corpus(tmp_path) == tmp_path / name
     (tmp_path / "corpus.jsonl.gz").write_bytes(b"")
     assert find_corpus(tmp_path) == tmp_path / "corpus.jsonl.gz"
 
 
-def test_what_is_missing_or_could_be_either_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_ambiguous_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no corpus\.jsonl or corpus\.jsonl\.gz, and no folder"):
         find_corpus(tmp_path)
-    folder(tmp_path / "corpus", one="One")
-    folder(tmp_path / "pdfs", one="One")
+    make_folder(tmp_path / "corpus", one="One")
+    make_folder(tmp_path / "pdfs", one="One")
     with pytest.raises(UsageError, match="corpus/ and pdfs/ could both be the corpus; rename one"):
         find_corpus(tmp_path)
     with pytest.raises(UsageError, match=r"no a or a\.gz or b or b\.gz"):
@@ -283,35 +283,35 @@ def test_mistakes_name_the_line(tmp_path: Path, data: str, message: str) -> None
         list(read_rows(file))
 
 
-def questions_file(place: Path, *asked: Mapping[str, object]) -> Path:
+def write_questions(place: Path, *queries: Mapping[str, object]) -> Path:
     file = place / "mine.jsonl"
-    file.write_text("".join(f"{json.dumps(row)}\n" for row in asked))
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in queries))
     return file
 
 
-def test_a_file_of_questions_is_about_what_the_index_holds(
-    run: CommandRunner, tmp_path: Path
-) -> None:
-    run("ingest", str(folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two")))
+def test_a_file_of_questions_is_about_the_indexed_documents(run: CommandRunner, tmp_path: Path) -> None:
+    run("ingest", str(make_folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two")))
     with Engine.open() as engine:
-        held = {Path(each.path).name: each for each in engine.documents.list()}
+        held = {Path(document.path).name: document for document in engine.documents.list()}
         named = ["one.md", held["one.md"].path, held["one.md"].id]
-        asked = [{"_id": str(at), "text": "?", "metadata": {"relevant": [name]}}
+        queries = [{"_id": str(at), "text": "?", "metadata": {"relevant": [name]}}
                  for at, name in enumerate(named)]  # fmt: skip
         last = {"_id": "w", "text": "?", "answers": ["x"], "metadata": {"without": ["two.md"]}}
-        questions = load_questions(questions_file(tmp_path, *asked, last), engine.documents.list())
+        questions = load_questions(
+            write_questions(tmp_path, *queries, last), engine.documents.list()
+        )
     assert questions.ingested
     assert questions.name == "mine"
-    assert questions.documents == {each.id for each in held.values()}
+    assert questions.documents == {document.id for document in held.values()}
     assert [*questions.qrels.values()] == [{held["one.md"].id: 1}] * 3
     assert questions.questions[-1].without == (held["two.md"].id,)
 
 
-def test_a_file_of_questions_that_is_wrong_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_file_of_questions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file of questions"):
         load_questions(tmp_path / "none.jsonl", [])
     lost = {"_id": "q", "text": "?", "metadata": {"relevant": ["gone.md"]}}
     with pytest.raises(UsageError, match=r"mine.jsonl:1: unknown document 'gone.md'"):
-        load_questions(questions_file(tmp_path, lost), [])
+        load_questions(write_questions(tmp_path, lost), [])
     with pytest.raises(UsageError, match=r"mine.jsonl:1: question 'q' has no answers"):
-        load_questions(questions_file(tmp_path, {"_id": "q", "text": "?"}), [])
+        load_questions(write_questions(tmp_path, {"_id": "q", "text": "?"}), [])

@@ -1,4 +1,4 @@
-"""What is measured, with what; and `evaluate` itself, as a notebook calls it.
+"""The choice of systems to measure, and `evaluate` itself, as a notebook calls it.
 
 Covers fathom.evaluation.findings.
 """
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.making import ranked
-from tests.evaluation.test_datasets import write
+from tests.evaluation.making import make_ranking
+from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_app import CommandRunner, run
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES, SURE
 
@@ -25,16 +25,16 @@ from fathom.testing.doubles import OVERLAP
 __all__ = ["run"]
 
 
-def test_nothing_named_is_the_default_retriever() -> None:
+def test_without_names_the_default_retriever_is_measured() -> None:
     assert Systems.of([], []) == Systems(retrievers=["hybrid"], strategies=[])
 
 
-def test_each_is_measured_once() -> None:
-    made = Systems.of(["a", "b", "a"], ["s", "s"])
-    assert (made.retrievers, made.strategies) == (["a", "b"], ["s"])
+def test_each_system_is_measured_once() -> None:
+    systems = Systems.of(["a", "b", "a"], ["s", "s"])
+    assert (systems.retrievers, systems.strategies) == (["a", "b"], ["s"])
 
 
-def test_two_that_are_compared_are_strategies_unless_both_are_among_the_retrievers() -> None:
+def test_compared_names_are_strategies_unless_both_are_among_the_retrievers() -> None:
     ranking = Systems.of(["hybrid", "keyword"], [], ("hybrid", "keyword"))
     assert (ranking.retrievers, ranking.strategies) == (["hybrid", "keyword"], [])
     answering = Systems.of([], ["maf"], ("hybrid", "maf"))
@@ -43,7 +43,7 @@ def test_two_that_are_compared_are_strategies_unless_both_are_among_the_retrieve
     assert (both.retrievers, both.strategies) == (["hybrid"], ["hybrid", "maf"])
 
 
-def test_an_unknown_system_is_told_at_once() -> None:
+def test_an_unknown_system_is_refused_at_once() -> None:
     Systems.of(["hybrid"], ["naive"]).check()
     with pytest.raises(UsageError, match="retriever 'magic': choose one of vector"):
         Systems.of(["magic"], []).check()
@@ -52,25 +52,25 @@ def test_an_unknown_system_is_told_at_once() -> None:
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two documents that disagree, and a question about each."""
+def toy_dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two documents that disagree, and a question about each."""
     folder = tmp_path_factory.mktemp("data") / "toy"
     folder.mkdir()
-    return write(folder, CORPUS, QUERIES, QRELS)
+    return write_dataset(folder, CORPUS, QUERIES, QRELS)
 
 
-def engine_at(place: Path) -> Engine:
+def open_engine(place: Path) -> Engine:
     settings = {"index": {"directory": place / "index"}, "ask": {"min_confidence": 0}}
     return Engine(Settings.model_validate(settings), cross_reader=OVERLAP)
 
 
 @pytest.fixture(scope="module")
-def found(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+def evaluation(toy_dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     place = tmp_path_factory.mktemp("place")
-    with engine_at(place) as engine:
+    with open_engine(place) as engine:
         return evaluate(
             engine,
-            toy,
+            toy_dataset,
             retrievers=["keyword", "vector"],
             strategies=["naive"],
             compare=("keyword", "vector"),
@@ -79,51 +79,53 @@ def found(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
 
 
 def test_rows_are_those_that_the_command_prints(
-    found: Evaluation, toy: Path, run: CommandRunner
+    evaluation: Evaluation, toy_dataset: Path, run: CommandRunner
 ) -> None:
-    ask = ("eval", str(toy), "--retriever", "keyword,vector", "--strategy", "naive")
+    ask = ("eval", str(toy_dataset), "--retriever", "keyword,vector", "--strategy", "naive")
     printed = run(*ask, *SURE, "--compare", "keyword", "vector", "--json").json
-    payload = json.loads(json.dumps(found.to_dict()))
+    payload = json.loads(json.dumps(evaluation.to_dict()))
     for row in (*printed["rows"], *payload["rows"]):
         for clock in (row["latency_s"], row["usage"]):
             clock.clear()  # seconds differ from run to run
     assert payload == printed
-    assert [row.system for row in found.rows] == ["keyword", "vector", "naive"]
-    assert found.rows[2].measures["R@5"] == 1.0
+    assert [row.system for row in evaluation.rows] == ["keyword", "vector", "naive"]
+    assert evaluation.rows[2].measures["R@5"] == 1.0
 
 
-def test_a_notebook_shows_tables_and_sentences(found: Evaluation) -> None:
-    shown = found._repr_markdown_()
-    assert "| toy | keyword | 2 |" in shown
-    assert "- keyword and vector cannot be told apart in nDCG@10 on toy" in shown
-    assert found.to_text().startswith("data set")
-    assert found.warnings == []
+def test_a_notebook_shows_tables_and_sentences(evaluation: Evaluation) -> None:
+    markdown = evaluation._repr_markdown_()
+    assert "| toy | keyword | 2 |" in markdown
+    assert "- keyword and vector cannot be told apart in nDCG@10 on toy" in markdown
+    assert evaluation.to_text().startswith("data set")
+    assert evaluation.warnings == []
 
 
-def test_it_works_where_a_loop_runs_as_in_a_notebook(toy: Path, tmp_path: Path) -> None:
+def test_it_works_in_a_running_loop_as_in_a_notebook(toy_dataset: Path, tmp_path: Path) -> None:
     async def cell() -> Evaluation:
-        with engine_at(tmp_path) as engine:
-            return evaluate(engine, toy, strategies=["naive"], queries=1, judges=["similarity"])
+        with open_engine(tmp_path) as engine:
+            return evaluate(
+                engine, toy_dataset, strategies=["naive"], queries=1, judges=["similarity"]
+            )
 
-    made = asyncio.run(cell())
-    assert (made.rows[0].queries, len(made.judgements)) == (1, 1)
+    evaluation = asyncio.run(cell())
+    assert (evaluation.rows[0].queries, len(evaluation.judgements)) == (1, 1)
 
 
-def test_an_index_that_holds_the_data_set_is_used_as_it_stands(toy: Path, tmp_path: Path) -> None:
-    with engine_at(tmp_path) as engine:
-        engine.ingest([toy])
-        with prepare_engine(engine, load(toy)) as ready:
+def test_an_index_with_the_data_set_is_used_unchanged(toy_dataset: Path, tmp_path: Path) -> None:
+    with open_engine(tmp_path) as engine:
+        engine.ingest([toy_dataset])
+        with prepare_engine(engine, load(toy_dataset)) as ready:
             assert ready is engine
     other = tmp_path / "other"
-    with engine_at(other) as engine, prepare_engine(engine, load(toy)) as ready:
+    with open_engine(other) as engine, prepare_engine(engine, load(toy_dataset)) as ready:
         assert ready.directory == other / "index" / "eval" / "toy"
         assert ready.settings.ask == engine.settings.ask
 
 
-def test_another_seed_asks_others(toy: Path, tmp_path: Path) -> None:
-    with engine_at(tmp_path) as engine:
+def test_another_seed_asks_other_questions(toy_dataset: Path, tmp_path: Path) -> None:
+    with open_engine(tmp_path) as engine:
         drawn = {
-            evaluate(engine, toy, retrievers=["keyword"], queries=1, seed=seed)
+            evaluate(engine, toy_dataset, retrievers=["keyword"], queries=1, seed=seed)
             .ranked[0][0]
             .question
             for seed in range(8)
@@ -131,14 +133,19 @@ def test_another_seed_asks_others(toy: Path, tmp_path: Path) -> None:
     assert drawn == {"q1", "q2"}
 
 
-def test_progress_is_told(toy: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    with engine_at(tmp_path) as engine:
-        evaluate(engine, toy, retrievers=["keyword"], on_progress=lambda *each: told.append(each))
-    assert told == [("toy keyword", 1, 2), ("toy keyword", 2, 2)]
+def test_progress_is_reported(toy_dataset: Path, tmp_path: Path) -> None:
+    progress: list[tuple[str, int, int]] = []
+    with open_engine(tmp_path) as engine:
+        evaluate(
+            engine,
+            toy_dataset,
+            retrievers=["keyword"],
+            on_progress=lambda *arguments: progress.append(arguments),
+        )
+    assert progress == [("toy keyword", 1, 2), ("toy keyword", 2, 2)]
 
 
-def test_what_is_wrong_with_a_call_is_told_before_any_work(toy: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_before_any_work(toy_dataset: Path, tmp_path: Path) -> None:
     wrong: dict[str, dict[str, Any]] = {
         "retriever 'magic'": {"retrievers": ["magic"]},
         "judge 'wisdom'": {"strategies": ["naive"], "judges": ["wisdom"]},
@@ -147,20 +154,20 @@ def test_what_is_wrong_with_a_call_is_told_before_any_work(toy: Path, tmp_path: 
             "strategies": ["naive"], "judges": ["similarity"], "labels": tmp_path / "none",
         },
     }  # fmt: skip
-    with engine_at(tmp_path) as engine:
-        for match, given in wrong.items():
+    with open_engine(tmp_path) as engine:
+        for match, arguments in wrong.items():
             with pytest.raises(UsageError, match=match):
-                evaluate(engine, toy, **given)
+                evaluate(engine, toy_dataset, **arguments)
         with pytest.raises(UsageError, match="no such data set; name its folder"):
             evaluate(engine, tmp_path / "none")
     assert not (tmp_path / "index").exists()
 
 
-def test_several_are_one_and_tested_together() -> None:
+def test_several_evaluations_are_combined_and_tested_together() -> None:
     first, second = (
         Evaluation(
             ranked=[
-                [ranked(f"q{n}", strategy=name, dataset=dataset, evidence=("d2", "d1")[at:])
+                [make_ranking(f"q{n}", strategy=name, dataset=dataset, evidence=("d2", "d1")[at:])
                  for n in range(8)]
                 for at, name in enumerate(("keyword", "vector"))
             ],
@@ -180,11 +187,14 @@ EXAMPLES = re.findall(
 
 
 def test_the_examples_of_the_docs_run(
-    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    toy_dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "mydata").mkdir()
-    write(tmp_path / "mydata", CORPUS, QUERIES, QRELS)
+    write_dataset(tmp_path / "mydata", CORPUS, QUERIES, QRELS)
     monkeypatch.chdir(tmp_path)
     assert EXAMPLES
     for example in EXAMPLES:

@@ -1,4 +1,4 @@
-"""Measures of rankings by hand, and against ir-measures on random rankings and grades."""
+"""Ranking measures by hand, and compared with ir-measures on random rankings and grades."""
 
 from math import log2
 
@@ -17,9 +17,9 @@ GRADES = st.dictionaries(st.sampled_from(DOCUMENTS[:30]), st.integers(1, 4), min
 THEIRS = {name: name.replace("Hit@", "Success@").replace("MAP@", "AP@") for name in MEASURES}
 
 
-def test_measures_by_hand() -> None:
-    found = {name: of(["x", "a", "y", "b"], {"a": 2, "b": 1}) for name, of in MEASURES.items()}
-    assert found == {
+def test_measures_are_as_computed_by_hand() -> None:
+    values = {name: of(["x", "a", "y", "b"], {"a": 2, "b": 1}) for name, of in MEASURES.items()}
+    assert values == {
         "nDCG@10": pytest.approx((2 / log2(3) + 1 / log2(5)) / (2 + 1 / log2(3))),
         "R@2": 0.5,
         "R@5": 1.0,
@@ -35,7 +35,7 @@ def test_measures_by_hand() -> None:
     }
 
 
-def test_an_empty_ranking_is_worth_nothing() -> None:
+def test_an_empty_ranking_scores_zero() -> None:
     assert {of([], {"a": 1}) for of in MEASURES.values()} == {0.0}
 
 
@@ -45,20 +45,20 @@ def test_recall_grows_with_the_rank() -> None:
 
 
 @given(st.lists(st.tuples(RANKINGS, GRADES), min_size=1, max_size=3))
-def test_they_are_those_of_ir_measures(asked: list[tuple[list[str], dict[str, int]]]) -> None:
+def test_measures_agree_with_ir_measures(rankings: list[tuple[list[str], dict[str, int]]]) -> None:
     ir_measures = pytest.importorskip("ir_measures")
     names = {name: name_ for name, name_ in THEIRS.items() if name != "F1@10"}
-    qrels = {f"q{place}": grades for place, (_, grades) in enumerate(asked)}
+    qrels = {f"q{place}": grades for place, (_, grades) in enumerate(rankings)}
     run = {
         f"q{place}": {document: -float(rank) for rank, document in enumerate(ranking)}
-        for place, (ranking, _) in enumerate(asked)
+        for place, (ranking, _) in enumerate(rankings)
     }
     measures = [ir_measures.parse_measure(name) for name in names.values()]
     theirs = {
-        (str(each.measure), each.query_id): each.value
-        for each in ir_measures.iter_calc(measures, qrels, run)
+        (str(metric.measure), metric.query_id): metric.value
+        for metric in ir_measures.iter_calc(measures, qrels, run)
     }
-    for place, (ranking, grades) in enumerate(asked):
+    for place, (ranking, grades) in enumerate(rankings):
         for name, name_ in names.items():
             # A question without a ranking is none to ir-measures; to us it counts 0.
             expected = theirs.get((name_, f"q{place}"), 0.0)

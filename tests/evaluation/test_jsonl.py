@@ -1,11 +1,11 @@
-"""A process may die at any byte: what stands in a whole line counts, the rest goes."""
+"""A process may die at any byte: complete lines count, and the rest is dropped."""
 
 from pathlib import Path
 
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 
 
-def test_half_a_line_is_cut_off(tmp_path: Path) -> None:
+def test_a_partial_line_is_cut_off(tmp_path: Path) -> None:
     file = tmp_path / "new" / "lines.jsonl"
     append_line(file, {"b": 1, "a": "é"})
     append_line(file, [2])
@@ -17,6 +17,6 @@ def test_half_a_line_is_cut_off(tmp_path: Path) -> None:
     assert file.read_bytes().endswith(b"[2]\n3\n")
 
 
-def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
+def test_without_a_file_nothing_is_stored(tmp_path: Path) -> None:
     append_line(None, {})
     assert read_whole_lines(None) == read_whole_lines(tmp_path / "none") == []

@@ -1,71 +1,85 @@
-"""Each measure by hand: right, wrong, abstained, failed, and what cannot be measured."""
+"""Each measure by hand: right, wrong, abstained, failed, and not measurable."""
 
 from typing import Any
 
 import pytest
-from tests.evaluation.making import abstained, cited, failed, ranked, record
+from tests.evaluation.making import (
+    make_abstention,
+    make_citation,
+    make_failure,
+    make_ranking,
+    make_record,
+)
 
 from fathom.evaluation.ir_metrics import MEASURES
 from fathom.evaluation.measures import GROUP_SCORES, LOWER_IS_BETTER, SCORES, GradedAnswer
 from fathom.evaluation.records import Record
 
-RIGHT = record()
-WRONG = record(short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(cited("d9"),))
+RIGHT = make_record()
+WRONG = make_record(
+    short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(make_citation("d9"),)
+)
 NONE: dict[str, Any] = {"answerable": False, "gold": (), "relevant": {}}
 UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("graded", "expected"),
     [
         (RIGHT, {"EM": 1, "F1": 1, "wrong-on-answerable": 0, "CRAG-truthfulness": 1, "right": 1}),
         (WRONG, {"EM": 0, "F1": 0, "wrong-on-answerable": 1, "CRAG-truthfulness": -1, "right": 0}),
         (
-            abstained(),
+            make_abstention(),
             {"EM": 0, "F1": 0, "wrong-on-answerable": 0, "CRAG-truthfulness": 0, "abstained": 1,
              "abstention-precision": 0, "abstention-recall": None},
         ),
         (
-            failed(),
+            make_failure(),
             {"EM": 0, "F1": 0, "wrong-on-answerable": 1, "CRAG-truthfulness": -1, "R@5": 0,
              "failed": 1, "abstained": 0, "support": None},
         ),
         (
-            abstained(**NONE),
+            make_abstention(**NONE),
             {"EM": 1, "F1": 1, "no-answer-F1": 1, "has-answer-F1": None, "R@5": None,
              "CRAG-truthfulness": 0, "wrong-on-answerable": None,
              "abstention-precision": 1, "abstention-recall": 1},
         ),
         (
-            record(**NONE),
+            make_record(**NONE),
             {"EM": 0, "F1": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1,
              "abstention-precision": None, "abstention-recall": 0},
         ),
-        (failed(**NONE), {"EM": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1}),
+        (make_failure(**NONE), {"EM": 0, "no-answer-F1": 0, "CRAG-truthfulness": -1}),
         (
-            record(**UNJUDGED),
+            make_record(**UNJUDGED),
             {"EM": None, "F1": None, "CRAG-truthfulness": None, "citation-precision": None,
              "citation-recall": None, "nDCG@10": None,
              "answered": 1, "support": 0.8, "answer-in-citation": None},
         ),
         (
-            record(citations=(cited("d1"), cited("d7", "Nothing.", 0.4))),
+            make_record(citations=(make_citation("d1"), make_citation("d7", "Nothing.", 0.4))),
             {"support": pytest.approx(0.6), "support-overlap": 0.5, "citation-precision": 0.5,
              "citation-recall": 1, "answer-in-citation": 1},
         ),
         (
-            record(citations=(cited("d1"), cited("d1")), relevant={"d1": 1, "d2": 1, "d3": 2}),
+            make_record(
+                citations=(make_citation("d1"), make_citation("d1")),
+                relevant={"d1": 1, "d2": 1, "d3": 2},
+            ),
             {"citation-precision": 1, "citation-recall": pytest.approx(1 / 3)},
         ),
         (WRONG, {"citation-precision": 0, "citation-recall": 0, "answer-in-citation": 1}),
         (
-            record(citations=()),
+            make_record(citations=()),
             {"support": None, "support-overlap": None, "citation-precision": None,
              "citation-recall": None},
         ),
-        (abstained(citations=(cited(),)), {"support": None, "citation-precision": None}),
         (
-            record(
+            make_abstention(citations=(make_citation(),)),
+            {"support": None, "citation-precision": None},
+        ),
+        (
+            make_record(
                 gold=("on 4 May 1890 in the old mill by the lake of Elm",),
                 short_answer="4 May 1890",
                 answer="It fell on 4 May 1890 in the old mill by the lake of Elm. [1]",
@@ -73,7 +87,7 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
             {"right": 1, "EM": 0},
         ),
         (
-            record(
+            make_record(
                 gold=("on 4 May 1890 in the old mill by the lake of Elm",),
                 short_answer="4 May 1890",
                 answer="It fell on 4 May 1890. [1]",
@@ -81,7 +95,7 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
             {"right": 0},
         ),
         (
-            record(
+            make_record(
                 gold=("on 4 May 1890 in the old mill by the lake of Elm",),
                 wrong=("4 May 1890",),
                 short_answer="4 May 1890",
@@ -90,70 +104,80 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
             {"right": 0},
         ),
         (
-            record(short_answer=""),
+            make_record(short_answer=""),
             {"EM": 0, "F1": pytest.approx(2 / 3), "short-F1": 0, "text-F1": pytest.approx(2 / 3)},
         ),
     ],
 )  # fmt: skip
-def test_scores_by_hand(made: Record, expected: dict[str, object]) -> None:
-    assert {name: SCORES[name](made) for name in expected} == expected
+def test_scores_are_as_computed_by_hand(graded: Record, expected: dict[str, object]) -> None:
+    assert {name: SCORES[name](graded) for name in expected} == expected
 
 
 def test_ramdocs_counts_the_other_readings_too() -> None:
     both: dict[str, Any] = {"gold": ("40 crowns", "30 crowns"), "wrong": ("5 gulden",)}
     score = SCORES["RAMDocs-EM"]
-    assert score(record()) is None
-    assert score(record(**both)) == 0
-    assert score(record(**both, conflicts=("30 crowns",))) == 1
-    assert score(record(**both, conflicts=("30 crowns", "5 gulden"))) == 0
-    assert score(abstained(**both)) == score(failed(**both)) == 0
+    assert score(make_record()) is None
+    assert score(make_record(**both)) == 0
+    assert score(make_record(**both, conflicts=("30 crowns",))) == 1
+    assert score(make_record(**both, conflicts=("30 crowns", "5 gulden"))) == 0
+    assert score(make_abstention(**both)) == score(make_failure(**both)) == 0
 
 
-def test_of_a_ranking_there_is_no_answer_to_measure() -> None:
-    for made in (ranked(), failed(depth=100), ranked(**NONE), ranked(wrong=("5",))):
+def test_a_ranking_has_no_measures_of_answers() -> None:
+    for ranking in (
+        make_ranking(),
+        make_failure(depth=100),
+        make_ranking(**NONE),
+        make_ranking(wrong=("5",)),
+    ):
         of_answers = {name for name in SCORES if name not in {*MEASURES, "failed"}}
-        assert {SCORES[name](made) for name in of_answers} == {None}
-    assert [SCORES["failed"](made) for made in (ranked(), failed(depth=100))] == [0, 1]
+        assert {SCORES[name](ranking) for name in of_answers} == {None}
+    assert [SCORES["failed"](ranking) for ranking in (make_ranking(), make_failure(depth=100))] == [
+        0,
+        1,
+    ]
 
 
-def test_measures_of_rankings_are_taken_on_evidence() -> None:
-    made = ranked(relevant={"b": 1, "d": 2}, evidence=("a", "b", "c", "d"))
+def test_ranking_measures_are_taken_on_evidence() -> None:
+    ranking = make_ranking(relevant={"b": 1, "d": 2}, evidence=("a", "b", "c", "d"))
     for name, measure in MEASURES.items():
-        assert SCORES[name](made) == measure(made.evidence, made.relevant)
-    assert (SCORES["R@2"](made), SCORES["Hit@1"](made)) == (0.5, 0)
-    assert {SCORES[name](ranked(relevant={})) for name in MEASURES} == {None}
-    assert {SCORES[name](failed(depth=100)) for name in MEASURES} == {0}
+        assert SCORES[name](ranking) == measure(ranking.evidence, ranking.relevant)
+    assert (SCORES["R@2"](ranking), SCORES["Hit@1"](ranking)) == (0.5, 0)
+    assert {SCORES[name](make_ranking(relevant={})) for name in MEASURES} == {None}
+    assert {SCORES[name](make_failure(depth=100)) for name in MEASURES} == {0}
 
 
-def test_what_is_not_deep_has_no_measure_of_the_deep() -> None:
-    assert SCORES["R@100"](ranked()) == 1
-    assert SCORES["R@100"](ranked(depth=10)) is SCORES["R@100"](record()) is None
+def test_a_shallow_ranking_has_no_deep_measure() -> None:
+    assert SCORES["R@100"](make_ranking()) == 1
+    assert SCORES["R@100"](make_ranking(depth=10)) is SCORES["R@100"](make_record()) is None
 
 
-def whole(name: str, *records: Record) -> float | None:
-    return GROUP_SCORES[name]([GradedAnswer.of(each) for each in records])
+def score_group(name: str, *records: Record) -> float | None:
+    return GROUP_SCORES[name]([GradedAnswer.of(graded) for graded in records])
 
 
-def test_confidence_is_measured_on_what_was_answered() -> None:
-    wrong = record("q2", short_answer="5 gulden", confidence=0.3)
-    assert whole("AUROC", record(), wrong, abstained("q3")) == 1.0
-    assert whole("AUROC", record(), abstained()) is None
-    assert whole("AUROC-answerable", record(), abstained("q2", **NONE)) == 1.0
-    assert whole("ECE", record(confidence=0.5)) == 0.5
-    assert whole("ECE", abstained()) is None
+def test_confidence_is_measured_on_given_answers() -> None:
+    wrong = make_record("q2", short_answer="5 gulden", confidence=0.3)
+    assert score_group("AUROC", make_record(), wrong, make_abstention("q3")) == 1.0
+    assert score_group("AUROC", make_record(), make_abstention()) is None
+    assert score_group("AUROC-answerable", make_record(), make_abstention("q2", **NONE)) == 1.0
+    assert score_group("ECE", make_record(confidence=0.5)) == 0.5
+    assert score_group("ECE", make_abstention()) is None
 
 
-def test_to_abstain_is_to_answer_last() -> None:
-    unsure = record("q2", short_answer="5 gulden", confidence=0.3)
-    answers_all = whole("AURC", record(), unsure)
-    assert answers_all == whole("AURC", record(), abstained("q2")) == 0.25
-    assert whole("AURC", record(), failed("q2")) == 0.25
-    assert whole("AURC", record(**UNJUDGED)) is None
+def test_an_abstention_counts_as_the_least_confident_answer() -> None:
+    unsure = make_record("q2", short_answer="5 gulden", confidence=0.3)
+    answers_all = score_group("AURC", make_record(), unsure)
+    assert answers_all == score_group("AURC", make_record(), make_abstention("q2")) == 0.25
+    assert score_group("AURC", make_record(), make_failure("q2")) == 0.25
+    assert score_group("AURC", make_record(**UNJUDGED)) is None
 
 
-def test_of_rankings_nothing_can_be_said_together() -> None:
-    assert {whole(name, ranked(), ranked("q2", **NONE)) for name in GROUP_SCORES} == {None}
+def test_rankings_have_no_group_measures() -> None:
+    assert {
+        score_group(name, make_ranking(), make_ranking("q2", **NONE)) for name in GROUP_SCORES
+    } == {None}
 
 
-def test_what_is_better_when_lower_is_a_measure() -> None:
+def test_measures_where_lower_is_better_exist() -> None:
     assert {*SCORES, *GROUP_SCORES} >= LOWER_IS_BETTER

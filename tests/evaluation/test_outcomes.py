@@ -40,7 +40,7 @@ def dataset(tmp_path: Path) -> Dataset:
     return load(folder)
 
 
-def recorded(
+def record_dataset(
     folder: Path, dataset: Dataset, file: Path | None = None, **sections: object
 ) -> list[RecordedQuestion]:
     with engine_at(folder, **sections) as engine:
@@ -51,18 +51,19 @@ def recorded(
 def test_every_legal_sequence_of_every_gradable_question_is_recorded(
     tmp_path: Path, dataset: Dataset
 ) -> None:
-    found = recorded(tmp_path, dataset)
-    assert [each.question for each in found] == ["1", "2", "3"]
-    wanted = list(iterate_sequences(has_model=False, most=2))
-    assert all([outcome.tried for outcome in each.outcomes] == wanted for each in found)
-    assert [each.answerable for each in found] == [True, True, False]
-    assert Environment.from_questions(found, Reward()).most == 2
+    outcomes = record_dataset(tmp_path, dataset)
+    assert [outcome.question for outcome in outcomes] == ["1", "2", "3"]
+    sequences = list(iterate_sequences(has_model=False, most=2))
+    assert all(
+        [outcome.tried for outcome in recorded_question.outcomes] == sequences
+        for recorded_question in outcomes
+    )
+    assert [outcome.answerable for outcome in outcomes] == [True, True, False]
+    assert Environment.from_questions(outcomes, Reward()).most == 2
 
 
-def test_an_outcome_says_what_was_seen_what_it_is_worth_and_what_it_cost(
-    tmp_path: Path, dataset: Dataset
-) -> None:
-    first, split, _ = recorded(tmp_path, dataset)
+def test_an_outcome_has_its_observation_value_and_cost(tmp_path: Path, dataset: Dataset) -> None:
+    first, split, _ = record_dataset(tmp_path, dataset)
     look = first.find_outcome(())
     assert look is not None
     assert set(look.features) == set(COLUMNS)
@@ -78,62 +79,60 @@ def test_an_outcome_says_what_was_seen_what_it_is_worth_and_what_it_cost(
     )
 
 
-def test_a_run_that_was_killed_goes_on_after_the_last_whole_line(
-    tmp_path: Path, dataset: Dataset
-) -> None:
+def test_a_killed_run_continues_after_the_last_whole_line(tmp_path: Path, dataset: Dataset) -> None:
     file = tmp_path / "outcomes.jsonl"
-    found = recorded(tmp_path, dataset, file)
+    outcomes = record_dataset(tmp_path, dataset, file)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(lines[0] + lines[1][:50])
-    again = recorded(tmp_path, dataset, file)
-    assert [each.question for each in again] == [each.question for each in found]
+    again = record_dataset(tmp_path, dataset, file)
+    assert [outcome.question for outcome in again] == [outcome.question for outcome in outcomes]
     assert file.read_bytes().startswith(lines[0])
     assert [question.question for question in OutcomeFile(file).list_questions()] == ["1", "2", "3"]
 
 
 def test_outcomes_of_other_settings_are_not_mixed(tmp_path: Path, dataset: Dataset) -> None:
     file = tmp_path / "outcomes.jsonl"
-    recorded(tmp_path, dataset, file)
+    record_dataset(tmp_path, dataset, file)
     with pytest.raises(UsageError, match="another index, code or settings; name another file"):
-        recorded(tmp_path, dataset, file, ask={"chunks": 3})
+        record_dataset(tmp_path, dataset, file, ask={"chunks": 3})
 
 
-def test_what_is_no_record_is_told_with_its_line(tmp_path: Path) -> None:
+def test_an_invalid_record_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "outcomes.jsonl"
     file.write_text("{}\n")
     with pytest.raises(UsageError, match=r"outcomes\.jsonl:1: not a recorded question"):
         OutcomeFile(file)
 
 
-def test_questions_without_answers_teach_nothing(tmp_path: Path, dataset: Dataset) -> None:
+def test_questions_without_answers_are_skipped(tmp_path: Path, dataset: Dataset) -> None:
     with engine_at(tmp_path) as engine:
         engine.ingest([dataset.corpus])
         with pytest.raises(UsageError, match="no question has an answer"):
             record_outcomes(engine, dataset, dataset.questions[3:], OutcomeFile())
 
 
-def test_the_same_search_is_done_once_for_each_question(tmp_path: Path, dataset: Dataset) -> None:
-    asked: list[tuple[Query, int]] = []
+def test_equal_searches_are_done_once_per_question(tmp_path: Path, dataset: Dataset) -> None:
+    searches: list[tuple[Query, int]] = []
 
-    class Counting:
+    class CountingRetriever:
         name = "counting"
 
         def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-            asked.append((query, k))
+            searches.append((query, k))
             return [hit_of()]
 
-    retriever = CachingRetriever(Counting())
+    retriever = CachingRetriever(CountingRetriever())
     query = Query(text="fees")
     assert retriever.retrieve(query, k=3) == retriever.retrieve(query, k=3) == [hit_of()]
     assert retriever.retrieve(query, k=4)
-    assert asked == [(query, 3), (query, 4)]
+    assert searches == [(query, 3), (query, 4)]
     retriever.forget()
     assert retriever.retrieve(query, k=3)
-    assert len(asked) == 3
+    assert len(searches) == 3
 
 
-def test_outcomes_are_those_of_runs_that_remember_nothing(tmp_path: Path, dataset: Dataset) -> None:
-    first, *_ = recorded(tmp_path, dataset)
+def test_outcomes_equal_those_of_runs_without_memory(tmp_path: Path, dataset: Dataset) -> None:
+    first, *_ = record_dataset(tmp_path, dataset)
     question = dataset.questions[0]
     for tried in (("bridge",), ("expand", "bridge")):
         with engine_at(tmp_path, adaptive={"forced": tried}) as engine:

@@ -1,10 +1,10 @@
-"""Rows and tables come from records alone; what cannot be measured is absent."""
+"""Rows and tables are computed from records alone; missing measures are absent."""
 
 import json
 from dataclasses import asdict
 
 import pytest
-from tests.evaluation.making import abstained, failed, ranked, record
+from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.evaluation.measures import GROUP_SCORES, SCORES
 from fathom.evaluation.rows import (
@@ -16,7 +16,7 @@ from fathom.evaluation.rows import (
     score_system,
 )
 
-RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
+RECORDS = [make_record("q1"), make_abstention("q2"), make_failure("q3", seconds=2.0)]
 
 
 def test_a_row_holds_means_over_all_questions() -> None:
@@ -32,24 +32,28 @@ def test_a_row_holds_means_over_all_questions() -> None:
     assert row.usage["retrievals"] == 1
 
 
-def test_what_the_data_set_cannot_have_is_absent_and_all_is_json() -> None:
-    row = score_system([record(gold=(), relevant={})])
+def test_inapplicable_measures_are_absent_and_all_values_are_json() -> None:
+    row = score_system([make_record(gold=(), relevant={})])
     assert set(row.measures) == {"answered", "abstained", "failed", "support", "support-overlap"}
     assert "NaN" not in json.dumps(asdict(row), allow_nan=False)
     assert "RAMDocs-EM" not in score_system(RECORDS).measures
 
 
 def test_unknown_costs_are_absent() -> None:
-    usage = {**record().usage, "cost_usd": None}
-    assert "cost_usd" not in score_system([record("q1"), record("q2", usage=usage)]).usage
+    usage = {**make_record().usage, "cost_usd": None}
+    assert "cost_usd" not in score_system([make_record("q1"), make_record("q2", usage=usage)]).usage
 
 
 def test_the_same_records_give_the_same_row() -> None:
     assert score_system(RECORDS) == score_system(list(RECORDS))
 
 
-def test_phases_and_kinds_have_rows_of_their_own() -> None:
-    records = [*RECORDS, record("q4", phase="debate"), record("q5", phase="debate", kind="list")]
+def test_phases_and_kinds_have_their_own_rows() -> None:
+    records = [
+        *RECORDS,
+        make_record("q4", phase="debate"),
+        make_record("q5", phase="debate", kind="list"),
+    ]
     debate, read, broken = score_subgroups(records, "phase")
     assert [(row.system, row.queries) for row in (debate, read, broken)] == [
         ("naive: debate", 2),
@@ -60,7 +64,7 @@ def test_phases_and_kinds_have_rows_of_their_own() -> None:
     assert [row.system for row in score_subgroups(records, "kind")] == ["naive: -", "naive: list"]
 
 
-def test_values_are_those_of_the_questions_that_have_one() -> None:
+def test_means_cover_the_questions_that_have_a_value() -> None:
     assert score_questions("support", RECORDS) == {"q1": 0.8}
 
 
@@ -69,19 +73,19 @@ def test_headlines_are_measures() -> None:
 
 
 def test_a_row_of_rankings_holds_no_measure_of_answers() -> None:
-    broken = failed("q2", strategy="keyword", depth=100)
-    row = score_system([ranked("q1"), broken, ranked("q3", evidence=("d2", "d1"))])
+    broken = make_failure("q2", strategy="keyword", depth=100)
+    row = score_system([make_ranking("q1"), broken, make_ranking("q3", evidence=("d2", "d1"))])
     assert set(row.measures) == {*RANKING_HEADLINES}
     assert row.measures["RR@10"] == row.measures["MAP@10"] == 0.5
     assert row.measures["failed"] == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_evidence_is_measured_as_a_ranking_though_not_so_deep() -> None:
-    found = score_system(RECORDS).measures
-    assert found["nDCG@10"] == found["Hit@1"] == pytest.approx(2 / 3, abs=1e-6)
-    assert "R@100" not in found
+def test_evidence_is_measured_as_a_shallow_ranking() -> None:
+    measures = score_system(RECORDS).measures
+    assert measures["nDCG@10"] == measures["Hit@1"] == pytest.approx(2 / 3, abs=1e-6)
+    assert "R@100" not in measures
 
 
-def test_percentiles_by_hand() -> None:
+def test_percentiles_are_as_computed_by_hand() -> None:
     assert compute_percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
     assert compute_percentiles([float(n) for n in range(21)]) == {"p50": 10.0, "p95": 19.0}

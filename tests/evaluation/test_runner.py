@@ -1,4 +1,4 @@
-"""Every question leaves a record; what is recorded is not asked again; what breaks counts.
+"""Every question leaves a record; recorded questions are not asked again; failures count.
 
 Documents rank by their best chunk.
 """
@@ -39,7 +39,7 @@ CITATION = Citation(
 )
 
 
-def outcome() -> TracedAnswer:
+def make_outcome() -> TracedAnswer:
     recorder = Recorder(Origin(question="What?", strategy="s"))
     with recorder.step("search", agent="retriever") as step:
         step.set_outcome(outputs={"hits": [["d1#0", 1.0], ["d2#0", 0.5]]})
@@ -63,19 +63,19 @@ def outcome() -> TracedAnswer:
     return SimpleNamespace(answer=answer, trace=recorder.seal(answer))
 
 
-def breaking(on: str, error: BaseException) -> Callable[[DatasetQuestion], TracedAnswer]:
-    def ask(question: DatasetQuestion) -> TracedAnswer:
+def make_failing_ask(on: str, error: BaseException) -> Callable[[DatasetQuestion], TracedAnswer]:
+    def ask_or_fail(question: DatasetQuestion) -> TracedAnswer:
         if question.id == on:
             raise error
-        return outcome()
+        return make_outcome()
 
-    return ask
+    return ask_or_fail
 
 
-def test_a_record_holds_what_a_report_needs() -> None:
-    record = record_strategy("s", DATASET, QUESTIONS, lambda _: outcome(), Records(setup="x"))
+def test_a_record_holds_the_data_of_a_report() -> None:
+    record = record_strategy("s", DATASET, QUESTIONS, lambda _: make_outcome(), Records(setup="x"))
     first = record[0]
-    assert [each.question for each in record] == ["q0", "q1", "q2"]
+    assert [entry.question for entry in record] == ["q0", "q1", "q2"]
     assert (first.dataset, first.strategy, first.setup) == ("toy", "s", "x")
     assert (first.gold, first.relevant, record[1].relevant) == (("40",), {"d1": 1}, {})
     assert (first.status, first.compared_text, first.confidence) == ("answered", "40", 0.8)
@@ -86,44 +86,48 @@ def test_a_record_holds_what_a_report_needs() -> None:
 
 
 @pytest.mark.parametrize("error", [ModelError("gone"), TimeoutError(), ZeroDivisionError("x\ny")])
-def test_what_breaks_is_recorded_as_failed_and_the_next_is_asked(error: Exception) -> None:
-    record = record_strategy("s", DATASET, QUESTIONS, breaking("q1", error), Records())
-    assert [each.status for each in record] == ["answered", "failed", "answered"]
+def test_a_failure_is_recorded_and_the_next_question_is_asked(error: Exception) -> None:
+    record = record_strategy("s", DATASET, QUESTIONS, make_failing_ask("q1", error), Records())
+    assert [entry.status for entry in record] == ["answered", "failed", "answered"]
     assert record[1].stop_reason.startswith(type(error).__name__)
     assert "\n" not in record[1].stop_reason
 
 
-def test_a_wrong_call_ends_it() -> None:
+def test_a_programming_error_ends_the_run() -> None:
     with pytest.raises(UsageError, match="no such"):
-        record_strategy("s", DATASET, QUESTIONS, breaking("q1", UsageError("no such")), Records())
+        record_strategy(
+            "s", DATASET, QUESTIONS, make_failing_ask("q1", UsageError("no such")), Records()
+        )
 
 
-def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
+def test_a_killed_run_continues(tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"
-    killed = breaking("q2", KeyboardInterrupt())
+    killed = make_failing_ask("q2", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         record_strategy("s", DATASET, QUESTIONS, killed, Records(file))
-    asked: list[str] = []
+    calls: list[str] = []
 
     def ask(question: DatasetQuestion) -> TracedAnswer:
-        asked.append(question.id)
-        return outcome()
+        calls.append(question.id)
+        return make_outcome()
 
-    told: list[int] = []
-    record = record_strategy("s", DATASET, QUESTIONS, ask, Records(file), on_question=told.append)
-    assert (asked, told, len(record)) == (["q2"], [1, 2, 3], 3)
+    progress: list[int] = []
+    record = record_strategy(
+        "s", DATASET, QUESTIONS, ask, Records(file), on_question=progress.append
+    )
+    assert (calls, progress, len(record)) == (["q2"], [1, 2, 3], 3)
     assert record_strategy("s", DATASET, QUESTIONS, ask, Records(file)) == record
-    assert asked == ["q2"]
+    assert calls == ["q2"]
 
 
-def test_a_question_is_held_to_its_own_documents() -> None:
+def test_a_question_may_use_only_its_own_documents() -> None:
     question = DatasetQuestion(id="q", text="?", documents=("a", "b"))
     assert build_filters(question) == (Filter("document", "in", ("a", "b")),)
     assert build_filters(QUESTIONS[0]) == ()
 
 
-class Fixed:
-    """Gives the same chunks to every query, deepest first asked."""
+class FixedRetriever:
+    """Returns the same chunks for every query."""
 
     name = "fixed"
 
@@ -136,30 +140,30 @@ class Fixed:
         self.asked.append(k)
         self.filters.append(query.filters)
         return [
-            Hit(chunk=chunk(chunk_id), score=-float(rank), rank=rank, retriever=self.name)
+            Hit(chunk=make_hit(chunk_id), score=-float(rank), rank=rank, retriever=self.name)
             for rank, chunk_id in enumerate(self.chunk_ids[:k], start=1)
         ]
 
 
-class Broken(Fixed):
-    """Gives none."""
+class FailingRetriever(FixedRetriever):
+    """Fails."""
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         raise ModelError("gone")
 
 
-def chunk(chunk_id: str) -> Chunk:
+def make_hit(chunk_id: str) -> Chunk:
     document, ordinal = chunk_id.split("#")
     return Chunk(id=chunk_id, document_id=document, text="", span=Span(0, 0), ordinal=int(ordinal))
 
 
-def test_documents_take_the_place_of_their_best_chunk() -> None:
-    retriever = Fixed("a#3", "b#0", "a#1", "c#0")
+def test_documents_rank_by_their_best_chunk() -> None:
+    retriever = FixedRetriever("a#3", "b#0", "a#1", "c#0")
     assert rank_documents(retriever, DatasetQuestion(id="q", text="?"), depth=10) == ["a", "b", "c"]
 
 
-def test_it_asks_for_more_chunks_until_there_are_enough_documents() -> None:
-    retriever = Fixed(*(f"a#{n}" for n in range(9)), "b#0", "c#0")
+def test_more_chunks_are_requested_until_there_are_enough_documents() -> None:
+    retriever = FixedRetriever(*(f"a#{n}" for n in range(9)), "b#0", "c#0")
     assert rank_documents(retriever, DatasetQuestion(id="q", text="?"), depth=2) == ["a", "b"]
     assert retriever.asked == [2, 8, 32]
 
@@ -168,14 +172,14 @@ OWN = DatasetQuestion(id="q0", text="What?", documents=("d1", "d2"))
 """A question with documents of its own."""
 
 
-def test_a_ranking_is_a_record_too() -> None:
-    told: list[int] = []
-    retriever = Fixed("d2#0", "d1#3", "d2#1")
-    found = record_retriever(
-        DATASET, QUESTIONS[:2], retriever, Records(setup="x"), on_question=told.append
+def test_a_ranking_is_recorded_too() -> None:
+    progress: list[int] = []
+    retriever = FixedRetriever("d2#0", "d1#3", "d2#1")
+    entries = record_retriever(
+        DATASET, QUESTIONS[:2], retriever, Records(setup="x"), on_question=progress.append
     )
-    first = found[0]
-    assert ([each.question for each in found], told) == (["q0", "q1"], [1, 2])
+    first = entries[0]
+    assert ([entry.question for entry in entries], progress) == (["q0", "q1"], [1, 2])
     assert (first.dataset, first.strategy, first.setup) == ("toy", "fixed", "x")
     assert (first.status, first.is_ranking, first.depth) == ("ranked", True, 100)
     assert (first.evidence, first.relevant, first.gold) == (("d2", "d1"), {"d1": 1}, ("40",))
@@ -183,21 +187,23 @@ def test_a_ranking_is_a_record_too() -> None:
     assert (first.answer, first.confidence, first.citations, first.trace_id) == ("", None, (), None)
 
 
-def test_a_ranking_that_breaks_counts(tmp_path: Path) -> None:
+def test_a_failed_ranking_counts(tmp_path: Path) -> None:
     file = tmp_path / "broken.ranked.jsonl"
-    found = record_retriever(DATASET, QUESTIONS[:1], Broken(), Records(file))
-    assert (found[0].status, found[0].is_ranking, found[0].evidence) == ("failed", True, ())
-    assert found[0].stop_reason == "ModelError: gone"
-    assert record_retriever(DATASET, QUESTIONS[:1], Fixed("d1#0"), Records(file)) == found
+    entries = record_retriever(DATASET, QUESTIONS[:1], FailingRetriever(), Records(file))
+    assert (entries[0].status, entries[0].is_ranking, entries[0].evidence) == ("failed", True, ())
+    assert entries[0].stop_reason == "ModelError: gone"
+    assert (
+        record_retriever(DATASET, QUESTIONS[:1], FixedRetriever("d1#0"), Records(file)) == entries
+    )
 
 
-def test_a_ranking_is_held_to_the_documents_of_the_question() -> None:
-    retriever = Fixed("d1#0")
+def test_a_ranking_may_use_only_the_documents_of_the_question() -> None:
+    retriever = FixedRetriever("d1#0")
     rank_documents(retriever, OWN)
     assert retriever.filters == [(Filter("document", "in", ("d1", "d2")),)]
 
 
-def test_a_name_tells_the_settings() -> None:
+def test_a_run_name_contains_the_settings() -> None:
     assert build_file_name("rrf", {}) == "rrf"
     assert (
         build_file_name("rrf", {"rrf.k": "4", "web.provider": "a/b"})
@@ -205,7 +211,7 @@ def test_a_name_tells_the_settings() -> None:
     )
 
 
-def test_many_settings_have_a_name_that_can_be_a_file(tmp_path: Path) -> None:
+def test_many_settings_have_a_valid_file_name(tmp_path: Path) -> None:
     many = {f"section.setting-{n}": "a value of some length" for n in range(20)}
     names = {build_file_name("rrf", {**many, "rrf.k": k}) for k in "123"}
     assert len(names) == 3
@@ -215,32 +221,32 @@ def test_many_settings_have_a_name_that_can_be_a_file(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_what_made_an_answer_is_in_its_setup() -> None:
-    made = hash_setup(cast("Engine", engine_of()))
-    assert made == hash_setup(cast("Engine", engine_of()))
+def test_the_setup_covers_everything_that_affects_an_answer() -> None:
+    setup = hash_setup(cast("Engine", make_engine()))
+    assert setup == hash_setup(cast("Engine", make_engine()))
     others = (
-        engine_of(identity={"embedder.sha256": "b"}),
-        engine_of(revision="2"),
-        engine_of(tokens=5),
-        engine_of(ask={"chunks": 2}),
+        make_engine(identity={"embedder.sha256": "b"}),
+        make_engine(revision="2"),
+        make_engine(tokens=5),
+        make_engine(ask={"chunks": 2}),
     )
-    assert len({made, *(hash_setup(cast("Engine", each)) for each in others)}) == 5
+    assert len({setup, *(hash_setup(cast("Engine", engine)) for engine in others)}) == 5
 
 
 def test_the_weights_of_the_cross_reader_are_in_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = hash_setup(cast("Engine", engine_of()))
+    setup = hash_setup(cast("Engine", make_engine()))
     monkeypatch.setattr(runner, "read_card", lambda _: {"sha256": "another"})
-    assert hash_setup(cast("Engine", engine_of())) != made
+    assert hash_setup(cast("Engine", make_engine())) != setup
 
 
-def engine_of(
+def make_engine(
     *,
     identity: Mapping[str, str] = MappingProxyType({"embedder.sha256": "a"}),
     revision: str = "1",
     tokens: int = 4,
     **tables: Any,
 ) -> SimpleNamespace:
-    """What a setup is made of."""
+    """Return the parts of an engine that a setup hash covers."""
     return SimpleNamespace(
         assembly=SimpleNamespace(identity=dict(identity)),
         reader=lambda: SimpleNamespace(get_revision=lambda: revision),

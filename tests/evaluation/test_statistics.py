@@ -1,4 +1,4 @@
-"""Intervals cover what they should and repeat."""
+"""Intervals have their nominal coverage and are reproducible."""
 
 from itertools import product
 from math import inf
@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert bootstrap_interval(values, seed=3) != bootstrap_interval(values, seed=4)
 
 
-def test_it_agrees_with_the_normal_approximation() -> None:
+def test_the_interval_agrees_with_the_normal_approximation() -> None:
     values = np.random.default_rng(1).normal(size=1000).tolist()
     low, high = bootstrap_interval(values)
     half = 1.96 * np.std(values) / np.sqrt(len(values))
@@ -42,7 +42,7 @@ def test_it_agrees_with_the_normal_approximation() -> None:
     assert abs(high - (np.mean(values) + half)) < 0.01
 
 
-def test_ninety_five_of_a_hundred_intervals_cover_the_mean() -> None:
+def test_ninety_five_percent_intervals_cover_the_mean_95_times_in_100() -> None:
     generator = np.random.default_rng(2)
     covered = sum(
         low <= 0.3 <= high
@@ -76,34 +76,34 @@ def test_degenerate_samples_have_an_interval_too() -> None:
     assert 0 <= low <= 1 / 31 <= high <= 1
 
 
-def test_what_is_no_mean_has_an_interval_where_it_has_a_value() -> None:
+def test_statistics_other_than_the_mean_have_an_interval_too() -> None:
     values = np.arange(50.0)
-    found = resample_interval(50, lambda places: float(np.median(values[places])))
-    assert found is not None
-    assert found[0] < 24.5 < found[1]
+    interval = resample_interval(50, lambda places: float(np.median(values[places])))
+    assert interval is not None
+    assert interval[0] < 24.5 < interval[1]
     assert resample_interval(5, lambda _: None) is None
 
 
-def brute_force_p(differences: list[float]) -> float:
+def compute_brute_force_p(differences: list[float]) -> float:
     observed = abs(sum(differences))
     sums = [
-        abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
+        abs(sum(sign * value for sign, value in zip(signs, differences, strict=True)))
         for signs in product((1, -1), repeat=len(differences))
     ]
-    return sum(each >= observed - 1e-9 for each in sums) / len(sums)
+    return sum(value >= observed - 1e-9 for value in sums) / len(sums)
 
 
 @given(st.lists(st.integers(-5, 5).map(lambda n: n / 5), min_size=1, max_size=8))
 def test_the_randomisation_test_tries_all_signs(differences: list[float]) -> None:
-    assert randomisation_p(differences) == pytest.approx(brute_force_p(differences))
+    assert randomisation_p(differences) == pytest.approx(compute_brute_force_p(differences))
 
 
-def test_sums_that_differ_in_the_last_digit_only_are_equal() -> None:
+def test_sums_equal_up_to_rounding_count_as_equal() -> None:
     assert randomisation_p([0.2, 0.4, -0.6]) == 1.0
     assert randomisation_p([0.1, 0.2, -0.3] * 6) == 1.0
 
 
-def test_many_differences_are_tested_with_drawn_signs() -> None:
+def test_many_differences_are_tested_with_random_signs() -> None:
     generator = np.random.default_rng(3)
     differences = generator.normal(0.3, 1, size=60).tolist()
     p = randomisation_p(differences)
@@ -117,7 +117,7 @@ def test_the_same_system_twice_is_no_difference() -> None:
     assert mcnemar_p(0, 0) == 1.0
 
 
-def test_alike_systems_give_five_percent_false_alarms() -> None:
+def test_equal_systems_give_five_percent_false_alarms() -> None:
     generator = np.random.default_rng(4)
     alarms = sum(
         randomisation_p(generator.normal(size=30).tolist(), rounds=400) < 0.05 for _ in range(400)
@@ -132,19 +132,19 @@ def test_mcnemar_is_a_binomial_test(first: int, second: int) -> None:
     assert mcnemar_p(first, second) == pytest.approx(expected)
 
 
-def test_mcnemar_by_hand() -> None:
+def test_mcnemar_is_as_computed_by_hand() -> None:
     assert mcnemar_p(0, 5) == pytest.approx(2 / 32)
     assert mcnemar_p(1, 9) == mcnemar_p(9, 1) == pytest.approx(2 * 11 / 1024)
 
 
-def test_holm_on_a_published_example() -> None:
+def test_holm_reproduces_a_published_example() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
-def test_holm_lies_between_each_p_and_bonferroni_and_keeps_the_order(ps: list[float]) -> None:
+def test_holm_is_between_p_and_bonferroni_and_keeps_the_order(ps: list[float]) -> None:
     corrected = holm(ps)
     for p, q in zip(ps, corrected, strict=True):
         assert p <= q <= min(1.0, p * len(ps)) or q == max(corrected)
@@ -156,7 +156,7 @@ def test_more_questions_show_smaller_differences() -> None:
     assert detectable_difference([0.0, 1.0] * 50) == pytest.approx(2.8016 * 0.5025 / 10, abs=1e-3)
 
 
-def test_values_that_are_all_equal_leave_room_for_others() -> None:
+def test_equal_values_still_have_an_upper_bound() -> None:
     stats = pytest.importorskip("scipy.stats")
     assert bca_interval([1.0] * 20) == (1.0, 1.0)
     low, high = bca_interval([1.0] * 20, bounds=(0.0, 1.0))
@@ -171,7 +171,7 @@ SLEEP = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
 """Hours of sleep gained by one drug over the other: the example of Student (1908)."""
 
 
-def test_students_own_example() -> None:
+def test_the_t_test_reproduces_students_own_example() -> None:
     # 4.0621 on 9 degrees of freedom
     assert t_test_p(SLEEP) == pytest.approx(0.00283289, abs=1e-8)
     assert effect_size(SLEEP) == pytest.approx(4.0621277 / 10**0.5, abs=1e-6)
@@ -188,14 +188,14 @@ def test_the_t_test_agrees_with_scipy(differences: list[float]) -> None:
 
 
 @pytest.mark.parametrize(("count", "shift"), [(3, 9.0), (40, 0.0), (400, 0.05), (5000, 0.5)])
-def test_it_agrees_far_out_and_with_many_questions(count: int, shift: float) -> None:
+def test_the_t_test_agrees_in_the_tails_and_for_many_questions(count: int, shift: float) -> None:
     stats = pytest.importorskip("scipy.stats")
     differences = np.random.default_rng(1).normal(shift, 1, count).tolist()
     expected = stats.ttest_1samp(differences, 0).pvalue
     assert t_test_p(differences) == pytest.approx(expected, rel=1e-6, abs=1e-200)
 
 
-def test_differences_without_spread() -> None:
+def test_differences_without_spread_are_handled() -> None:
     assert (t_test_p([0.0] * 5), effect_size([0.0] * 5)) == (1.0, 0.0)
     assert (t_test_p([0.5] * 5), effect_size([0.5] * 5)) == (0.0, None)
     assert (t_test_p([0.5]), effect_size([0.5])) == (1.0, None)
@@ -209,7 +209,7 @@ def test_an_effect_grows_with_the_mean_and_shrinks_with_the_spread() -> None:
     assert values[2] == pytest.approx(4 * values[0])
 
 
-def test_kappa_on_a_published_example() -> None:
+def test_kappa_reproduces_a_published_example() -> None:
     # Two readers of 50 grant proposals: 20 times both yes, 15 times both no, kappa 0.4.
     first = ["yes"] * 25 + ["no"] * 25
     second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
@@ -220,21 +220,21 @@ def test_kappa_on_a_published_example() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_kappa_is_symmetric_and_at_most_1(pairs: list[tuple[bool, bool]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    found = kappa(first, second)
-    assert found == kappa(second, first)
-    assert found is None or found <= 1
+    agreement = kappa(first, second)
+    assert agreement == kappa(second, first)
+    assert agreement is None or agreement <= 1
     assert kappa(first, first) in (None, 1.0)
 
 
-def test_kappa_of_what_chance_explains_is_nothing() -> None:
+def test_kappa_of_chance_agreement_is_zero() -> None:
     assert kappa([], []) is None
     assert kappa([True, True], [True, True]) is None
     assert kappa([True, False], [False, True]) == -1.0
 
 
-def test_the_questions_that_are_needed_would_just_show_the_difference() -> None:
-    seen = [0.0, 0.0, 0.0, 1.0] * 10
-    count = count_needed(seen)
-    assert detectable_difference(seen) * (40 / count) ** 0.5 == pytest.approx(0.25)
-    assert count_needed(seen, level=0.99) > count
+def test_the_required_number_of_questions_just_shows_the_difference() -> None:
+    differences = [0.0, 0.0, 0.0, 1.0] * 10
+    count = count_needed(differences)
+    assert detectable_difference(differences) * (40 / count) ** 0.5 == pytest.approx(0.25)
+    assert count_needed(differences, level=0.99) > count
     assert count_needed([0.0, -1.0]) == count_needed([]) == count_needed([1.0]) == float("inf")

@@ -1,4 +1,4 @@
-"""A recommendation only where it is surely better; else how many questions would be needed."""
+"""A recommendation only for a proven advantage; otherwise the number of questions required."""
 
 import random
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from fathom.evaluation.records import Record
 from fathom.evaluation.tuning import Tuning, compare_trials
 
 
-def records(
+def make_records(
     strategy: str,
     right: Sequence[bool],
     *,
@@ -38,67 +38,71 @@ def records(
     ]
 
 
-def share(of: float, count: int, seed: int) -> list[bool]:
+def draw_share(of: float, count: int, seed: int) -> list[bool]:
     draw = random.Random(seed)
     return [draw.random() < of for _ in range(count)]
 
 
-def three(count: int) -> Tuning:
+def compare_three(count: int) -> Tuning:
     return compare_trials(
         [
-            records("naive", share(0.4, count, 1)),
-            records("maf", share(0.7, count, 2), seconds=3.0),
-            records("mao", share(0.5, count, 3), seconds=2.0),
+            make_records("naive", draw_share(0.4, count, 1)),
+            make_records("maf", draw_share(0.7, count, 2), seconds=3.0),
+            make_records("mao", draw_share(0.5, count, 3), seconds=2.0),
         ],
         "naive",
     )
 
 
-def test_what_is_surely_better_is_recommended_with_its_settings() -> None:
-    found = three(200)
-    assert found.recommendation is not None
-    assert found.recommendation.assignments == {"ask.strategy": "maf"}
-    assert found.verdict == "recommended instead of naive: ask.strategy=maf"
-    assert {test.second for test in found.tests} == {"naive"}
-    assert all(test.p_holm >= test.p for test in found.tests)
+def test_a_proven_advantage_is_recommended_with_its_settings() -> None:
+    comparison = compare_three(200)
+    assert comparison.recommendation is not None
+    assert comparison.recommendation.assignments == {"ask.strategy": "maf"}
+    assert comparison.verdict == "recommended instead of naive: ask.strategy=maf"
+    assert {test.second for test in comparison.tests} == {"naive"}
+    assert all(test.p_holm >= test.p for test in comparison.tests)
 
 
-def test_within_noise_nothing_is_recommended_and_the_questions_needed_are_told() -> None:
-    found = three(12)
-    assert found.recommendation is None
-    assert found.needed is not None
-    assert found.needed > 12
-    assert f"about {found.needed} questions would show it (these were 12)" in found.verdict
+def test_within_noise_the_required_number_of_questions_is_reported() -> None:
+    comparison = compare_three(12)
+    assert comparison.recommendation is None
+    assert comparison.needed is not None
+    assert comparison.needed > 12
+    assert (
+        f"about {comparison.needed} questions would show it (these were 12)" in comparison.verdict
+    )
 
 
-def test_where_nothing_looks_better_it_is_said() -> None:
-    right = share(0.6, 50, 1)
-    comparisons = compare_trials([records("naive", right), records("maf", [False] * 50)], "naive")
+def test_without_a_better_system_this_is_stated() -> None:
+    right = draw_share(0.6, 50, 1)
+    comparisons = compare_trials(
+        [make_records("naive", right), make_records("maf", [False] * 50)], "naive"
+    )
     assert (comparisons.recommendation, comparisons.needed) == (None, None)
     assert "none even looks better on these 50 questions" in comparisons.verdict
 
 
-def test_where_there_is_only_the_default_it_stays() -> None:
-    comparisons = compare_trials([records("naive", [True] * 5)], "naive")
+def test_the_only_system_stays_the_default() -> None:
+    comparisons = compare_trials([make_records("naive", [True] * 5)], "naive")
     assert (comparisons.recommendation, comparisons.tests) == (None, ())
 
 
-def test_of_two_that_are_surely_better_the_best_is_taken() -> None:
+def test_the_best_of_two_proven_systems_is_recommended() -> None:
     base = [at % 4 == 0 for at in range(200)]
     some = [at % 4 < 2 for at in range(200)]
     most = [at % 4 < 3 for at in range(200)]
-    groups = [records("naive", base), records("maf", some), records("mao", most)]
+    groups = [make_records("naive", base), make_records("maf", some), make_records("mao", most)]
     comparisons = compare_trials(groups, "naive")
     assert comparisons.recommendation is not None
     assert comparisons.recommendation.strategy == "mao"
 
 
-def test_the_front_holds_what_nothing_beats_in_quality_and_cost() -> None:
+def test_the_front_holds_the_systems_unbeaten_in_quality_and_cost() -> None:
     good, bad = [True] * 40, [False] * 40
     groups = [
-        records("naive", bad, tokens=1),
-        records("maf", good, tokens=9),
-        records("mao", bad, tokens=5),
+        make_records("naive", bad, tokens=1),
+        make_records("maf", good, tokens=9),
+        make_records("mao", bad, tokens=5),
     ]
     comparisons = compare_trials(groups, "naive")
     assert comparisons.unit == "tokens"
@@ -115,16 +119,16 @@ def test_the_front_holds_what_nothing_beats_in_quality_and_cost() -> None:
     )
 
 
-def test_without_tokens_and_money_a_question_costs_time() -> None:
-    found = three(20)
-    assert found.unit == "seconds"
-    assert [trial.cost for trial in found.trials] == [1.0, 3.0, 2.0]
+def test_without_tokens_and_money_the_cost_is_time() -> None:
+    comparison = compare_three(20)
+    assert comparison.unit == "seconds"
+    assert [trial.cost for trial in comparison.trials] == [1.0, 3.0, 2.0]
 
 
-def test_a_choice_of_settings_is_a_system_of_its_own() -> None:
+def test_a_combination_of_settings_is_a_system() -> None:
     groups = [
-        records("naive", [at % 3 == 0 for at in range(90)]),
-        records("naive", [True] * 90, varied={"retrieval.k": "20"}),
+        make_records("naive", [at % 3 == 0 for at in range(90)]),
+        make_records("naive", [True] * 90, varied={"retrieval.k": "20"}),
     ]
     comparisons = compare_trials(groups, "naive")
     assert comparisons.recommendation is not None
@@ -132,40 +136,40 @@ def test_a_choice_of_settings_is_a_system_of_its_own() -> None:
     assert comparisons.recommendation.assignments == {"ask.strategy": "naive", "retrieval.k": "20"}
 
 
-def test_a_measure_of_which_less_is_better_counts_the_other_way_round() -> None:
-    groups = [records("naive", [False] * 60), records("maf", [True] * 60)]
+def test_a_measure_where_lower_is_better_is_reversed() -> None:
+    groups = [make_records("naive", [False] * 60), make_records("maf", [True] * 60)]
     comparisons = compare_trials(groups, "naive", measure="wrong-on-answerable")
     assert comparisons.recommendation is not None
     assert comparisons.recommendation.strategy == "maf"
 
 
-def test_a_measure_that_is_unknown_or_that_no_question_has_is_refused() -> None:
-    groups = [records("naive", [True] * 5)]
+def test_an_unknown_or_inapplicable_measure_is_refused() -> None:
+    groups = [make_records("naive", [True] * 5)]
     with pytest.raises(UsageError, match="measure 'nice': choose of EM"):
         compare_trials(groups, "naive", measure="nice")
     with pytest.raises(UsageError, match="no question has R@5 of every system"):
         compare_trials(groups, "naive", measure="R@5")
 
 
-def test_that_questions_are_synthetic_is_said_everywhere() -> None:
-    groups = [records("naive", [True] * 5, synthetic=True)]
+def test_synthetic_questions_are_marked_everywhere() -> None:
+    groups = [make_records("naive", [True] * 5, synthetic=True)]
     comparisons = compare_trials(groups, "naive")
     assert comparisons.to_dict()["synthetic"] == 5
     assert "5 of the 5 questions are synthetic" in comparisons.to_text()
     assert "5 of the 5 questions are synthetic" in comparisons.to_markdown()
 
 
-def test_what_programs_are_given_holds_all_of_it() -> None:
-    told = three(200).to_dict()
-    assert told["recommended"] == {"ask.strategy": "maf"}
-    assert [system["name"] for system in told["systems"]] == ["naive", "maf", "mao"]
-    assert [system["default"] for system in told["systems"]] == [True, False, False]
-    assert all("sentence" in test for test in told["tests"])
+def test_the_json_contains_everything() -> None:
+    exported = compare_three(200).to_dict()
+    assert exported["recommended"] == {"ask.strategy": "maf"}
+    assert [system["name"] for system in exported["systems"]] == ["naive", "maf", "mao"]
+    assert [system["default"] for system in exported["systems"]] == [True, False, False]
+    assert all("sentence" in test for test in exported["tests"])
 
 
-def test_what_some_questions_have_is_compared_on_those_that_have_it_of_every_system() -> None:
-    silent = [replace(each, status="abstained") for each in records("naive", [True] * 4)]
-    other = records("maf", [True] * 4)
-    groups = [silent, [*other[:1], *(replace(each, status="abstained") for each in other[1:])]]
+def test_partial_measures_are_compared_on_the_questions_of_all_systems() -> None:
+    silent = [replace(entry, status="abstained") for entry in make_records("naive", [True] * 4)]
+    other = make_records("maf", [True] * 4)
+    groups = [silent, [*other[:1], *(replace(entry, status="abstained") for entry in other[1:])]]
     comparisons = compare_trials(groups, "naive", measure="abstention-precision")
     assert comparisons.questions == 3

@@ -6,13 +6,13 @@ from typing import Any
 
 from experiments.lab.renderers.alike import alike
 from experiments.lab.results import Results
-from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+from tests.experiments.workflows import LONG, PLANNER, SHORT, make_results
 
 from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 
-def twice(whole: Results, name: str, twin: str, **fields: Any) -> Results:
-    """The same with a twin of an arm, whose records differ by some fields."""
+def add_twin(whole: Results, name: str, twin: str, **fields: Any) -> Results:
+    """Return the results with a twin of an arm, whose records differ in some fields."""
     twins = [
         replace(
             cell,
@@ -26,18 +26,20 @@ def twice(whole: Results, name: str, twin: str, **fields: Any) -> Results:
 
 
 def test_twins_share_a_line_on_each_data_set(tmp_path: Path) -> None:
-    table, told = alike(twice(seen(tmp_path), SHORT, "R,QR,AG"), measures=["F1", "retrievals"])
+    table, sentence = alike(
+        add_twin(make_results(tmp_path), SHORT, "R,QR,AG"), measures=["F1", "retrievals"]
+    )
     assert isinstance(table, ReportTable)
     assert [row[:2] for row in table.rows] == [
         (name, who) for name in ("easy", "hard") for who in (PLANNER, f"{SHORT}; R,QR,AG", LONG)
     ]
     assert table.rows[1][2:] == ("8", "1.000 [0.631, 1.000]", "1.0")
-    assert isinstance(told, Sentences)
-    assert told.lines == ("4 systems gave 3 different sets of answers.",)
+    assert isinstance(sentence, Sentences)
+    assert sentence.lines == ("4 systems gave 3 different sets of answers.",)
 
 
-def test_another_answer_or_another_search_makes_a_difference(tmp_path: Path) -> None:
-    whole = seen(tmp_path)
+def test_another_answer_or_another_search_separates_twins(tmp_path: Path) -> None:
+    whole = make_results(tmp_path)
     others: list[dict[str, Any]] = [
         {"short_answer": "50 crowns"},
         {"status": "failed"},
@@ -45,7 +47,7 @@ def test_another_answer_or_another_search_makes_a_difference(tmp_path: Path) -> 
     ]
     for fields in others:
         table, _ = alike(
-            twice(whole, SHORT, "twin", **fields), measures=["F1"], arms=[SHORT, "twin"]
+            add_twin(whole, SHORT, "twin", **fields), measures=["F1"], arms=[SHORT, "twin"]
         )
         assert isinstance(table, ReportTable)
         assert len(table.rows) == 4

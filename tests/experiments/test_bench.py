@@ -1,4 +1,4 @@
-"""What an experiment asks is kept, shared, and not asked again."""
+"""The answers of an experiment are stored, shared, and not requested again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,22 +11,22 @@ from tests.experiments.toy import TOML, bench, experiment
 from fathom.errors import UsageError
 
 
-def test_every_arm_is_asked_and_kept(tmp_path: Path) -> None:
-    seen = bench(tmp_path).see(experiment(tmp_path))
-    assert [(cell.set, cell.arm.name) for cell in seen.cells] == [
+def test_every_arm_is_asked_and_stored(tmp_path: Path) -> None:
+    results = bench(tmp_path).see(experiment(tmp_path))
+    assert [(cell.set, cell.arm.name) for cell in results.cells] == [
         ("toy", "naive"),
         ("toy", "k = 1"),
         ("toy", "k = 2"),
     ]
-    assert [record.system for record in seen.cells[1].records] == ["k = 1", "k = 1"]
-    questions = [[record.question for record in cell.records] for cell in seen.cells]
+    assert [record.system for record in results.cells[1].records] == ["k = 1", "k = 1"]
+    questions = [[record.question for record in cell.records] for cell in results.cells]
     assert questions[0] == questions[1] == questions[2]
-    kept = {file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()}
-    assert len(kept) == 3
+    stored = {file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()}
+    assert len(stored) == 3
 
     again = bench(tmp_path).see(experiment(tmp_path))
-    assert again.cells == seen.cells
-    assert kept == {
+    assert again.cells == results.cells
+    assert stored == {
         file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()
     }
 
@@ -37,25 +37,25 @@ def test_experiments_share_records(tmp_path: Path) -> None:
     other = TOML.replace('name = "k = {}"', 'name = "{} candidates"').replace(
         "k = 1", "1 candidates"
     )
-    seen = at.see(experiment(tmp_path, other))
-    assert seen.cells[1].arm.name == "1 candidates"
+    results = at.see(experiment(tmp_path, other))
+    assert results.cells[1].arm.name == "1 candidates"
     assert len(list((tmp_path / "work" / "records" / "toy").iterdir())) == 3
 
 
-def test_an_arm_may_be_for_some_data_sets_only(tmp_path: Path) -> None:
+def test_an_arm_may_use_some_data_sets_only(tmp_path: Path) -> None:
     only = TOML.replace('strategy = "rrf"', 'strategy = "rrf"\non = ["elsewhere"]')
     only = only.replace('[["k = 1", "naive"]]', "[]")
-    seen = bench(tmp_path).see(experiment(tmp_path, only))
-    assert [cell.arm.name for cell in seen.cells] == ["naive"]
+    results = bench(tmp_path).see(experiment(tmp_path, only))
+    assert [cell.arm.name for cell in results.cells] == ["naive"]
 
 
-def test_data_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_missing_data_are_reported(tmp_path: Path) -> None:
     away = experiment(tmp_path, TOML.replace('set = "toy"', 'set = "away"'))
     with pytest.raises(UsageError, match="no data set 'away'; set SHARED_DATA to the folder"):
         bench(tmp_path).check(away)
 
 
-def test_the_diary_tells_what_was_asked_by_which_code(tmp_path: Path) -> None:
+def test_the_log_names_questions_and_code(tmp_path: Path) -> None:
     first = replace(bench(tmp_path), commit="aaa")
     few = TOML.replace("queries = 2", "queries = 1")
     assert first.see(experiment(tmp_path, few)).commits == ("aaa",)
@@ -77,26 +77,26 @@ def test_the_diary_tells_what_was_asked_by_which_code(tmp_path: Path) -> None:
 GULDEN = fingerprint_all(["A mooring permit costs 50 gulden a year."])
 
 
-def test_what_was_learned_from_is_not_asked(tmp_path: Path) -> None:
+def test_training_questions_are_not_asked(tmp_path: Path) -> None:
     learned = Manifest(what="learned", documents=GULDEN)
-    seen = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path))
-    assert [[record.question for record in cell.records] for cell in seen.cells] == [["q1"]] * 3
+    results = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path))
+    assert [[record.question for record in cell.records] for cell in results.cells] == [["q1"]] * 3
     all_ = TOML.replace("queries = 2", "queries = 2, clean = false")
-    seen = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path, all_))
-    assert {len(cell.records) for cell in seen.cells} == {2}
+    results = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path, all_))
+    assert {len(cell.records) for cell in results.cells} == {2}
 
 
-def test_all_arms_are_asked_what_none_was_made_with(tmp_path: Path) -> None:
+def test_all_arms_are_asked_questions_that_none_was_trained_on(tmp_path: Path) -> None:
     chosen = Manifest(what="chosen", systems=frozenset({"rrf"}), questions=frozenset())
     other = replace(chosen, systems=frozenset({"mao"}), documents=GULDEN)
-    seen = replace(bench(tmp_path), manifests=(chosen, other)).see(experiment(tmp_path))
-    assert {len(cell.records) for cell in seen.cells} == {2}
+    results = replace(bench(tmp_path), manifests=(chosen, other)).see(experiment(tmp_path))
+    assert {len(cell.records) for cell in results.cells} == {2}
     used = replace(chosen, documents=GULDEN)
-    seen = replace(bench(tmp_path), manifests=(used, other)).see(experiment(tmp_path))
-    assert {len(cell.records) for cell in seen.cells} == {1}
+    results = replace(bench(tmp_path), manifests=(used, other)).see(experiment(tmp_path))
+    assert {len(cell.records) for cell in results.cells} == {1}
 
 
-def test_a_data_set_without_a_clean_question_has_to_be_marked(tmp_path: Path) -> None:
+def test_a_data_set_without_a_clean_question_must_be_marked(tmp_path: Path) -> None:
     learned = Manifest(what="learned", articles=fingerprint_all(["fees"]))
     marked = replace(bench(tmp_path), manifests=(learned,))
     with pytest.raises(UsageError, match=r"toy: every question was .* or say clean = false"):

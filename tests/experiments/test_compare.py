@@ -1,9 +1,9 @@
-"""What can be told apart is told in sentences; where there are many, all stand in a table."""
+"""Differences are stated in sentences; many tests are shown in a table."""
 
 from pathlib import Path
 
 from experiments.lab.renderers.compare import compared
-from tests.experiments.test_show import seen
+from tests.experiments.test_show import make_results
 
 from fathom.evaluation.report.blocks import ReportTable, Sentences
 
@@ -11,20 +11,22 @@ MANY = ("F1", "EM", "right", "answered", "abstained", "failed", "R@5")
 
 
 def test_few_tests_are_all_sentences(tmp_path: Path) -> None:
-    wanted = '[[show]]\nkind = "table"\nmeasures = ["F1"]'
-    (told,) = compared(seen(tmp_path, wanted), pairs=[("good", "bad")], measures=["F1", "R@5"])
-    assert isinstance(told, Sentences)
-    assert len(told.lines) == 2
+    shows = '[[show]]\nkind = "table"\nmeasures = ["F1"]'
+    (section,) = compared(
+        make_results(tmp_path, shows), pairs=[("good", "bad")], measures=["F1", "R@5"]
+    )
+    assert isinstance(section, Sentences)
+    assert len(section.lines) == 2
 
 
-def test_of_many_only_what_differs_is_a_sentence(tmp_path: Path) -> None:
-    wanted = '[[show]]\nkind = "table"\nmeasures = ["F1"]'
-    many = seen(tmp_path, wanted, count=12)
-    told, table = compared(many, pairs=[("good", "bad")], measures=MANY)
-    assert isinstance(told, Sentences)
+def test_of_many_tests_only_the_differences_are_sentences(tmp_path: Path) -> None:
+    shows = '[[show]]\nkind = "table"\nmeasures = ["F1"]'
+    many = make_results(tmp_path, shows, count=12)
+    section, table = compared(many, pairs=[("good", "bad")], measures=MANY)
+    assert isinstance(section, Sentences)
     assert isinstance(table, ReportTable)
-    assert told.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
-    assert told.lines[-1] == "2 of 7 tests tell nothing apart."
+    assert section.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
+    assert section.lines[-1] == "2 of 7 tests tell nothing apart."
     assert len(table.rows) == 7
     same, _ = compared(many, pairs=[("good", "good")], measures=MANY)
     assert isinstance(same, Sentences)

@@ -1,24 +1,27 @@
-"""Our test and the t-test stand beside each other, and Holm's correction is over all lines."""
+"""The package's test beside the t-test, with Holm's correction over all lines."""
 
 from pathlib import Path
 
 from experiments.lab.renderers.contrasts import contrasted
-from tests.evaluation.making import abstained, ranked, record
-from tests.experiments.climbs import ALONE, saw
+from tests.evaluation.making import make_abstention, make_ranking, make_record
+from tests.experiments.climbs import ALONE, observe
 
 from fathom.evaluation.report.blocks import ReportTable
 
 
-def test_both_tests_and_the_correction(tmp_path: Path) -> None:
+def test_both_tests_and_the_correction_are_shown(tmp_path: Path) -> None:
     names = [f"q{n}" for n in range(8)]
-    seen = saw(
+    results = observe(
         tmp_path,
-        good=[record(name) for name in names],
-        bad=[record("q0"), *(abstained(name, phase="vor, not accepted") for name in names[1:])],
-        alone=[ranked(name) for name in names],
+        good=[make_record(name) for name in names],
+        bad=[
+            make_record("q0"),
+            *(make_abstention(name, phase="vor, not accepted") for name in names[1:]),
+        ],
+        alone=[make_ranking(name) for name in names],
     )
     (table,) = contrasted(
-        seen,
+        results,
         pairs=[["good", "bad"]],
         measures=["EM", "self_retrieval_f1", "RAMDocs-EM"],
         against=ALONE,

@@ -10,6 +10,6 @@ def test_decisions_are_those_of_the_trace_and_each_variant_is_asked(tmp_path: Pa
     question = DatasetQuestion(id="q", text=QUESTION, answers=("40 crowns",))
     with engine_at(index_fees(tmp_path), adaptive={"forced": ("bridge",)}) as engine:
         assert decided(engine, question, QUESTION) == ("bridge", "stop")
-        found = list(changes(engine, [question]))
-    assert [name for name, _, _ in found] == list(VARIANTS)
-    assert all(one == other == ("bridge", "stop") for _, one, other in found)
+        found_changes = list(changes(engine, [question]))
+    assert [name for name, _, _ in found_changes] == list(VARIANTS)
+    assert all(first == other == ("bridge", "stop") for _, first, other in found_changes)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.oracle_router import ORACLE, TOGETHER
 from experiments.lab.renderers.entropy import entropy, varied
-from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+from tests.experiments.workflows import LONG, PLANNER, SHORT, make_results
 
 from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 
@@ -17,9 +17,9 @@ def test_entropy_is_in_bits(chosen: str, bits: float) -> None:
     assert entropy(chosen) == pytest.approx(bits, abs=1e-6)
 
 
-def test_it_is_told_inside_each_data_set(tmp_path: Path) -> None:
+def test_it_is_computed_within_each_data_set(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    table, told, figure = varied(seen(tmp_path), planners=[PLANNER])
+    table, sentences, figure = varied(make_results(tmp_path), planners=[PLANNER])
     assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert set(lines) == {
@@ -28,8 +28,8 @@ def test_it_is_told_inside_each_data_set(tmp_path: Path) -> None:
     different, bits, many, most = lines["easy", PLANNER][1:]
     assert (different, bits[:5], many, most) == ("2", "0.81 ", "1.8", "QDS (75%)")
     assert lines["easy", ORACLE][1:] == ("1", "0.00 [0.00, 0.00]", "1.0", "R,AG (100%)")
-    assert isinstance(told, Sentences)
-    of_planner, of_oracle, *matters = told.lines
+    assert isinstance(sentences, Sentences)
+    of_planner, of_oracle, *matters = sentences.lines
     assert of_planner == (
         "rules: 0.81 bits over all questions, 0.81 where the data set is known; "
         "it explains 0% of the choice"
@@ -44,15 +44,15 @@ def test_it_is_told_inside_each_data_set(tmp_path: Path) -> None:
     assert all(name in figure.svg for name in (SHORT, LONG, "hard: rules"))
 
 
-def test_a_constant_choice_is_called_so(tmp_path: Path) -> None:
+def test_a_constant_choice_is_called_constant(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    _, told, _ = varied(seen(tmp_path), planners=[SHORT])
-    assert isinstance(told, Sentences)
-    assert told.lines[0] == "R,AG: always the same workflow"
+    _, sentences, _ = varied(make_results(tmp_path), planners=[SHORT])
+    assert isinstance(sentences, Sentences)
+    assert sentences.lines[0] == "R,AG: always the same workflow"
 
 
-def test_of_one_data_set_nothing_is_said_of_others(tmp_path: Path) -> None:
+def test_one_data_set_allows_no_statement_about_others(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    _, told, _ = varied(seen(tmp_path, "easy"), planners=[PLANNER])
-    assert isinstance(told, Sentences)
-    assert told.lines == ("easy: workflows differ in F1 on 2 of 8 questions",)
+    _, sentences, _ = varied(make_results(tmp_path, "easy"), planners=[PLANNER])
+    assert isinstance(sentences, Sentences)
+    assert sentences.lines == ("easy: workflows differ in F1 on 2 of 8 questions",)

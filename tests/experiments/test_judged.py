@@ -3,31 +3,31 @@ from pathlib import Path
 from experiments.lab.plan import Arm
 from experiments.lab.renderers.judged import judged
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import abstained, record
+from tests.evaluation.making import make_abstention, make_record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.report.blocks import ReportTable
 
 
-def seen(folder: Path) -> Results:
+def make_results(folder: Path) -> Results:
     cells = (
         Cell(
             set="toy",
             arm=Arm(name="good", strategy="rrf"),
-            records=(record("q1", strategy="good"), record("q2", strategy="good")),
+            records=(make_record("q1", strategy="good"), make_record("q2", strategy="good")),
         ),
         Cell(
             set="toy",
             arm=Arm(name="half", strategy="rrf"),
-            records=(record("q1", strategy="half"), abstained("q2", strategy="half")),
+            records=(make_record("q1", strategy="half"), make_abstention("q2", strategy="half")),
         ),
     )
     return Results(experiment=experiment(folder), cells=cells)
 
 
-def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:
+def test_measures_and_grades_are_in_one_table(tmp_path: Path) -> None:
     measures = ["right", "similarity", "words", "conciseness"]
-    (table,) = judged(seen(tmp_path), measures=measures, intervals=0, title="Table I")
+    (table,) = judged(make_results(tmp_path), measures=measures, intervals=0, title="Table I")
 
     assert isinstance(table, ReportTable)
     assert table.title == "Table I"
@@ -38,8 +38,8 @@ def test_measures_and_grades_stand_in_one_table(tmp_path: Path) -> None:
     )
 
 
-def test_grades_have_intervals_too_and_only_some_arms_are_shown(tmp_path: Path) -> None:
-    wanted = judged(seen(tmp_path), measures=["similarity"], arms=["good"])
-    (table,) = wanted
+def test_grades_have_intervals_and_arms_can_be_selected(tmp_path: Path) -> None:
+    blocks = judged(make_results(tmp_path), measures=["similarity"], arms=["good"])
+    (table,) = blocks
     assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "good", "2", "1.000 [0.158, 1.000]"),)

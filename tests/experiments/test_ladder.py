@@ -1,46 +1,48 @@
-"""Questions end in the phase that accepts; what none accepts and what breaks is shown."""
+"""Questions end in the phase that accepts them; unaccepted and failed ones are shown."""
 
 from pathlib import Path
 
 import pytest
 from experiments.lab.renderers.ladder import by_end, ended, utilised
-from tests.evaluation.making import record
-from tests.experiments.climbs import climbed, rows_of, saw
+from tests.evaluation.making import make_record
+from tests.experiments.climbs import list_rows, make_climbs, observe
 
 from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
-def test_ends() -> None:
-    ends = [ended(each) for each in climbed()]
+def test_the_last_phase_is_found() -> None:
+    ends = [ended(climb) for climb in make_climbs()]
     assert ends == ["vor", "evr", "debate", "nothing accepted", "failed"]
-    assert ended(record(phase="web, low confidence")) == "web"
+    assert ended(make_record(phase="web, low confidence")) == "web"
 
 
-def test_shares_of_the_phases(tmp_path: Path) -> None:
-    seen = saw(tmp_path, maf=climbed(), base=[record(phase="evr"), record(phase="vor")])
-    (table,) = utilised(seen, title="T")
+def test_shares_of_the_phases_are_shown(tmp_path: Path) -> None:
+    results = observe(
+        tmp_path, maf=make_climbs(), base=[make_record(phase="evr"), make_record(phase="vor")]
+    )
+    (table,) = utilised(results, title="T")
     assert isinstance(table, ReportTable)
     assert table.head[2:] == ("vor", "evr", "debate", "nothing accepted", "failed")
-    assert rows_of(table) == {
+    assert list_rows(table) == {
         "maf": ("20.0%", "20.0%", "20.0%", "20.0%", "20.0%"),
         "base": ("50.0%", "50.0%", "0.0%", "0.0%", "0.0%"),
     }
 
 
-def test_bars_of_the_phases(tmp_path: Path) -> None:
+def test_bars_of_the_phases_are_shown(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    figure, _ = utilised(saw(tmp_path, maf=climbed()), caption="Where questions ended")
+    figure, _ = utilised(observe(tmp_path, maf=make_climbs()), caption="Where questions ended")
     assert isinstance(figure, Figure)
     assert (figure.name, figure.caption) == ("ends-toy", "Where questions ended (toy)")
     assert "nothing accepted" in figure.svg
 
 
-def test_quality_by_phase(tmp_path: Path) -> None:
-    (table,) = by_end(saw(tmp_path, maf=climbed()), of="EM", arms=["maf"])
+def test_quality_is_shown_by_phase(tmp_path: Path) -> None:
+    (table,) = by_end(observe(tmp_path, maf=make_climbs()), of="EM", arms=["maf"])
     assert isinstance(table, ReportTable)
     ends = {row[2]: row[3:] for row in table.rows}
     assert list(ends) == ["vor", "evr", "debate", "nothing accepted", "failed"]
-    one = ("1", "20.0%")
-    assert ends["vor"] == (*one, "1.000 [0.025, 1.000]", "1 (100.0%)", "1 (100.0%)", "0 (0.0%)")
-    assert ends["failed"] == (*one, "0.000 [0.000, 0.975]", "0 (0.0%)", "0 (0.0%)", "1 (100.0%)")
-    assert list(by_end(saw(tmp_path, maf=climbed()), of="RAMDocs-EM")) == []
+    count = ("1", "20.0%")
+    assert ends["vor"] == (*count, "1.000 [0.025, 1.000]", "1 (100.0%)", "1 (100.0%)", "0 (0.0%)")
+    assert ends["failed"] == (*count, "0.000 [0.000, 0.975]", "0 (0.0%)", "0 (0.0%)", "1 (100.0%)")
+    assert list(by_end(observe(tmp_path, maf=make_climbs()), of="RAMDocs-EM")) == []

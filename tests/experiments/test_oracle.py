@@ -1,16 +1,18 @@
-"""A planner stands beside the best that its workflows could have done."""
+"""A planner beside the best possible choice of its workflows."""
 
 from pathlib import Path
 
 from experiments.lab.oracle_router import FIXED, ORACLE, ROUTER, TOGETHER
 from experiments.lab.renderers.oracle import chosen
-from tests.experiments.workflows import PLANNER, seen, without
+from tests.experiments.workflows import PLANNER, drop_arms, make_results
 
 from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 
 def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
-    table, told, tests = chosen(seen(tmp_path), planners=[PLANNER], measures=["F1", "retrievals"])
+    table, sentences, tests = chosen(
+        make_results(tmp_path), planners=[PLANNER], measures=["F1", "retrievals"]
+    )
     assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert len(lines) == len(table.rows) == 12
@@ -25,8 +27,8 @@ def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
     assert lines["easy", ROUTER][2:] == ("1.0", "1.0", "R,AG (8)")
     assert lines["hard", FIXED][3:] == ("3.0", "QDS (8)")
     assert lines[TOGETHER, ORACLE][0] == "16"
-    assert isinstance(told, Sentences)
-    assert told.lines == ("None of 9 tests tells two systems apart.",)
+    assert isinstance(sentences, Sentences)
+    assert sentences.lines == ("None of 9 tests tells two systems apart.",)
     assert isinstance(tests, ReportTable)
     first, _, third, *_ = tests.rows
     assert first[:6] == ("easy", PLANNER, FIXED, "F1", "8", first[5])
@@ -34,9 +36,9 @@ def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
     assert third[:3] == ("easy", ORACLE, ROUTER)
 
 
-def test_planners_alone_are_only_shown(tmp_path: Path) -> None:
-    alone = without(seen(tmp_path, "hard"), "R,AG", "QDS")
-    table, told = chosen(alone, planners=[PLANNER], measures=["F1"])
+def test_planners_without_fixed_workflows_are_only_shown(tmp_path: Path) -> None:
+    alone = drop_arms(make_results(tmp_path, "hard"), "R,AG", "QDS")
+    table, sentences = chosen(alone, planners=[PLANNER], measures=["F1"])
     assert isinstance(table, ReportTable)
-    assert isinstance(told, Sentences)
-    assert ([row[1] for row in table.rows], told.lines) == ([PLANNER], ())
+    assert isinstance(sentences, Sentences)
+    assert ([row[1] for row in table.rows], sentences.lines) == ([PLANNER], ())

@@ -1,4 +1,4 @@
-"""Pages are made of summaries; those that are published are what would be made today."""
+"""Pages are made from summaries; published pages are those that would be made today."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,70 +34,76 @@ SUMMARY = Summary(
 )
 
 
-def known(folder: Path) -> Published:
+def load_published(folder: Path) -> Published:
     return Published(experiment=experiment(folder), summary=SUMMARY, questions=(), stains=())
 
 
 def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
-    made = page("toy", [known(tmp_path)])
-    assert "**Ours**\n\n| system | F1 |\n|---|---|\n| a\\|b | 0.5 |\n" in made
-    assert "**Tested**\n\n- a is better than b\n" in made
-    assert "![Up is better](toy/table-front-toy.svg)\n\n*Up is better*\n" in made
-    assert "Fathom 1 at abc, def, a processor, 2 cores, Python 3.11, Linux, seed 0." in made
-    assert "samples" not in made
+    markdown = page("toy", [load_published(tmp_path)])
+    assert "**Ours**\n\n| system | F1 |\n|---|---|\n| a\\|b | 0.5 |\n" in markdown
+    assert "**Tested**\n\n- a is better than b\n" in markdown
+    assert "![Up is better](toy/table-front-toy.svg)\n\n*Up is better*\n" in markdown
+    assert "Fathom 1 at abc, def, a processor, 2 cores, Python 3.11, Linux, seed 0." in markdown
+    assert "samples" not in markdown
 
 
-def test_the_contents_count_what_was_asked(tmp_path: Path) -> None:
-    told = contents([known(tmp_path)])
-    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in told
-    assert told.count("Made by Fathom 1 at abc, def") == 1
+def test_the_contents_count_the_questions(tmp_path: Path) -> None:
+    markdown = contents([load_published(tmp_path)])
+    assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in markdown
+    assert markdown.count("Made by Fathom 1 at abc, def") == 1
     later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
-    both = contents([known(tmp_path), replace(known(tmp_path), summary=later)])
+    both = contents([load_published(tmp_path), replace(load_published(tmp_path), summary=later)])
     assert both.count("Made by Fathom 1 at abc, def, ghi, a processor") == 1
 
 
 def test_few_questions_are_called_few(tmp_path: Path) -> None:
-    whole = known(tmp_path)
+    whole = load_published(tmp_path)
     short = replace(whole, experiment=whole.experiment.shortened())
-    for made in (page("toy", [short]), contents([short])):
-        assert "On the project's own samples only" in made
+    for markdown in (page("toy", [short]), contents([short])):
+        assert "On the project's own samples only" in markdown
 
 
 def test_a_summary_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    made = experiment(tmp_path)
+    toy = experiment(tmp_path)
     SUMMARY.save(tmp_path / "out")
     assert (tmp_path / "out" / "toy" / "table-front-toy.svg").read_text() == make_standalone(
         PLOT.svg
     )
-    read = Summary.load(tmp_path / "out", made)
+    read = Summary.load(tmp_path / "out", toy)
     assert read is not None
     assert read == replace(SUMMARY, blocks=(*SUMMARY.blocks[:2], replace(PLOT, svg="")))
     replace(SUMMARY, blocks=()).save(tmp_path / "out")
     assert not (tmp_path / "out" / "toy" / "table-front-toy.svg").exists()
 
 
-def published() -> list[str]:
+def load_all_published() -> list[str]:
     return [file.name for file in sorted(PUBLISHED.glob("*.md"))]
 
 
 def test_every_paper_is_published() -> None:
-    papers = {each.paper for each in found(ROOT / "experiments")}
-    assert set(published()) == {"README.md", *(f"{paper}.md" for paper in papers)}
+    papers = {planned.paper for planned in found(ROOT / "experiments")}
+    assert set(load_all_published()) == {"README.md", *(f"{paper}.md" for paper in papers)}
 
 
-@pytest.mark.parametrize("name", published())
-def test_what_is_published_is_up_to_date(name: str) -> None:
+@pytest.mark.parametrize("name", load_all_published())
+def test_published_pages_are_up_to_date(name: str) -> None:
     learned = tuple(load_manifests(MANIFESTS, CHOSEN))
-    every = [Published.load(PUBLISHED, each, learned) for each in found(ROOT / "experiments")]
-    whole = [each for each in every if each is not None]
+    every = [Published.load(PUBLISHED, entry, learned) for entry in found(ROOT / "experiments")]
+    whole = [entry for entry in every if entry is not None]
     paper = name.removesuffix(".md")
-    own = [each for each in whole if each.experiment.paper == paper]
-    made = contents(whole) if paper == "README" else page(paper, own)
-    assert (PUBLISHED / name).read_text(encoding="utf-8") == made, "python -m experiments --pages"
+    results_of_paper = [entry for entry in whole if entry.experiment.paper == paper]
+    markdown = contents(whole) if paper == "README" else page(paper, results_of_paper)
+    assert (PUBLISHED / name).read_text(encoding="utf-8") == markdown, (
+        "python -m experiments --pages"
+    )
 
 
-def test_every_plot_of_a_page_is_there() -> None:
-    lines = [line for name in published() for line in (PUBLISHED / name).read_text().splitlines()]
+def test_every_plot_of_a_page_exists() -> None:
+    lines = [
+        line
+        for name in load_all_published()
+        for line in (PUBLISHED / name).read_text().splitlines()
+    ]
     plots = [line.rpartition("(")[2].rstrip(")") for line in lines if line.startswith("![")]
     assert plots
     assert [plot for plot in plots if not (PUBLISHED / plot).is_file()] == []

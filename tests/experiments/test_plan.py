@@ -1,4 +1,4 @@
-"""An experiment's file is read strictly, and its arms are written out."""
+"""An experiment's file is read strictly, and its arms are listed in full."""
 
 from pathlib import Path
 
@@ -14,18 +14,18 @@ SETTINGS = '[settings.sure]\n"llm.skip_above_confidence" = 2\n"ask.min_confidenc
 
 
 def test_a_file_becomes_an_experiment(tmp_path: Path) -> None:
-    made = experiment(tmp_path)
-    assert (made.id, made.paper, made.where) == ("toy/table", "toy", "Toy, Table I")
-    assert [(arm.name, arm.system) for arm in made.arms] == [
+    toy = experiment(tmp_path)
+    assert (toy.id, toy.paper, toy.where) == ("toy/table", "toy", "Toy, Table I")
+    assert [(arm.name, arm.system) for arm in toy.arms] == [
         ("naive", "naive"),
         ("k = 1", "rrf"),
         ("k = 2", "rrf"),
     ]
-    assert made.arms[2].assignments == {"ask.min_confidence": "0.0", "rrf.k": "2"}
-    assert made.show[0].options == {"measures": ["F1", "R@5", "retrievals"]}
+    assert toy.arms[2].assignments == {"ask.min_confidence": "0.0", "rrf.k": "2"}
+    assert toy.show[0].options == {"measures": ["F1", "R@5", "retrievals"]}
 
 
-def test_an_arm_for_each_corpus(tmp_path: Path) -> None:
+def test_each_corpus_has_an_arm(tmp_path: Path) -> None:
     more = TOML.replace(
         'name = "naive"\nstrategy = "naive"',
         'name = "naive"\nstrategy = "naive"\ncorpora = ["", "legacy"]',
@@ -34,7 +34,7 @@ def test_an_arm_for_each_corpus(tmp_path: Path) -> None:
     assert [(arm.name, arm.corpus) for arm in arms[:2]] == [("naive", ""), ("naive", "legacy")]
 
 
-def test_an_arm_for_each_strategy_with_shared_settings(tmp_path: Path) -> None:
+def test_each_strategy_has_an_arm_with_shared_settings(tmp_path: Path) -> None:
     more = TOML.replace('name = "naive"\nstrategy = "naive"', ARMS) + SETTINGS
     arms = experiment(tmp_path, more).arms
     assert [(arm.name, arm.strategy) for arm in arms[:2]] == [
@@ -57,7 +57,7 @@ def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("title =", "titel =", "title: Field required"),
         ('strategy = "naive"', "", "arm 'naive' needs a strategy"),
@@ -68,10 +68,10 @@ def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
         ("[printed]", "[printed]\nhed = 1", "printed.hed: Extra inputs"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(UsageError, match=r"table\.toml: ") as wrong:
         experiment(tmp_path, TOML.replace(old, new))
-    assert told in str(wrong.value)
+    assert message in str(wrong.value)
     assert "\n" not in str(wrong.value)
 
 
@@ -80,26 +80,28 @@ def test_experiments_are_found_by_paper_and_by_name(tmp_path: Path) -> None:
     (tmp_path / "toy" / "first.toml").write_text(TOML + "\n")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "one.toml").write_text("order = 1\n" + TOML)
-    assert [each.id for each in found(tmp_path)] == ["other/one", "toy/first", "toy/table"]
-    assert [each.id for each in found(tmp_path, ["toy"])] == ["toy/first", "toy/table"]
-    assert [each.id for each in found(tmp_path, ["other/one"])] == ["other/one"]
+    assert [planned.id for planned in found(tmp_path)] == ["other/one", "toy/first", "toy/table"]
+    assert [planned.id for planned in found(tmp_path, ["toy"])] == ["toy/first", "toy/table"]
+    assert [planned.id for planned in found(tmp_path, ["other/one"])] == ["other/one"]
     with pytest.raises(UsageError, match="no experiment 'tou'; there are other/one, toy/first"):
         found(tmp_path, ["tou"])
 
 
-def test_our_own_files_are_whole() -> None:
-    known = found(ROOT / "experiments")
-    assert known
-    for each in known:
-        assert len({(arm.name, arm.corpus) for arm in each.arms}) == len(each.arms), each.id
-        assert each.shortened().arms
-        sets = {data.set for data in each.data}
-        assert all(sets.issuperset(arm.on) for arm in each.arms), each.id
+def test_the_experiment_files_are_valid() -> None:
+    experiments = found(ROOT / "experiments")
+    assert experiments
+    for planned in experiments:
+        assert len({(arm.name, arm.corpus) for arm in planned.arms}) == len(planned.arms), (
+            planned.id
+        )
+        assert planned.shortened().arms
+        sets = {data.set for data in planned.data}
+        assert all(sets.issuperset(arm.on) for arm in planned.arms), planned.id
 
 
-def test_squad_is_asked_on_articles_that_nothing_was_learned_from() -> None:
-    asked = [data for each in found(ROOT / "experiments") for data in each.data]
-    assert "squad-retrieval" not in {data.set for data in asked}
-    fresh = [data for data in asked if data.set == "squad-fresh"]
+def test_squad_is_asked_on_articles_outside_of_the_training_data() -> None:
+    datasets = [data for planned in found(ROOT / "experiments") for data in planned.data]
+    assert "squad-retrieval" not in {data.set for data in datasets}
+    fresh = [data for data in datasets if data.set == "squad-fresh"]
     assert fresh
     assert all(data.clean and data.queries and data.queries >= 300 for data in fresh)

@@ -1,4 +1,4 @@
-"""What a question is about: its text, its documents and their articles, hashed."""
+"""The fingerprints of a question: its text, its documents and their articles, hashed."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.prints import Print, applies, prints_of
 from research.contamination import Manifest, fingerprint, fingerprint_all
-from tests.evaluation.test_datasets import write
+from tests.evaluation.test_datasets import write_dataset
 
 from fathom.evaluation.datasets import load
 
@@ -33,21 +33,23 @@ QUERIES = "".join(
 PRINT = Print(question=fingerprint("Who?"), articles=("a",), documents=("d", "e"))
 
 
-def test_a_question_is_about_its_documents(tmp_path: Path) -> None:
-    found = prints_of(load(write(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))
-    assert found["judged"] == Print(
+def test_a_question_has_the_fingerprints_of_its_documents(tmp_path: Path) -> None:
+    fingerprints = prints_of(load(write_dataset(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))
+    assert fingerprints["judged"] == Print(
         question=fingerprint("judged?"),
         articles=(fingerprint("fees"),),
         documents=(fingerprint("a permit costs 40 crowns"),),
     )
-    assert found["own"].articles == ()
-    assert found["own"].documents == (fingerprint("Boats are blue."),)
+    assert fingerprints["own"].articles == ()
+    assert fingerprints["own"].documents == (fingerprint("Boats are blue."),)
 
 
-def test_an_unanswerable_question_is_about_the_paragraph_it_was_made_of(tmp_path: Path) -> None:
-    found = prints_of(load(write(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))["unanswerable"]
-    assert set(found.articles) == fingerprint_all(["Boats", "private boats"])
-    assert found.documents == (fingerprint("Boats float."),)
+def test_an_unanswerable_question_has_that_of_its_source_paragraph(tmp_path: Path) -> None:
+    fingerprints = prints_of(load(write_dataset(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))[
+        "unanswerable"
+    ]
+    assert set(fingerprints.articles) == fingerprint_all(["Boats", "private boats"])
+    assert fingerprints.documents == (fingerprint("Boats float."),)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +61,11 @@ def test_an_unanswerable_question_is_about_the_paragraph_it_was_made_of(tmp_path
         (Manifest(what="learned", questions=frozenset("a"), articles=frozenset("d")), False),
     ],
 )
-def test_one_part_is_enough(manifest: Manifest, touched: bool) -> None:
+def test_one_shared_part_is_enough(manifest: Manifest, touched: bool) -> None:
     assert PRINT.touched(manifest) is touched
 
 
-def test_a_choice_is_in_the_systems_that_it_names() -> None:
+def test_a_choice_applies_to_the_systems_that_it_names() -> None:
     assert applies(Manifest(what="chosen"), ["naive"])
     assert applies(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive", "mao"])
     assert not applies(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive"])

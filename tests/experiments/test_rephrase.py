@@ -14,10 +14,10 @@ def test_a_slip_changes_one_word_and_not_its_first_letter() -> None:
     for question in QUESTIONS:
         slipped = with_slip(question)
         pairs = zip(question.split(), slipped.split(), strict=True)
-        differing = [(one, other) for one, other in pairs if one != other]
+        differing = [(first, other) for first, other in pairs if first != other]
         assert len(differing) <= 1
-        assert all(one[0] == other[0] for one, other in differing)
-        assert all(abs(len(one) - len(other)) <= 1 for one, other in differing)
+        assert all(first[0] == other[0] for first, other in differing)
+        assert all(abs(len(first) - len(other)) <= 1 for first, other in differing)
     assert any(with_slip(question) != question for question in QUESTIONS)
 
 
@@ -30,6 +30,6 @@ def test_other_words_keep_the_question() -> None:
 
 
 @given(st.text(max_size=80))
-def test_every_text_has_variants_the_same_every_time(text: str) -> None:
+def test_every_text_has_reproducible_variants(text: str) -> None:
     assert with_slip(text) == with_slip(text)
     assert in_other_words(text) == in_other_words(text)

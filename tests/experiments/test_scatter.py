@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.renderers.scatter import scattered
-from tests.experiments.climbs import climbed, saw
+from tests.experiments.climbs import make_climbs, observe
 
 from fathom.evaluation.report.blocks import Figure
 
 
-def test_a_plot_for_each_data_set_that_has_the_measure(tmp_path: Path) -> None:
+def test_each_data_set_with_the_measure_has_a_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    seen = saw(tmp_path, maf=climbed(), other=climbed()[:2])
-    (figure,) = scattered(seen, of="F1", caption="Up and left is better")
+    results = observe(tmp_path, maf=make_climbs(), other=make_climbs()[:2])
+    (figure,) = scattered(results, of="F1", caption="Up and left is better")
     assert isinstance(figure, Figure)
     assert (figure.name, figure.caption) == ("scatter-F1-toy", "Up and left is better (toy)")
     assert all(text in figure.svg for text in ("seconds a question", "F1", "other"))
     assert "mathdefault" not in figure.svg
-    assert list(scattered(seen, of="RAMDocs-EM", caption="C")) == []
+    assert list(scattered(results, of="RAMDocs-EM", caption="C")) == []

@@ -1,4 +1,4 @@
-"""The scores of every question give the means of the summary, and hold no text."""
+"""The scores of every question give the means of the summary, and contain no text."""
 
 from pathlib import Path
 from statistics import fmean
@@ -11,20 +11,20 @@ from fathom.evaluation.measures import SCORES
 
 def test_the_means_of_the_scores_are_the_rows(tmp_path: Path) -> None:
     at = bench(tmp_path)
-    seen = at.see(experiment(tmp_path))
-    questions = tuple(scored(seen, {"toy": at.prints("toy")}))
-    asked = [record.question for record in seen.cells[0].records]
+    results = at.see(experiment(tmp_path))
+    questions = tuple(scored(results, {"toy": at.prints("toy")}))
+    names = [record.question for record in results.cells[0].records]
     assert [(question.set, question.question) for question in questions] == [
-        ("toy", each) for each in asked
+        ("toy", name) for name in names
     ]
     assert {question.systems for question in questions} == {frozenset({"naive", "rrf"})}
-    for place, cell in enumerate(seen.cells):
-        own = [question.scores[place] for question in questions]
-        assert {score["system"] for score in own} == {cell.arm.name}
+    for place, cell in enumerate(results.cells):
+        values = [question.scores[place] for question in questions]
+        assert {score["system"] for score in values} == {cell.arm.name}
         means = {name: value for name, value in cell.row.measures.items() if name in SCORES}
-        assert means.keys() == own[0].keys() & SCORES.keys()
+        assert means.keys() == values[0].keys() & SCORES.keys()
         for name, value in means.items():
-            assert abs(fmean(score[name] for score in own) - value) < 1e-6, name
+            assert abs(fmean(score[name] for score in values) - value) < 1e-6, name
     assert questions[0].scores[0]["retrievals"] == 1
     assert 0 <= questions[0].scores[0]["confidence"] <= 1
 

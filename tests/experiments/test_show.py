@@ -1,4 +1,4 @@
-"""Tables, tests and plots are made of records only."""
+"""Tables, tests and plots are made from records only."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from experiments.lab.plan import Arm
 from experiments.lab.results import Cell, Results
 from experiments.lab.show import shown
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import make_abstention, make_failure, make_record
 from tests.experiments.toy import TOML, experiment
 
 from fathom.errors import UsageError
@@ -15,23 +15,23 @@ from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 ARMS = {name: Arm(name=name, strategy="naive") for name in ("good", "bad")}
 
 
-def seen(folder: Path, shows: str, count: int = 8) -> Results:
+def make_results(folder: Path, shows: str, count: int = 8) -> Results:
     head, _, rest = TOML.partition("[[show]]")
-    made = experiment(folder, head + shows + rest[rest.index("\n[printed]") :])
+    toy = experiment(folder, head + shows + rest[rest.index("\n[printed]") :])
     questions = [f"q{n}" for n in range(count)]
-    good = [record(q, strategy="good", phase="read", kind="how") for q in questions]
-    bad = [abstained(q, strategy="bad", phase="gate", kind="how") for q in questions[:-1]]
-    bad.append(failed(questions[-1], strategy="bad", kind="why"))
+    good = [make_record(q, strategy="good", phase="read", kind="how") for q in questions]
+    bad = [make_abstention(q, strategy="bad", phase="gate", kind="how") for q in questions[:-1]]
+    bad.append(make_failure(questions[-1], strategy="bad", kind="why"))
     cells = (
         Cell(set="toy", arm=ARMS["good"], records=tuple(good)),
         Cell(set="toy", arm=ARMS["bad"], records=tuple(bad)),
     )
-    return Results(experiment=made, cells=cells)
+    return Results(experiment=toy, cells=cells)
 
 
 def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
-    wanted = '[[show]]\nkind = "table"\nmeasures = ["F1", "failed", "retrievals", "p50 ms", "none"]'
-    table, _ = shown(seen(tmp_path, wanted))
+    shows = '[[show]]\nkind = "table"\nmeasures = ["F1", "failed", "retrievals", "p50 ms", "none"]'
+    table, _ = shown(make_results(tmp_path, shows))
     assert isinstance(table, ReportTable)
     assert table.head == (
         "data set", "system", "questions", "F1", "failed", "retrievals", "p50 ms", "none",
@@ -42,36 +42,36 @@ def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
     )
 
 
-def test_only_some_arms_are_shown(tmp_path: Path) -> None:
-    wanted = '[[show]]\nkind = "table"\nmeasures = ["F1"]\narms = ["bad"]'
-    table, _ = shown(seen(tmp_path, wanted))
+def test_arms_can_be_selected(tmp_path: Path) -> None:
+    shows = '[[show]]\nkind = "table"\nmeasures = ["F1"]\narms = ["bad"]'
+    table, _ = shown(make_results(tmp_path, shows))
     assert isinstance(table, ReportTable)
     assert [row[1] for row in table.rows] == ["bad"]
     with pytest.raises(UsageError, match="no arm is called 'ugly'"):
-        shown(seen(tmp_path, wanted.replace("bad", "ugly")))
+        shown(make_results(tmp_path, shows.replace("bad", "ugly")))
 
 
-def test_groups_tell_their_share(tmp_path: Path) -> None:
-    wanted = '[[show]]\nkind = "by"\nfield = "phase"\nmeasures = ["answered"]\narms = ["bad"]'
-    table, _ = shown(seen(tmp_path, wanted))
+def test_groups_show_their_share(tmp_path: Path) -> None:
+    shows = '[[show]]\nkind = "by"\nfield = "phase"\nmeasures = ["answered"]\narms = ["bad"]'
+    table, _ = shown(make_results(tmp_path, shows))
     assert isinstance(table, ReportTable)
     assert [row[2:5] for row in table.rows] == [("gate", "7", "0.875"), ("failed", "1", "0.125")]
 
 
-def test_a_comparison_says_what_differs(tmp_path: Path) -> None:
-    wanted = '[[show]]\nkind = "compare"\npairs = [["good", "bad"]]\nmeasures = ["F1"]'
-    told, _ = shown(seen(tmp_path, wanted))
-    assert isinstance(told, Sentences)
-    assert told.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
+def test_a_comparison_names_the_differences(tmp_path: Path) -> None:
+    shows = '[[show]]\nkind = "compare"\npairs = [["good", "bad"]]\nmeasures = ["F1"]'
+    section, _ = shown(make_results(tmp_path, shows))
+    assert isinstance(section, Sentences)
+    assert section.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
 
 
-def test_plots_are_files_of_their_own(tmp_path: Path) -> None:
+def test_plots_are_separate_files(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     text = "".join(
         f'[[show]]\nkind = "figure"\nof = "{of}"\ncaption = "What it is"\n'
         for of in ("front", "risk", "recall", "seconds", "phases", "kinds")
     )
-    blocks = shown(seen(tmp_path, text))
+    blocks = shown(make_results(tmp_path, text))
     figures = [block for block in blocks if isinstance(block, Figure)]
     assert len(figures) == len(blocks) - 1  # and what broke
     assert {"front-toy", "seconds-toy", "phases-toy", "kinds-toy"} <= {f.name for f in figures}
@@ -81,13 +81,13 @@ def test_plots_are_files_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shows", "told"),
+    ("shows", "message"),
     [
         ('[[show]]\nkind = "tabel"', "no kind 'tabel'; there are table"),
         ('[[show]]\nkind = "table"', "measures"),
         ('[[show]]\nkind = "table"\nmeasures = []\nmore = 1', "more"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(tmp_path: Path, shows: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        shown(seen(tmp_path, shows))
+def test_an_invalid_block_is_refused(tmp_path: Path, shows: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        shown(make_results(tmp_path, shows))

@@ -6,13 +6,13 @@ import pytest
 from experiments.lab.renderers.spread import shares, spread
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.making import ranked
-from tests.experiments.climbs import saw
+from tests.evaluation.making import make_ranking
+from tests.experiments.climbs import observe
 
 from fathom.evaluation.report.blocks import Figure
 
 
-def test_values_are_counted_in_ranges_that_hold_their_upper_end() -> None:
+def test_values_are_counted_in_ranges_with_their_upper_end() -> None:
     assert shares([0.0, 0.1, 0.2, 0.21, 1.0], (0.2, 0.5)) == (0.2, 0.4, 0.2, 0.2)
     assert shares([1.0], (0.5, 1.0)) == (0.0, 0.0, 1.0, 0.0)
 
@@ -22,13 +22,15 @@ def test_each_value_is_in_one_range(values: list[float]) -> None:
     assert sum(shares(values, (0.2, 0.4, 0.6, 0.8))) == pytest.approx(1)
 
 
-def test_a_bar_for_each_arm_that_has_the_measure(tmp_path: Path) -> None:
+def test_each_arm_with_the_measure_has_a_bar(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    found = [ranked("q1"), ranked("q2", evidence=())]
-    seen = saw(tmp_path, good=found[:1], fair=found, blind=[ranked("q1", relevant={})])
-    (figure,) = spread(seen, of="F1@10", caption="More to the right is better")
+    rankings = [make_ranking("q1"), make_ranking("q2", evidence=())]
+    results = observe(
+        tmp_path, good=rankings[:1], fair=rankings, blind=[make_ranking("q1", relevant={})]
+    )
+    (figure,) = spread(results, of="F1@10", caption="More to the right is better")
     assert isinstance(figure, Figure)
     assert (figure.name, figure.caption) == ("spread-F1@10-toy", "More to the right is better")
     assert all(text in figure.svg for text in ("good", "fair", "0 to 0.2"))
     assert "blind" not in figure.svg
-    assert list(spread(seen, of="EM", caption="C")) == []
+    assert list(spread(results, of="EM", caption="C")) == []

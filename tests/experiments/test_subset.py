@@ -1,4 +1,4 @@
-"""Cuts lie in each other and ask the same questions."""
+"""Cuts are nested and ask the same questions."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -22,48 +22,50 @@ WHOLE = Dataset(
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUESTIONS", 8)
     monkeypatch.setattr(module, "SMALLEST", 40)
 
 
 def test_smaller_cuts_are_part_of_larger_ones() -> None:
     cuts = [cut(WHOLE, count) for count in (6, 10, 20, 40, 50, 60, 99)]
-    assert [len(each.documents) for each in cuts] == [6, 10, 20, 40, 50, 60, 60]
+    assert [len(subset.documents) for subset in cuts] == [6, 10, 20, 40, 50, 60, 60]
     for smaller, larger in pairwise(cuts):
         assert smaller.documents <= larger.documents
         assert set(smaller.questions) <= set(larger.questions)
     assert cuts[-1].documents == DOCUMENTS
 
 
-def test_questions_are_those_whose_documents_are_all_there() -> None:
+def test_questions_have_all_their_documents_in_the_cut() -> None:
     for count in (6, 10, 20, 40):
-        made = cut(WHOLE, count)
+        small = cut(WHOLE, count)
         ids = {
-            each.id for each in WHOLE.sample(8, judged=True)
-            if made.documents.issuperset(WHOLE.qrels[each.id])
+            question.id for question in WHOLE.sample(8, judged=True)
+            if small.documents.issuperset(WHOLE.qrels[question.id])
         }  # fmt: skip
-        assert {question.id for question in made.questions} == ids
-        assert made.qrels == {each: WHOLE.qrels[each] for each in ids}
+        assert {question.id for question in small.questions} == ids
+        assert small.qrels == {question: WHOLE.qrels[question] for question in ids}
     assert 0 < len(cut(WHOLE, 6).questions) < 8
 
 
-def test_from_the_smallest_on_all_cuts_ask_the_same_questions() -> None:
-    asked = WHOLE.sample(8, judged=True)
-    assert cut(WHOLE, 40).questions == cut(WHOLE, 50).questions == asked
-    assert cut(WHOLE, 50).sample(3, judged=True) == asked[:3]
+def test_all_cuts_from_the_smallest_on_ask_the_same_questions() -> None:
+    sampled = WHOLE.sample(8, judged=True)
+    assert cut(WHOLE, 40).questions == cut(WHOLE, 50).questions == sampled
+    assert cut(WHOLE, 50).sample(3, judged=True) == sampled[:3]
 
 
-def test_half_of_a_cut_is_drawn_from_what_no_question_needs() -> None:
+def test_half_of_a_cut_is_drawn_from_unneeded_documents() -> None:
     needed = {
-        document for each in WHOLE.sample(8, judged=True) for document in WHOLE.qrels[each.id]
+        document
+        for question in WHOLE.sample(8, judged=True)
+        for document in WHOLE.qrels[question.id]
     }
     assert len(cut(WHOLE, 10).documents & needed) == 5
 
 
-def test_the_documents_of_a_question_are_needed_too() -> None:
+def test_documents_named_by_a_question_are_needed_too() -> None:
     question = DatasetQuestion(id="q0", text="?", documents=("d50", "d51"))
-    made = cut(
+    small = cut(
         Dataset(
             name="toy",
             corpus=Path("corpus.jsonl"),
@@ -73,8 +75,8 @@ def test_the_documents_of_a_question_are_needed_too() -> None:
         ),
         6,
     )
-    assert made.documents >= {"d0", "d50", "d51"}
-    assert made.questions == (question,)
+    assert small.documents >= {"d0", "d50", "d51"}
+    assert small.questions == (question,)
 
 
 def test_too_small_a_cut_is_refused() -> None:

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.renderers.successes import counted, success_bars, successes
-from tests.experiments.climbs import ALONE, alone, climbed, rows_of, saw
+from tests.experiments.climbs import ALONE, list_rows, make_climbs, make_rankings, observe
 
 from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
-def test_a_line_for_each_arm(tmp_path: Path) -> None:
-    seen = saw(tmp_path, maf=climbed(), alone=alone())
+def test_each_arm_has_a_line(tmp_path: Path) -> None:
+    results = observe(tmp_path, maf=make_climbs(), alone=make_rankings())
     (table,) = successes(
-        seen,
+        results,
         of="self_retrieval_f1",
         against=ALONE,
         arms=["maf"],
@@ -23,28 +23,28 @@ def test_a_line_for_each_arm(tmp_path: Path) -> None:
     assert table.head[3:8] == (
         "self_retrieval_f1", "= 1.0", "success (> 0)", "failed (= 0)", "self_retrieval_recall",
     )  # fmt: skip
-    (row,) = rows_of(table).values()
+    (row,) = list_rows(table).values()
     assert row[1].startswith("0.300 [")
     assert row[2:] == ("1 (20.0%)", "2 (40.0%)", "3 (60.0%)", "0.300", "0.46")
 
 
-def test_a_measure_that_nothing_has_shows_nothing(tmp_path: Path) -> None:
-    seen = saw(tmp_path, maf=climbed())
-    assert list(successes(seen, of="RAMDocs-EM")) == []
-    assert list(success_bars(seen, of="RAMDocs-EM", caption="C")) == []
+def test_a_measure_without_values_shows_nothing(tmp_path: Path) -> None:
+    results = observe(tmp_path, maf=make_climbs())
+    assert list(successes(results, of="RAMDocs-EM")) == []
+    assert list(success_bars(results, of="RAMDocs-EM", caption="C")) == []
 
 
-def test_bars_tell_success_and_failure(tmp_path: Path) -> None:
+def test_bars_show_success_and_failure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    seen = saw(tmp_path, maf=climbed(), other=climbed()[:1])
-    (figure,) = success_bars(seen, of="EM", caption="Higher is better")
+    results = observe(tmp_path, maf=make_climbs(), other=make_climbs()[:1])
+    (figure,) = success_bars(results, of="EM", caption="Higher is better")
     assert isinstance(figure, Figure)
     assert (figure.name, figure.caption) == ("success-EM-toy", "Higher is better (toy)")
     assert "failed" in figure.svg
     assert "other" in figure.svg
 
 
-def test_counts() -> None:
+def test_successes_are_counted() -> None:
     assert counted([1.0, 1.0]) == (
         "1.000 [0.158, 1.000]", "2 (100.0%)", "2 (100.0%)", "0 (0.0%)",
     )  # fmt: skip

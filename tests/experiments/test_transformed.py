@@ -1,42 +1,42 @@
-"""Who began to answer, and who stopped."""
+"""Questions that gained an answer, and questions that lost theirs."""
 
 from pathlib import Path
 
 from experiments.lab.plan import Arm
 from experiments.lab.renderers.transformed import HEAD, transformed
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import abstained, cited, failed, record
+from tests.evaluation.making import make_abstention, make_citation, make_failure, make_record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.report.blocks import ReportTable, Sentences
 
-WEAK = (cited(support=0.9), cited(support=0.2))
+WEAK = (make_citation(support=0.9), make_citation(support=0.2))
 BEFORE = [
-    *(abstained(f"q{n}") for n in range(4)),
-    failed("q4"),
-    record("q5"),
-    record("q6", short_answer="5", answer="5"),
-    record("q7"),
+    *(make_abstention(f"q{n}") for n in range(4)),
+    make_failure("q4"),
+    make_record("q5"),
+    make_record("q6", short_answer="5", answer="5"),
+    make_record("q7"),
 ]
 NOW = [
-    record("q0"),
-    record("q1", short_answer="5", answer="5"),
-    record("q2", citations=WEAK),
-    abstained("q3"),
-    record("q4", gold=(), answerable=False),
-    abstained("q5"),
-    failed("q6"),
-    record("q7"),
+    make_record("q0"),
+    make_record("q1", short_answer="5", answer="5"),
+    make_record("q2", citations=WEAK),
+    make_abstention("q3"),
+    make_record("q4", gold=(), answerable=False),
+    make_abstention("q5"),
+    make_failure("q6"),
+    make_record("q7"),
 ]
 
 
-def test_what_changed_is_counted_and_named(tmp_path: Path) -> None:
+def test_changes_are_counted_and_named(tmp_path: Path) -> None:
     cells = tuple(
         Cell(set="toy", arm=Arm(name=name, strategy="naive"), records=tuple(records))
         for name, records in (("naive", BEFORE), ("A", NOW))
     )
-    seen = Results(experiment=experiment(tmp_path), cells=cells)
-    table, named = transformed(seen, pairs=[["naive", "A"]])
+    results = Results(experiment=experiment(tmp_path), cells=cells)
+    table, named = transformed(results, pairs=[["naive", "A"]])
     assert isinstance(table, ReportTable)
     assert table.head == HEAD
     (row,) = table.rows
@@ -46,9 +46,9 @@ def test_what_changed_is_counted_and_named(tmp_path: Path) -> None:
     assert named.lines == ("toy, naive to A: q0",)
 
 
-def test_nobody_is_named_where_nothing_changed(tmp_path: Path) -> None:
-    cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=(record(),))
-    seen = Results(experiment=experiment(tmp_path), cells=(cell,))
-    (table,) = transformed(seen, pairs=[["A", "A"]])
+def test_without_changes_no_question_is_named(tmp_path: Path) -> None:
+    cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=(make_record(),))
+    results = Results(experiment=experiment(tmp_path), cells=(cell,))
+    (table,) = transformed(results, pairs=[["A", "A"]])
     assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "A", "A", "0", "0", "0", "0", "0", "1", "0", "0", "0"),)

@@ -1,20 +1,20 @@
-"""The more cost weighs, the less is spent by who may choose anew."""
+"""A policy spends less as costs weigh more."""
 
 from pathlib import Path
 
 import pytest
 from experiments.lab.oracle_router import TOGETHER
 from experiments.lab.renderers.weighed import weighed
-from tests.experiments.workflows import LONG, PLANNER, SHORT, seen
+from tests.experiments.workflows import LONG, PLANNER, SHORT, make_results
 
 from fathom.evaluation.report.blocks import Figure, ReportTable
 
 
-def test_who_chooses_anew_spends_less_when_cost_weighs_more(tmp_path: Path) -> None:
+def test_a_retrained_policy_spends_less_when_cost_weighs_more(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     arms = [PLANNER, SHORT, LONG]
     table, alpha, front = weighed(
-        seen(tmp_path), planner=PLANNER, alphas=[0.0, 0.3, 0.9], front=arms
+        make_results(tmp_path), planner=PLANNER, alphas=[0.0, 0.3, 0.9], front=arms
     )
     assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}

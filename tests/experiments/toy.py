@@ -1,10 +1,10 @@
-"""A data set and an experiment small enough to be asked in a test."""
+"""A data set and an experiment small enough to run in a test."""
 
 from pathlib import Path
 
 from experiments.lab.bench import Bench
 from experiments.lab.plan import Experiment, read
-from tests.evaluation.test_datasets import write
+from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES
 
 TOML = """
@@ -41,7 +41,7 @@ note = "As printed."
 
 
 def experiment(folder: Path, toml: str = TOML) -> Experiment:
-    """The toy experiment, from a file `toy/table.toml`."""
+    """Return the toy experiment, from a file `toy/table.toml`."""
     file = folder / "toy" / "table.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(toml)
@@ -49,8 +49,8 @@ def experiment(folder: Path, toml: str = TOML) -> Experiment:
 
 
 def bench(folder: Path) -> Bench:
-    """A bench with the data set `toy`."""
+    """Return a bench with the data set `toy`."""
     place = folder / "data" / "toy"
     place.mkdir(parents=True, exist_ok=True)
-    write(place, CORPUS, QUERIES, QRELS)
+    write_dataset(place, CORPUS, QUERIES, QRELS)
     return Bench(data=folder / "data", work=folder / "work")

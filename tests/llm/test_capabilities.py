@@ -135,8 +135,8 @@ def make_picky_server(*accepted: str, says_no: str, text: str = PARIS) -> Act:
 
     async def act(request: ReceivedRequest, wire: Wire) -> None:
         form = request.body.get("response_format", {}).get("type", "none")
-        act_ = says(text) if form in accepted else raw(says_no, code=400)
-        await act_(request, wire)
+        act = says(text) if form in accepted else raw(says_no, code=400)
+        await act(request, wire)
 
     return act
 

@@ -1,4 +1,4 @@
-"""Files of models are read once by those who share a cache, and by each of the others."""
+"""A cache of model files: those who share it read each file once; others read for themselves."""
 
 import os
 from pathlib import Path
@@ -16,8 +16,8 @@ from fathom.types import Chunk, Span
 CHUNK = Chunk(id="d#0", document_id="d", text="Paris is old.", span=Span(0, 13), ordinal=0)
 
 
-class Counting:
-    """A loader that knows how often it was called."""
+class CountingLoader:
+    """A loader that counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -28,50 +28,50 @@ class Counting:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def model_file(tmp_path: Path) -> Path:
     path = tmp_path / "model"
     path.write_text("a")
     return path
 
 
-def test_a_file_is_read_once_for_each_loader_and_its_options(file: Path) -> None:
-    cache, load, other = ModelCache(), Counting(), Counting()
-    assert [cache.load(load, file), cache.load(load, file)] == ["a", "a"]
-    assert [cache.load(load, file, times=2), cache.load(other, file)] == ["aa", "a"]
+def test_a_file_is_read_once_for_each_loader_and_its_options(model_file: Path) -> None:
+    cache, load, other = ModelCache(), CountingLoader(), CountingLoader()
+    assert [cache.load(load, model_file), cache.load(load, model_file)] == ["a", "a"]
+    assert [cache.load(load, model_file, times=2), cache.load(other, model_file)] == ["aa", "a"]
     assert (load.calls, other.calls) == (2, 1)
 
 
-def test_a_file_that_changed_is_read_again(file: Path) -> None:
+def test_a_file_that_changed_is_read_again(model_file: Path) -> None:
     cache = ModelCache()
-    cache.load(Counting(), file)
-    digest = cache.load(hash_file, file)
-    before = file.stat().st_mtime_ns
-    file.write_text("b")
-    os.utime(file, ns=(before, before + 1))
-    assert cache.load(hash_file, file) != digest
+    cache.load(CountingLoader(), model_file)
+    digest = cache.load(hash_file, model_file)
+    before = model_file.stat().st_mtime_ns
+    model_file.write_text("b")
+    os.utime(model_file, ns=(before, before + 1))
+    assert cache.load(hash_file, model_file) != digest
 
 
-def test_without_a_cache_each_call_reads(file: Path) -> None:
-    load = Counting()
-    assert [load_through(None, load, file, times=3) for _ in range(2)] == ["aaa", "aaa"]
+def test_without_a_cache_each_call_reads(model_file: Path) -> None:
+    load = CountingLoader()
+    assert [load_through(None, load, model_file, times=3) for _ in range(2)] == ["aaa", "aaa"]
     assert load.calls == 2
 
 
-def test_a_file_that_cannot_be_read_is_told_as_the_loader_tells_it(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported_by_the_loader(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="absent"):
         ModelCache().load(hash_file, tmp_path / "absent")
 
 
 def test_two_readers_of_one_cache_share_the_weights_and_read_alike() -> None:
     cache = ModelCache()
-    one, two = (load_shipped_reader(threads=1, cache=cache) for _ in range(2))
+    first, two = (load_shipped_reader(threads=1, cache=cache) for _ in range(2))
     alone = load_shipped_reader(threads=1)
-    assert one._runtime is two._runtime is not alone._runtime
-    readings = [each.open_session("Where?").read([CHUNK]) for each in (one, two, alone)]
+    assert first._runtime is two._runtime is not alone._runtime
+    readings = [reader.open_session("Where?").read([CHUNK]) for reader in (first, two, alone)]
     assert readings[0] == readings[1] == readings[2]
 
 
-def test_models_of_other_settings_share_what_they_are_given_and_nothing_by_default(
+def test_models_of_other_settings_share_given_parts_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Models, "cache", None)

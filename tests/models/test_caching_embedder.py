@@ -8,7 +8,7 @@ from fathom.models.caching_embedder import CachedEmbedder, LRUCache
 from fathom.testing.doubles import HashingEmbedder
 
 
-def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
+def test_the_least_recently_used_value_is_dropped_first() -> None:
     cache: LRUCache[str, str] = LRUCache(6, len)
     cache.put({"a": "aa", "b": "bb", "c": "cc"})
     assert cache.get(["a", "x"]) == {"a": "aa"}
@@ -18,7 +18,7 @@ def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
     assert cache.get("abcd") == {"a": "aa", "c": "cc", "d": "dd"}
 
 
-def test_what_is_larger_than_all_room_is_not_kept() -> None:
+def test_a_value_larger_than_the_cache_is_not_kept() -> None:
     cache: LRUCache[str, str] = LRUCache(3, len)
     cache.put({"a": "a", "b": "bbbb"})
     assert cache.get("ab") == {}
@@ -26,28 +26,28 @@ def test_what_is_larger_than_all_room_is_not_kept() -> None:
     assert cache.get("ab") == {"a": "a"}
 
 
-def test_a_new_value_takes_the_place_of_the_old_one() -> None:
+def test_a_new_value_replaces_the_old_one() -> None:
     cache: LRUCache[str, str] = LRUCache(4, len)
     cache.put({"a": "aaa"})
     cache.put({"a": "aa", "b": "bb"})
     assert cache.get("ab") == {"a": "aa", "b": "bb"}
 
 
-def test_threads_may_share_it() -> None:
+def test_threads_may_share_a_cache() -> None:
     cache: LRUCache[int, int] = LRUCache(50, lambda _: 1)
 
-    def work(first: int) -> None:
+    def use_cache(first: int) -> None:
         for number in range(first, first + 2_000):
             cache.put({number % 97: number % 97})
             assert all(key == value for key, value in cache.get(range(97)).items())
 
     with ThreadPoolExecutor(4) as executor:
-        list(executor.map(work, range(4)))
+        list(executor.map(use_cache, range(4)))
     assert len(cache.get(range(97))) == 50
 
 
-class Counts(HashingEmbedder):
-    """Keeps what it was asked to embed."""
+class CountingEmbedder(HashingEmbedder):
+    """Records the texts it embeds."""
 
     def __init__(self) -> None:
         super().__init__(64)
@@ -59,7 +59,7 @@ class Counts(HashingEmbedder):
 
 
 def test_a_text_is_embedded_once() -> None:
-    counts = Counts()
+    counts = CountingEmbedder()
     embedder = CachedEmbedder(counts)
 
     first = embedder.embed(["ferry", "noon", "ferry"])
@@ -69,8 +69,8 @@ def test_a_text_is_embedded_once() -> None:
     assert np.array_equal(first[[1, 0]], again[[0, 2]])
 
 
-def test_what_is_dropped_is_embedded_again() -> None:
-    counts = Counts()
+def test_a_dropped_text_is_embedded_again() -> None:
+    counts = CountingEmbedder()
     embedder = CachedEmbedder(counts, LRUCache(1, lambda _vector: 1))
 
     vectors = embedder.embed(["ferry", "noon"])
@@ -81,7 +81,7 @@ def test_what_is_dropped_is_embedded_again() -> None:
     assert np.array_equal(vectors[:1], again)
 
 
-def test_it_is_the_embedder_it_caches_for() -> None:
+def test_it_has_the_identity_of_its_embedder() -> None:
     inner = HashingEmbedder(64)
     embedder = CachedEmbedder(inner)
     assert (embedder.dimension, embedder.identity) == (64, inner.identity)

@@ -24,7 +24,7 @@ FRANCE = WORDS.encode("france", 3)[1]
 
 
 class CapitalRuntime:
-    """Says that "Paris" is the answer (margin 4), and that chunks with "France" are relevant.
+    """Answers "Paris" (margin 4), and finds chunks with "France" relevant.
 
     With no "Paris" in the chunk the null span wins; "not" contradicts.
     """
@@ -41,60 +41,63 @@ class CapitalRuntime:
         assert set(inputs) == self.inputs
         ids, chunk = inputs["input_ids"], inputs["token_type_ids"]
         self.shapes.append(ids.shape)
-        found = (ids == PARIS) & (chunk == 1)
+        hits = (ids == PARIS) & (chunk == 1)
         about = ((ids == FRANCE) & (chunk == 1)).any(axis=1)
-        answers = found.any(axis=1)
+        answers = hits.any(axis=1)
         denied = (ids == WORDS.encode("not", 3)[1]).any(axis=1)
         scores = np.zeros((len(ids), 8))
         scores[:, 0] = np.where(about, 2.0, -2.0)
         scores[:, 1] = np.where(answers, 1.0, -1.0)
         scores[:, 2] = 1.0
         scores[:, 5:8] = np.where(denied[:, None], [0, 2, 0], [2, 0, 0])
-        spans = np.where(found, 2.0, -2.0)
+        spans = np.where(hits, 2.0, -2.0)
         spans[:, 0] = 0.0
         return np.hstack([scores, spans, spans]).astype(np.float32) + np.float32(self._fault)
 
 
-def reader(runtime: CapitalRuntime | None = None) -> OnnxCrossReader:
+def make_reader(runtime: CapitalRuntime | None = None) -> OnnxCrossReader:
     return OnnxCrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), ReadingCalibration())
 
 
-def chunk(text: str, title: str = "") -> Chunk:
+def make_chunk(text: str, title: str = "") -> Chunk:
     return Chunk(
         id="d#0", document_id="d", text=text, span=Span(0, len(text)), ordinal=0, title=title
     )
 
 
-def read(text: str, question: str = "What is the capital?", title: str = "") -> Reading:
-    return reader().open_session(question).read([chunk(text, title)])[0]
+def read_chunk(text: str, question: str = "What is the capital?", title: str = "") -> Reading:
+    return make_reader().open_session(question).read([make_chunk(text, title)])[0]
 
 
-def sigmoid(logit: float) -> float:
+def compute_sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
 def test_the_best_span_is_given_in_characters_of_the_chunk() -> None:
     text = "The capital of France is  (Paris), since 987."
 
-    found = read(text)
+    reading = read_chunk(text)
 
-    assert found.spans[0].span.cut(text) == "Paris"
-    assert found.no_answer == -4.0
-    assert found.relevance == pytest.approx(sigmoid(2), abs=1e-6)
-    assert found.answerable == pytest.approx(sigmoid(1), abs=1e-6)
-    assert found.yes == pytest.approx(sigmoid(1), abs=1e-6)
+    assert reading.spans[0].span.cut(text) == "Paris"
+    assert reading.no_answer == -4.0
+    assert reading.relevance == pytest.approx(compute_sigmoid(2), abs=1e-6)
+    assert reading.answerable == pytest.approx(compute_sigmoid(1), abs=1e-6)
+    assert reading.yes == pytest.approx(compute_sigmoid(1), abs=1e-6)
 
 
 def test_a_spans_score_is_its_share_of_all_spans_times_answerable() -> None:
     # Two tokens: "Paris" alone has margin 4, both together 0, "again" alone -4.
-    found = read("Paris again")
+    reading = read_chunk("Paris again")
 
     share = math.exp(4) / (math.exp(4) + 1 + math.exp(-4))
-    assert found.spans[0].score == pytest.approx(sigmoid(1) * share, abs=1e-5)
+    assert reading.spans[0].score == pytest.approx(compute_sigmoid(1) * share, abs=1e-5)
 
 
 def test_a_claim_is_supported_contradicted_or_unrelated() -> None:
-    plain, denied = read("It is Paris.", "It is Paris."), read("It is not Paris.", "It is Paris.")
+    plain, denied = (
+        read_chunk("It is Paris.", "It is Paris."),
+        read_chunk("It is not Paris.", "It is Paris."),
+    )
 
     # exp(2) against twice exp(0).
     assert plain.supported == denied.contradicted == pytest.approx(0.786986, abs=1e-5)
@@ -105,64 +108,64 @@ def test_a_claim_is_supported_contradicted_or_unrelated() -> None:
 def test_calibration_bends_the_probabilities() -> None:
     law = ReadingCalibration(relevance=(0.5, 1.0), answerable=(2.0, 0.25, -1.0), support=2.0)
 
-    (found,) = (
+    (calibrated,) = (
         OnnxCrossReader(CapitalRuntime(), PairTokens(WORDS), law)
         .open_session("Where?")
-        .read([chunk("France: Paris")])
+        .read([make_chunk("France: Paris")])
     )
 
-    assert found.relevance == pytest.approx(sigmoid(0.5 * 2 + 1), abs=1e-6)
-    assert found.answerable == pytest.approx(sigmoid(2 * 1 + 0.25 * 4 - 1), abs=1e-6)
-    assert found.supported == pytest.approx(math.e / (math.e + 2), abs=1e-6)
+    assert calibrated.relevance == pytest.approx(compute_sigmoid(0.5 * 2 + 1), abs=1e-6)
+    assert calibrated.answerable == pytest.approx(compute_sigmoid(2 * 1 + 0.25 * 4 - 1), abs=1e-6)
+    assert calibrated.supported == pytest.approx(math.e / (math.e + 2), abs=1e-6)
 
 
 def test_a_long_chunk_is_read_in_windows() -> None:
     text = "filler " * 1000 + "France has Paris" + " filler" * 1000
 
-    found = read(text)
+    reading = read_chunk(text)
 
-    assert found.spans[0].span.cut(text) == "Paris"
-    assert found.spans[0].span.start == 7000 + len("France has ")
-    assert found.relevance > 0.5
-    assert found.answerable > 0.5
+    assert reading.spans[0].span.cut(text) == "Paris"
+    assert reading.spans[0].span.start == 7000 + len("France has ")
+    assert reading.relevance > 0.5
+    assert reading.answerable > 0.5
 
 
-def test_what_is_unlikely_anywhere_is_unlikely_in_a_long_chunk() -> None:
-    found = read("filler " * 1000)
+def test_an_answer_unlikely_in_every_window_is_unlikely_in_a_long_chunk() -> None:
+    reading = read_chunk("filler " * 1000)
 
-    assert found.no_answer == 4.0
-    assert found.answerable < 0.5
+    assert reading.no_answer == 4.0
+    assert reading.answerable < 0.5
 
 
 def test_several_answers_do_not_overlap() -> None:
     text = "Paris and again Paris"
-    spans = read(text).spans
+    spans = read_chunk(text).spans
 
     assert [span.span for span in spans[:2]] == [Span(0, 5), Span(16, 21)]
     assert len(spans) <= 5
     assert [span.score for span in spans] == sorted((span.score for span in spans), reverse=True)
 
 
-def test_support_of_a_given_answer() -> None:
-    session = reader().open_session("What is the capital?")
-    place = chunk("The capital of France is Paris.")
+def test_a_given_answer_has_its_support() -> None:
+    session = make_reader().open_session("What is the capital?")
+    place = make_chunk("The capital of France is Paris.")
     best = session.read([place])[0].spans[0].score
 
     assert session.score(place, "PARIS") == best
     assert 0 < session.score(place, "France") < 0.01
     assert session.score(place, "Lyon") == 0
     assert session.score(place, "") == 0
-    assert session.score(chunk(""), "Paris") == 0
+    assert session.score(make_chunk(""), "Paris") == 0
 
 
 def test_a_pair_is_read_once_for_a_question() -> None:
     runtime = CapitalRuntime()
-    session = reader(runtime).open_session("What is the capital?")
-    one, two = chunk("Paris"), chunk("London town")
+    session = make_reader(runtime).open_session("What is the capital?")
+    paris, two = make_chunk("Paris"), make_chunk("London town")
 
-    first = session.read([one, two, one])
-    again = session.read([two, one])
-    session.score(one, "Paris")
+    first = session.read([paris, two, paris])
+    again = session.read([two, paris])
+    session.score(paris, "Paris")
 
     assert sum(rows for rows, _ in runtime.shapes) == 2
     assert again == [first[1], first[0]]
@@ -172,32 +175,32 @@ def test_a_pair_is_read_once_for_a_question() -> None:
 def test_only_rows_of_equal_length_share_a_batch() -> None:
     runtime = CapitalRuntime()
 
-    reader(runtime).open_session("Who?").read(
-        [chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")]
+    make_reader(runtime).open_session("Who?").read(
+        [make_chunk("a b c"), make_chunk("d"), make_chunk("e f g"), make_chunk("h i")]
     )
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 2]
 
 
 def test_the_section_path_is_read_with_the_title() -> None:
-    session = reader().open_session("What is the capital?")
-    plain = chunk("It is large.", "Cities")
-    (told,) = session.read([replace(plain, headings=("Paris", "France"))])
+    session = make_reader().open_session("What is the capital?")
+    plain = make_chunk("It is large.", "Cities")
+    (reading,) = session.read([replace(plain, headings=("Paris", "France"))])
 
-    assert told == read("It is large.", title="Cities > Paris > France")
-    assert told != read("It is large.", title="Cities")
+    assert reading == read_chunk("It is large.", title="Cities > Paris > France")
+    assert reading != read_chunk("It is large.", title="Cities")
 
 
 def test_a_title_is_read_but_is_no_answer() -> None:
-    found = read("It is large.", title="Paris, France")
+    reading = read_chunk("It is large.", title="Paris, France")
 
-    assert found.relevance > 0.5
-    assert all(0 <= span.span.start < span.span.end <= 12 for span in found.spans)
+    assert reading.relevance > 0.5
+    assert all(0 <= span.span.start < span.span.end <= 12 for span in reading.spans)
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "\u200b\u200d", "\ufffd"])
-def test_a_chunk_without_tokens_says_nothing(text: str) -> None:
-    assert read(text) == NOTHING
+def test_a_chunk_without_tokens_has_no_answer(text: str) -> None:
+    assert read_chunk(text) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -206,43 +209,49 @@ def test_a_chunk_without_tokens_says_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["...!?", "👩‍👩‍👧 🇩🇪", "باريس هي عاصمة فرنسا", "\ud800 x", "a" * 5000]
 )
-def test_odd_texts_are_read(question: str, text: str) -> None:
-    found = read(text, question, title=text)
+def test_unusual_texts_are_read(question: str, text: str) -> None:
+    reading = read_chunk(text, question, title=text)
 
-    assert all(0 <= span.span.start < span.span.end <= len(text) for span in found.spans)
-    assert 0 <= found.answerable <= 1
+    assert all(0 <= span.span.start < span.span.end <= len(text) for span in reading.spans)
+    assert 0 <= reading.answerable <= 1
 
 
 @given(st.text(max_size=80), st.text(max_size=200))
-def test_spans_lie_in_the_chunk_and_scores_are_probabilities(question: str, text: str) -> None:
-    found = read(text, question)
+def test_spans_are_inside_the_chunk_and_scores_are_probabilities(question: str, text: str) -> None:
+    reading = read_chunk(text, question)
 
-    values = [found.relevance, found.answerable, found.yes, found.supported, found.contradicted]
+    values = [
+        reading.relevance,
+        reading.answerable,
+        reading.yes,
+        reading.supported,
+        reading.contradicted,
+    ]
     assert all(0 <= value <= 1 for value in values)
-    assert all(0 <= span.span.start < span.span.end <= len(text) for span in found.spans)
-    assert sum(span.score for span in found.spans) <= found.answerable + 1e-5
+    assert all(0 <= span.span.start < span.span.end <= len(text) for span in reading.spans)
+    assert sum(span.score for span in reading.spans) <= reading.answerable + 1e-5
 
 
 def test_numbers_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ModelError, match="not finite"):
-        reader(CapitalRuntime(fault=math.nan)).open_session("Who?").read([chunk("Paris")])
+        make_reader(CapitalRuntime(fault=math.nan)).open_session("Who?").read([make_chunk("Paris")])
 
 
-def test_rows_that_would_touch_each_other_run_alone() -> None:
+def test_rows_that_would_influence_each_other_run_alone() -> None:
     runtime = CapitalRuntime()
     alone = OnnxCrossReader(
         runtime, PairTokens(WORDS), ReadingCalibration(), InputShape(alone=True)
     )
-    chunks = [chunk("a b c"), chunk("Paris it is"), chunk("d")]
+    chunks = [make_chunk("a b c"), make_chunk("Paris it is"), make_chunk("d")]
 
-    found = alone.open_session("Who?").read(chunks)
+    readings = alone.open_session("Who?").read(chunks)
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 1]
-    assert found == reader().open_session("Who?").read(chunks)
+    assert readings == make_reader().open_session("Who?").read(chunks)
 
 
 class MeetingRuntime(CapitalRuntime):
-    """Goes on only where another run has come too."""
+    """Continues only when another run has started too."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,16 +262,21 @@ class MeetingRuntime(CapitalRuntime):
         return super().run(inputs)
 
 
-def test_two_rows_that_run_alone_run_at_a_time_and_keep_their_order() -> None:
+def test_two_rows_that_run_alone_run_in_parallel_and_keep_their_order() -> None:
     runtime = MeetingRuntime()
     alone = OnnxCrossReader(
         runtime, PairTokens(WORDS), ReadingCalibration(), InputShape(alone=True)
     )
-    chunks = [chunk("Paris."), chunk("Not here, but in Lyon."), chunk("It is Paris."), chunk("No.")]
+    chunks = [
+        make_chunk("Paris."),
+        make_chunk("Not here, but in Lyon."),
+        make_chunk("It is Paris."),
+        make_chunk("No."),
+    ]
 
-    found = alone.open_session("Where?").read(chunks)
+    readings = alone.open_session("Where?").read(chunks)
 
-    assert found == [read(each.text, "Where?") for each in chunks]
+    assert readings == [read_chunk(text_chunk.text, "Where?") for text_chunk in chunks]
     assert [rows for rows, _ in runtime.shapes] == [1] * len(chunks)
 
 
@@ -274,10 +288,10 @@ def test_no_row_is_longer_than_the_limit(limit: int) -> None:
     )
     text = "filler " * 400 + "Paris" + " filler" * 400
 
-    (found,) = short.open_session("Where is it?").read([chunk(text)])
+    (reading,) = short.open_session("Where is it?").read([make_chunk(text)])
 
     assert max(tokens for _, tokens in runtime.shapes) == limit
-    assert found.spans[0].span.cut(text) == "Paris"
+    assert reading.spans[0].span.cut(text) == "Paris"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

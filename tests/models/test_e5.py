@@ -32,12 +32,12 @@ def test_a_question_is_near_its_answer_in_another_language(embedder: E5Embedder)
     right, wrong = embedder.embed(
         ["Soekarno adalah presiden pertama Indonesia.", "Harga tiket kapal naik bulan ini."]
     )
-    asked = embedder.questions.embed(["Who was the first president of Indonesia?"])[0]
+    question = embedder.questions.embed(["Who was the first president of Indonesia?"])[0]
 
-    assert asked @ right > asked @ wrong + 0.05
+    assert question @ right > question @ wrong + 0.05
 
 
-def test_the_model_is_told_whether_a_text_is_asked_or_searched(embedder: E5Embedder) -> None:
+def test_texts_are_marked_as_query_or_document(embedder: E5Embedder) -> None:
     text = "mooring permits"
 
     assert get_question_embedder(embedder) is not embedder
@@ -45,7 +45,7 @@ def test_the_model_is_told_whether_a_text_is_asked_or_searched(embedder: E5Embed
     assert embedder.questions.identity == embedder.identity
 
 
-def test_an_embedder_that_makes_no_difference_embeds_questions_itself() -> None:
+def test_an_embedder_without_query_mode_embeds_questions_itself() -> None:
     embedder = HashingEmbedder(8)
 
     assert get_question_embedder(embedder) is embedder
@@ -74,7 +74,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         E5File(tmp_path / "none")
 
 
-def test_the_shipped_graph_can_be_remade(tmp_path: Path) -> None:
+def test_the_shipped_graph_can_be_rebuilt(tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx is needed to write graphs only")
     from training.export_e5 import build
     from training.export_embedder import RESOURCES

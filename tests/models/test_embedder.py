@@ -56,7 +56,7 @@ def test_texts_are_cut_at_256_tokens(embedder: Embedder) -> None:
     assert exact.tobytes() != shorter.tobytes()
 
 
-def test_threads_do_not_change_a_bit() -> None:
+def test_the_number_of_threads_does_not_change_a_bit() -> None:
     texts = ["stop the pump", "the pump must be stopped " * 20]
 
     assert len({load_embedder(threads=n).embed(texts).tobytes() for n in (1, 2, 3)}) == 1
@@ -107,7 +107,7 @@ def test_loading_it_imports_no_training_code_and_no_hub_client() -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_it_is_loaded_when_the_first_text_comes() -> None:
+def test_it_is_loaded_with_the_first_text() -> None:
     script = (
         "import sys; from fathom.models.embedder import load_embedder; made = load_embedder();"
         "made.identity, made.dimension, made.count('a text');"
@@ -119,13 +119,13 @@ def test_it_is_loaded_when_the_first_text_comes() -> None:
     assert run.stdout.split() == ["False", "True"]
 
 
-def test_what_is_said_of_it_before_it_is_loaded_is_so(embedder: Embedder) -> None:
+def test_its_description_before_loading_is_correct(embedder: Embedder) -> None:
     loaded = load_runtime(RESOURCES / f"{SHIPPED}.onnx", threads=1)
 
     assert embedder.dimension == embedder.embed(["a text"]).shape[1]
     assert loaded.inputs == {"input_ids"}
-    told = {"runtime": loaded.name, "precision": loaded.precision}
-    assert told.items() <= dict(embedder.identity).items()
+    description = {"runtime": loaded.name, "precision": loaded.precision}
+    assert description.items() <= dict(embedder.identity).items()
 
 
 def test_the_export_writes_the_shipped_bytes_again(tmp_path: Path) -> None:
@@ -135,5 +135,5 @@ def test_the_export_writes_the_shipped_bytes_again(tmp_path: Path) -> None:
 
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
 
-    made = {n: hashlib.sha256((tmp_path / n).read_bytes()).hexdigest() for n in SHIPPED_SHA256}
-    assert made == SHIPPED_SHA256
+    digests = {n: hashlib.sha256((tmp_path / n).read_bytes()).hexdigest() for n in SHIPPED_SHA256}
+    assert digests == SHIPPED_SHA256

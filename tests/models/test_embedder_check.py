@@ -9,8 +9,8 @@ from fathom.models.embedder_check import CheckedEmbedder
 from fathom.testing.doubles import HashingEmbedder
 
 
-class Faulty(HashingEmbedder):
-    """Gives what it is told to, or raises it."""
+class FaultyEmbedder(HashingEmbedder):
+    """Returns or raises the given value."""
 
     def __init__(self, gives: Matrix | Exception) -> None:
         super().__init__(8)
@@ -44,12 +44,12 @@ def test_a_sound_embedder_is_passed_on() -> None:
 )
 def test_a_fault_is_typed_and_names_the_embedder(gives: Matrix | Exception, part: str) -> None:
     with pytest.raises(ModelError) as caught:
-        CheckedEmbedder(Faulty(gives)).embed(["x"])
+        CheckedEmbedder(FaultyEmbedder(gives)).embed(["x"])
     assert part in str(caught.value)
     assert "'hashing-8'" in str(caught.value)
     assert "a text" not in str(caught.value)
 
 
-def test_a_fault_that_is_typed_already_comes_out_as_it_is() -> None:
+def test_a_typed_fault_is_raised_unchanged() -> None:
     with pytest.raises(ModelError, match=r"^gone$"):
-        CheckedEmbedder(Faulty(ModelError("gone"))).embed(["x"])
+        CheckedEmbedder(FaultyEmbedder(ModelError("gone"))).embed(["x"])

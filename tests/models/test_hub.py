@@ -19,7 +19,7 @@ TABLE = np.array([[0, 0, 1], [2, 0, 0], [0, 2, 0], [4, 0, 0], [0, 4, 0]], dtype=
 
 
 def write_model(path: Path) -> None:
-    """last_hidden_state = TABLE[input_ids] * attention_mask."""
+    """Write a model that computes last_hidden_state = TABLE[input_ids] * attention_mask."""
     ids = [helper.make_tensor_value_info(n, TensorProto.INT64, ["b", "t"]) for n in INPUTS]
     out = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["b", "t", 3])
     nodes = [
@@ -60,7 +60,7 @@ def pool(folder: Path, mode: str) -> None:
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
 
 
-def test_mean_pooling_by_hand(folder: Path) -> None:
+def test_mean_pooling_is_as_computed_by_hand(folder: Path) -> None:
     embedder = load_embedder(str(folder), offline=True)
 
     # <s> red </s>: the mean of (2,0,0), (4,0,0), (0,2,0) points to (6, 2, 0).
@@ -70,7 +70,7 @@ def test_mean_pooling_by_hand(folder: Path) -> None:
     assert embedder.count("red blue green") == 3
 
 
-def test_cls_pooling_by_hand(folder: Path) -> None:
+def test_cls_pooling_is_as_computed_by_hand(folder: Path) -> None:
     pool(folder, "cls_token")
 
     vectors = load_hub_embedder(str(folder)).embed(["blue", "red"])
@@ -141,8 +141,8 @@ def test_a_broken_file_is_named(folder: Path, name: str) -> None:
         load_hub_embedder(str(folder))
 
 
-def refused(script: str, home: Path, **environment: str) -> str:
-    """What a process of its own prints when it asks for a model that is not here."""
+def run_refused(script: str, home: Path, **environment: str) -> str:
+    """Return the output of a child process that asks for a model that is not installed."""
     run = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "HF_HOME": str(home), **environment},
@@ -172,23 +172,23 @@ sys.addaudithook(no_socket)
 """
 
 
-def test_offline_says_so_and_opens_no_socket(tmp_path: Path) -> None:
-    said = refused(ASK.format(before=NO_SOCKET, offline=True), tmp_path)
+def test_offline_mode_says_so_and_opens_no_socket(tmp_path: Path) -> None:
+    output = run_refused(ASK.format(before=NO_SOCKET, offline=True), tmp_path)
 
-    assert "'someone/some-model' is not on this machine and offline is set" in said
-    assert said.count("\n") == 1
+    assert "'someone/some-model' is not on this machine and offline is set" in output
+    assert output.count("\n") == 1
 
 
-def test_no_network_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_network_is_reported_in_one_line(tmp_path: Path) -> None:
     script = ASK.format(before="", offline=False)
 
-    said = refused(script, tmp_path, HF_ENDPOINT="http://127.0.0.1:9", NO_PROXY="127.0.0.1")
+    output = run_refused(script, tmp_path, HF_ENDPOINT="http://127.0.0.1:9", NO_PROXY="127.0.0.1")
 
-    assert "'someone/some-model' cannot be downloaded" in said
-    assert said.count("\n") == 1
+    assert "'someone/some-model' cannot be downloaded" in output
+    assert output.count("\n") == 1
 
 
 def test_the_missing_extra_is_named(tmp_path: Path) -> None:
     script = ASK.format(before="sys.modules['huggingface_hub'] = None", offline=True)
 
-    assert "pip install 'fathom-qa[hub]'" in refused(script, tmp_path)
+    assert "pip install 'fathom-qa[hub]'" in run_refused(script, tmp_path)

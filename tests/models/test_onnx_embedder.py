@@ -17,7 +17,7 @@ IDENTITY = {"model": "counting", "sha256": "0" * 64}
 
 
 class CountingRuntime:
-    """Gives (share of `a`, share of `b`) and keeps the shapes it was given."""
+    """Returns (share of `a`, share of `b`) and records the shapes of its inputs."""
 
     name = "counting"
     precision = "fp32"
@@ -36,7 +36,7 @@ class CountingRuntime:
         return counts.astype(np.float32)
 
 
-def test_rows_come_in_the_order_given_whatever_their_length() -> None:
+def test_rows_are_returned_in_the_given_order() -> None:
     embedder = OnnxEmbedder(CountingRuntime(), TOKENS, IDENTITY, limit=9)
 
     vectors = embedder.embed(["a b b", "a", "b", "a a", "b a b", ""])
@@ -79,7 +79,7 @@ def test_numbers_that_are_not_finite_are_refused() -> None:
         OnnxEmbedder(CountingRuntime(fault=np.nan), TOKENS, IDENTITY, limit=9)
 
 
-def test_identity_tells_the_runtime_and_its_precision() -> None:
+def test_the_identity_names_the_runtime_and_its_precision() -> None:
     embedder = OnnxEmbedder(CountingRuntime(), TOKENS, IDENTITY, limit=9)
 
     assert embedder.identity == {**IDENTITY, "runtime": "counting", "precision": "fp32"}
@@ -87,7 +87,7 @@ def test_identity_tells_the_runtime_and_its_precision() -> None:
 
 
 class LanedRuntime(CountingRuntime):
-    """Counts how many runs go at a time; each waits for another one."""
+    """Counts how many runs are active at once; each waits for another one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,13 +99,13 @@ class LanedRuntime(CountingRuntime):
         return super().run(inputs)
 
 
-class OneRuntime(CountingRuntime):
+class SingleRuntime(CountingRuntime):
     def split_lanes(self) -> tuple[Runtime, int]:
         return LanedRuntime(), 2
 
 
-def test_many_texts_go_through_several_runs_at_a_time_and_come_in_order() -> None:
-    embedder = OnnxEmbedder(OneRuntime(), TOKENS, IDENTITY, limit=90)
+def test_many_texts_are_embedded_by_parallel_runs_in_order() -> None:
+    embedder = OnnxEmbedder(SingleRuntime(), TOKENS, IDENTITY, limit=90)
     texts = ["a " * (2 + number % 16) + "b" for number in range(64)]
 
     assert (embed_many(embedder, texts) == embedder.embed(texts)).all()
@@ -113,8 +113,8 @@ def test_many_texts_go_through_several_runs_at_a_time_and_come_in_order() -> Non
     assert embedder.bulk_embedder.identity == embedder.identity
 
 
-def test_few_texts_load_nothing_anew() -> None:
-    embedder = OnnxEmbedder(OneRuntime(), TOKENS, IDENTITY, limit=90)
+def test_few_texts_load_no_further_model() -> None:
+    embedder = OnnxEmbedder(SingleRuntime(), TOKENS, IDENTITY, limit=90)
     embed_many(embedder, ["a"] * (BULK_MINIMUM - 1))
     assert "in_bulk" not in vars(embedder)
 

@@ -13,7 +13,7 @@ TOKENS = PairTokens(WORDS)
 CLS, SEP, COLON = 101, 102, 1024
 
 
-def test_every_token_knows_the_word_it_stands_in() -> None:
+def test_every_token_knows_its_word() -> None:
     placed = TOKENS.locate_tokens("The embedder, 1990!")
 
     words = ["The embedder, 1990!"[a:b] for a, b in zip(placed.starts, placed.ends, strict=True)]
@@ -39,7 +39,7 @@ def test_every_token_knows_the_word_it_stands_in() -> None:
         "𠀀 丽",
     ],
 )
-def test_the_tokens_are_the_ones_of_the_encoder(text: str) -> None:
+def test_the_tokens_are_those_of_the_encoder(text: str) -> None:
     assert list(TOKENS.locate_tokens(text).ids) == WORDS.encode(text, 100_000)[1:-1]
 
 
@@ -80,7 +80,7 @@ def test_question_and_title_are_cut() -> None:
     assert len(head) == 1 + QUESTION_LIMIT + 1 + TITLE_LIMIT + 1
 
 
-def test_a_part_keeps_the_places_in_the_whole_text() -> None:
+def test_a_window_keeps_the_places_in_the_whole_text() -> None:
     part = TOKENS.locate_tokens("one two three").slice_tokens(1, 3)
 
     assert list(part.starts) == [4, 8]

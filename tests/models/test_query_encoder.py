@@ -48,7 +48,7 @@ def test_a_question_has_nearly_the_vector_of_the_embedder(name: str, shipped: Em
 
 
 @pytest.mark.parametrize("name", SHA256)
-def test_texts_keep_the_embedders_vectors_and_identity(name: str, shipped: Embedder) -> None:
+def test_documents_keep_the_embedders_vectors_and_identity(name: str, shipped: Embedder) -> None:
     both = combine_with_encoder(name, shipped)
 
     assert both.identity == shipped.identity
@@ -75,16 +75,16 @@ def test_all_models_together_stay_below_120_mib() -> None:
     assert sum(sizes) < 120 << 20
 
 
-def test_a_question_loads_the_query_encoder_alone() -> None:
+def test_a_question_loads_only_the_query_encoder() -> None:
     both = combine_with_encoder("rounded", load_embedder(threads=1))
     loaded: list[Path] = []
 
-    def note(model: Path, *, threads: int) -> Runtime:
+    def record_load(model: Path, *, threads: int) -> Runtime:
         loaded.append(model)
         return load_runtime(model, threads=threads)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fathom.models.runtime.load_runtime", note)
+        patch.setattr("fathom.models.runtime.load_runtime", record_load)
         get_question_embedder(both).embed(QUESTIONS)
         assert [file.name for file in loaded] == ["query-encoder-rounded.onnx"]
         both.embed(QUESTIONS)
@@ -97,7 +97,7 @@ def test_another_embedder_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", SHA256)
-def test_a_file_that_is_another_or_gone_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_wrong_or_missing_file_is_refused(tmp_path: Path, name: str) -> None:
     shutil.copyfile(RESOURCES / "vocab.txt", tmp_path / "vocab.txt")
     with pytest.raises(ModelError, match=f"query-encoder-{name}.onnx"):
         load_query_encoder(name, tmp_path)
@@ -114,5 +114,5 @@ def test_the_export_writes_the_bytes_of_rounded_again(tmp_path: Path) -> None:
 
     subprocess.run([*command, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
 
-    made = (tmp_path / "query-encoder-rounded.onnx").read_bytes()
-    assert hashlib.sha256(made).hexdigest() == SHA256["rounded"]
+    exported = (tmp_path / "query-encoder-rounded.onnx").read_bytes()
+    assert hashlib.sha256(exported).hexdigest() == SHA256["rounded"]

@@ -13,7 +13,7 @@ from fathom.types import ChunkBlock, Span
 IDS = [1, 5, 2, 7, 7, 2]
 
 
-def window(number: int, **scores: float) -> tuple[PairRow, Output, Window]:
+def make_window(number: int, **scores: float) -> tuple[PairRow, Output, Window]:
     first = 2 * number
     chunk = TextTokens(
         ids=[7, 7], starts=[4 * first, 4 * first + 4], ends=[4 * first + 3, 4 * first + 7]
@@ -27,7 +27,10 @@ def window(number: int, **scores: float) -> tuple[PairRow, Output, Window]:
 
 def test_a_chunk_is_as_relevant_and_as_answerable_as_its_best_window() -> None:
     read = PairScores.from_windows(
-        [window(0, relevance=1, answerable=3, yes=5), window(1, relevance=2, answerable=-3, no=4)]
+        [
+            make_window(0, relevance=1, answerable=3, yes=5),
+            make_window(1, relevance=2, answerable=-3, no=4),
+        ]
     )
 
     assert (read.relevance, read.answerable) == (2, 3)
@@ -41,9 +44,9 @@ def test_a_chunk_is_as_relevant_and_as_answerable_as_its_best_window() -> None:
 def test_a_claim_is_judged_where_it_is_least_unrelated() -> None:
     read = PairScores.from_windows(
         [
-            window(0, supported=1, unrelated=3),
-            window(1, contradicted=2, unrelated=0),
-            window(2, unrelated=9),
+            make_window(0, supported=1, unrelated=3),
+            make_window(1, contradicted=2, unrelated=0),
+            make_window(2, unrelated=9),
         ]
     )
 
@@ -52,7 +55,9 @@ def test_a_claim_is_judged_where_it_is_least_unrelated() -> None:
 
 def test_spans_of_all_windows_share_one_total() -> None:
     # Three spans a window, two windows, all of the same score.
-    reading = PairScores.from_windows([window(0), window(1)]).build_reading(ReadingCalibration(), 9)
+    reading = PairScores.from_windows([make_window(0), make_window(1)]).build_reading(
+        ReadingCalibration(), 9
+    )
 
     assert [(span.span.start, span.span.end) for span in reading.spans] == [
         (0, 3),
@@ -64,14 +69,14 @@ def test_spans_of_all_windows_share_one_total() -> None:
     assert reading.no_answer == 0
 
 
-def test_an_answer_leaves_no_block_and_is_no_heading() -> None:
+def test_an_answer_stays_in_its_block_and_is_no_heading() -> None:
     blocks = [
         ChunkBlock("heading", 0, 3),
         ChunkBlock("paragraph", 4, 7),
         ChunkBlock("table_head", 8, 11),
         ChunkBlock("table_row", 12, 15),
     ]
-    read = PairScores.from_windows([window(0), window(1)])
+    read = PairScores.from_windows([make_window(0), make_window(1)])
     reading = read.restrict_to_blocks(blocks).build_reading(ReadingCalibration(), 9)
 
     assert [span.span for span in reading.spans] == [Span(4, 7), Span(12, 15)]
@@ -84,7 +89,7 @@ def test_an_answer_leaves_no_block_and_is_no_heading() -> None:
 
 
 def test_the_score_of_an_answer_sums_its_places() -> None:
-    read = PairScores.from_windows([window(0), window(1)])
+    read = PairScores.from_windows([make_window(0), make_window(1)])
 
     assert read.score_tokens([7], ReadingCalibration()) == pytest.approx(0.5 * 4 / 6, abs=1e-6)
     assert read.score_tokens([7, 7], ReadingCalibration()) == pytest.approx(0.5 * 2 / 6, abs=1e-6)
@@ -93,7 +98,9 @@ def test_the_score_of_an_answer_sums_its_places() -> None:
 
 def test_huge_scores_stay_probabilities() -> None:
     law = ReadingCalibration(answerable=(1e3, 1e3, 0.0), relevance=(1e6, 0.0))
-    reading = PairScores.from_windows([window(0, relevance=-1, answerable=1)]).build_reading(law, 1)
+    reading = PairScores.from_windows([make_window(0, relevance=-1, answerable=1)]).build_reading(
+        law, 1
+    )
 
     assert (reading.relevance, reading.answerable) == (0.0, 1.0)
     assert math.isfinite(reading.no_answer)

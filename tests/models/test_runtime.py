@@ -28,28 +28,28 @@ def test_any_number_of_threads_gives_the_same_bytes() -> None:
     assert len(outputs) == 1
 
 
-def test_what_is_loaded_late_is_loaded_once_and_gives_the_same_bytes(
+def test_a_lazily_loaded_model_is_loaded_once_and_gives_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     exact = load_runtime(MODEL, threads=1).run({"input_ids": IDS})
-    made: list[Path] = []
+    loads: list[Path] = []
 
-    def counted(model: Path, *, threads: int) -> Runtime:
-        made.append(model)
+    def count_load(model: Path, *, threads: int) -> Runtime:
+        loads.append(model)
         return load_runtime(model, threads=threads)
 
-    monkeypatch.setattr("fathom.models.runtime.load_runtime", counted)
+    monkeypatch.setattr("fathom.models.runtime.load_runtime", count_load)
     late = LazyRuntime(MODEL, 1, frozenset({"input_ids"}))
-    assert not made
+    assert not loads
     with ThreadPoolExecutor(4) as pool:
         outputs = list(pool.map(lambda _: late.run({"input_ids": IDS}), range(8)))
 
     assert {output.tobytes() for output in outputs} == {exact.tobytes()}
     assert choose_lanes(late)[1] == 1
-    assert made == [MODEL]
+    assert loads == [MODEL]
 
 
-def test_a_file_that_is_loaded_late_and_is_no_model_is_named(tmp_path: Path) -> None:
+def test_a_lazily_loaded_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     file = tmp_path / "none.onnx"
     file.write_bytes(b"none")
 
@@ -74,7 +74,7 @@ print(threads() - before)
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
 @pytest.mark.parametrize("threads", [0, 5000])
-def test_by_default_and_at_most_it_takes_the_cores_the_process_has(threads: int) -> None:
+def test_by_default_and_at_most_it_uses_the_available_cores(threads: int) -> None:
     # In a process of its own: here the threads of other tests come and go.
     counted = [sys.executable, "-c", COUNT, str(MODEL), str(threads)]
     ran = subprocess.run(counted, capture_output=True, text=True, check=True)
@@ -86,12 +86,12 @@ def test_openvino_is_near_onnxruntime() -> None:
     exact = load_runtime(MODEL)
     other = load_runtime(MODEL, runtime="openvino")
 
-    left, right = (loaded.run({"input_ids": IDS}) for loaded in (exact, other))
+    expected, right = (loaded.run({"input_ids": IDS}) for loaded in (exact, other))
 
     assert (exact.name, exact.precision) == ("onnxruntime", "fp32")
     assert other.name == "openvino"
     assert other.precision in {"fp32", "bf16", "fp16"}
-    assert (left * right).sum(axis=1).min() > 0.999
+    assert (expected * right).sum(axis=1).min() > 0.999
 
 
 def test_an_unknown_runtime_names_the_known_ones() -> None:
@@ -118,20 +118,20 @@ def test_a_wrong_file_is_named_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_sha256_of_a_file(tmp_path: Path) -> None:
+def test_the_sha256_of_a_file_is_computed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abc" * 100_000)
 
     assert hash_file(path) == hashlib.sha256(b"abc" * 100_000).hexdigest()
 
 
-def test_sha256_of_a_missing_file_names_it(tmp_path: Path) -> None:
+def test_the_sha256_of_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"gone\.onnx.*No such file"):
         hash_file(tmp_path / "gone.onnx")
 
 
 def test_a_batch_has_rows_of_one_length_and_keeps_to_its_tokens() -> None:
     lengths = [3, 5, 3, 3, 9, 5]
-    found = list(group_batches(lengths, 6))
-    assert found == [[0, 2], [3], [1], [5], [4]]
+    batches = list(group_batches(lengths, 6))
+    assert batches == [[0, 2], [3], [1], [5], [4]]
     assert list(group_batches([], 6)) == []

@@ -20,61 +20,61 @@ from fathom.types import Span
 WORDS = TextTokens(ids=[7, 8, 7, 8], starts=[0, 4, 8, 12], ends=[3, 7, 11, 15])
 
 
-def scores(starts: list[float], ends: list[float], owned: slice = slice(0, 4)) -> SpanScores:
+def find_spans(starts: list[float], ends: list[float], owned: slice = slice(0, 4)) -> SpanScores:
     return SpanScores.from_logits(
         WORDS, np.asarray(starts, dtype=np.float32), np.asarray(ends, dtype=np.float32), owned
     )
 
 
 def test_the_best_span_is_the_best_start_with_the_best_end_after_it() -> None:
-    found = scores([1, 0, 5, 0, 0], [1, 9, 0, 4, 0])
+    spans = find_spans([1, 0, 5, 0, 0], [1, 9, 0, 4, 0])
 
     # The end 9 lies before the start 5, so 0 + 9 over one token and 5 + 4 over two tie at 9 - 2.
-    assert select_best([found], 2) == [(7.0, Span(0, 3)), (7.0, Span(4, 11))]
+    assert select_best([spans], 2) == [(7.0, Span(0, 3)), (7.0, Span(4, 11))]
 
 
-def test_overlapping_spans_give_way_to_the_better_one() -> None:
-    found = scores([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
+def test_an_overlapping_span_is_replaced_by_the_better_one() -> None:
+    spans = find_spans([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
 
-    assert select_best([found], 3) == [(6.0, Span(0, 7)), (2.0, Span(12, 15)), (0.0, Span(8, 11))]
+    assert select_best([spans], 3) == [(6.0, Span(0, 7)), (2.0, Span(12, 15)), (0.0, Span(8, 11))]
 
 
-def test_no_span_leaves_the_places_where_it_may_stand() -> None:
-    found = scores([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
+def test_spans_stay_within_the_allowed_places() -> None:
+    spans = find_spans([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
 
-    apart = found.restrict_to_places([Span(0, 3), Span(4, 7)])
+    apart = spans.restrict_to_places([Span(0, 3), Span(4, 7)])
     assert select_best([apart], 9) == [(5.0, Span(4, 7)), (3.0, Span(0, 3))]
     assert sum_log_odds([apart]) == pytest.approx(math.log(math.exp(5) + math.exp(3)))
-    assert select_best([found.restrict_to_places([Span(0, 11)])], 1) == [(6.0, Span(0, 7))]
-    assert select_best([found.restrict_to_places([])], 2) == []
+    assert select_best([spans.restrict_to_places([Span(0, 11)])], 1) == [(6.0, Span(0, 7))]
+    assert select_best([spans.restrict_to_places([])], 2) == []
 
 
 def test_spans_belong_to_the_window_that_owns_their_start() -> None:
-    found = scores([0, 9, 9, 1, 0], [0, 9, 9, 1, 0], owned=slice(2, 4))
+    spans = find_spans([0, 9, 9, 1, 0], [0, 9, 9, 1, 0], owned=slice(2, 4))
 
-    assert select_best([found], 5) == [(2.0, Span(8, 11)), (0.0, Span(12, 15))]
+    assert select_best([spans], 5) == [(2.0, Span(8, 11)), (0.0, Span(12, 15))]
 
 
 def test_the_total_counts_every_span_once() -> None:
     # All scores are 0, so each of the 4 + 3 + 2 + 1 spans has odds 1.
-    assert sum_log_odds([scores([0] * 5, [0] * 5)]) == pytest.approx(math.log(10))
+    assert sum_log_odds([find_spans([0] * 5, [0] * 5)]) == pytest.approx(math.log(10))
 
 
-def test_nothing_owned_has_no_odds() -> None:
-    nothing = scores([0] * 5, [0] * 5, owned=slice(0, 0))
+def test_without_owned_places_there_are_no_odds() -> None:
+    nothing = find_spans([0] * 5, [0] * 5, owned=slice(0, 0))
 
     assert sum_log_odds([nothing]) == -math.inf
     assert select_best([nothing], 3) == []
 
 
-def test_the_spans_of_given_tokens() -> None:
-    found = scores([0, 1, 2, 3, 4], [0, 10, 20, 30, 40])
+def test_spans_of_given_tokens_are_scored() -> None:
+    spans = find_spans([0, 1, 2, 3, 4], [0, 10, 20, 30, 40])
 
-    assert found.find_margins([7, 8]) == [21.0, 43.0]
-    assert found.find_margins([8]) == [22.0, 44.0]
-    assert found.find_margins([9]) == []
-    assert found.find_margins([]) == []
-    assert found.find_margins([7] * 5) == []
+    assert spans.find_margins([7, 8]) == [21.0, 43.0]
+    assert spans.find_margins([8]) == [22.0, 44.0]
+    assert spans.find_margins([9]) == []
+    assert spans.find_margins([]) == []
+    assert spans.find_margins([7] * 5) == []
 
 
 def test_no_span_is_longer_than_the_limit() -> None:

@@ -34,47 +34,47 @@ def oracle() -> Tokenizer:
     return tokenizer
 
 
-def small() -> WordPiece:
+def make_small_tokenizer() -> WordPiece:
     words = ["un", "##aff", "##able", "runn", "##ing", "!", "e", "run", "##a"]
     return WordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])
 
 
-def test_longest_match_first_by_hand() -> None:
+def test_the_longest_match_comes_first() -> None:
     #           un ##aff ##able     runn ##ing  !
-    assert small().encode("unaffable running!", 99) == [2, 4, 5, 6, 7, 8, 9, 3]
+    assert make_small_tokenizer().encode("unaffable running!", 99) == [2, 4, 5, 6, 7, 8, 9, 3]
 
 
 def test_a_word_without_pieces_is_one_unknown() -> None:
-    assert small().encode("unx run", 99) == [2, 1, 11, 3]
+    assert make_small_tokenizer().encode("unx run", 99) == [2, 1, 11, 3]
 
 
 def test_case_and_accents_are_dropped() -> None:
-    assert small().encode("RÜN É", 99) == [2, 11, 10, 3]
+    assert make_small_tokenizer().encode("RÜN É", 99) == [2, 11, 10, 3]
 
 
 @pytest.mark.parametrize(("letters", "pieces"), [(100, 100), (101, 1)])
 def test_words_of_more_than_100_characters_are_unknown(letters: int, pieces: int) -> None:
-    tokens = small()
+    tokens = make_small_tokenizer()
 
     assert tokens.count("e" + "a" * (letters - 1)) == pieces
     assert (tokens.encode("e" + "a" * (letters - 1), 99)[1] == 1) is (pieces == 1)
 
 
-def test_the_limit_holds_with_the_marks() -> None:
-    assert small().encode("! " * 50, 5) == [2, 9, 9, 9, 3]
-    assert small().encode("unaffable", 4) == [2, 4, 5, 3]
-    assert small().encode("!", 2) == [2, 3]
-    assert small().encode("!", 3) == [2, 9, 3]
+def test_the_limit_includes_the_marks() -> None:
+    assert make_small_tokenizer().encode("! " * 50, 5) == [2, 9, 9, 9, 3]
+    assert make_small_tokenizer().encode("unaffable", 4) == [2, 4, 5, 3]
+    assert make_small_tokenizer().encode("!", 2) == [2, 3]
+    assert make_small_tokenizer().encode("!", 3) == [2, 9, 3]
 
 
-def test_a_mark_spelt_out_in_a_text_is_only_letters(tokens: WordPiece) -> None:
+def test_a_mark_spelt_out_in_a_text_is_plain_letters(tokens: WordPiece) -> None:
     ids = tokens.encode("[SEP]", 99)
 
     assert len(ids) == 2 + tokens.count("[ sep ]")
     assert ids.count(102) == 1
 
 
-def test_the_words_remembered_are_bounded(tokens: WordPiece) -> None:
+def test_the_number_of_remembered_words_is_bounded(tokens: WordPiece) -> None:
     fresh = WordPiece.read(VOCABULARY)
     text = " ".join(f"q{number}" for number in range(150_000))
 
@@ -82,23 +82,23 @@ def test_the_words_remembered_are_bounded(tokens: WordPiece) -> None:
     assert len(fresh._words) <= 1 << 16
 
 
-def test_a_long_word_costs_no_more_than_its_length(tokens: WordPiece) -> None:
+def test_a_long_word_takes_linear_time(tokens: WordPiece) -> None:
     assert tokens.count("a" * 1_000_000) == 1
     assert tokens.count("é" * 1_000_000) == 1
     assert tokens.count("!" * 1_000_000) == 1_000_000
 
 
-def test_every_settled_character_as_tokenizers(tokens: WordPiece, oracle: Tokenizer) -> None:
+def test_every_settled_character_is_split_as_by_tokenizers(tokens: WordPiece, oracle: Tokenizer) -> None:
     # Python's own tables grow with every release; what Unicode 3.2 knew is settled everywhere.
-    known = [
+    characters = [
         char
         for char in map(chr, range(0x110000))
         if unicodedata.ucd_3_2_0.category(char) not in {"Cn", "Cs"} and char not in MOVED
     ]
-    texts = [f"pre{char}fix {char}" for char in known]
+    texts = [f"pre{char}fix {char}" for char in characters]
     wrong = [
         char
-        for char, text, right in zip(known, texts, oracle.encode_batch(texts), strict=True)
+        for char, text, right in zip(characters, texts, oracle.encode_batch(texts), strict=True)
         if tokens.encode(text, 99) != right.ids
     ]
 
@@ -118,7 +118,9 @@ pieces = st.one_of(
 
 
 @given(st.lists(pieces, max_size=12).map("".join))
-def test_any_text_as_tokenizers(tokens: WordPiece, oracle: Tokenizer, text: str) -> None:
+def test_any_text_is_split_as_by_tokenizers(
+    tokens: WordPiece, oracle: Tokenizer, text: str
+) -> None:
     ids = oracle.encode(text).ids
 
     assert tokens.encode(text, 10_000) == ids
@@ -126,7 +128,9 @@ def test_any_text_as_tokenizers(tokens: WordPiece, oracle: Tokenizer, text: str)
 
 
 @pytest.mark.parametrize("name", ["squad-retrieval", "idk-mrc-retrieval", "techqa-130"])
-def test_real_texts_as_tokenizers(name: str, tokens: WordPiece, oracle: Tokenizer) -> None:
+def test_real_texts_are_split_as_by_tokenizers(
+    name: str, tokens: WordPiece, oracle: Tokenizer
+) -> None:
     corpus = SHARED / name / "corpus.jsonl.gz"
     if not corpus.is_file():
         pytest.skip(f"{corpus} is not here")

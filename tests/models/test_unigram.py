@@ -35,7 +35,7 @@ PIECES = [
 ]
 
 
-def tokenizer_file(folder: Path, marks: Sequence[str] = MARKS) -> Path:
+def write_tokenizer(folder: Path, marks: Sequence[str] = MARKS) -> Path:
     vocabulary = [*((mark, 0.0) for mark in marks), *((piece, -4.0) for piece in PIECES)]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=3, byte_fallback=False))
     spaces = normalizers.Replace(Regex(r"[\s\p{Cc}\p{Zs}]+"), " ")
@@ -49,59 +49,59 @@ def tokenizer_file(folder: Path, marks: Sequence[str] = MARKS) -> Path:
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> UnigramPairs:
-    return UnigramPairs(tokenizer_file(tmp_path_factory.mktemp("tokens")))
+    return UnigramPairs(write_tokenizer(tmp_path_factory.mktemp("tokens")))
 
 
-def ids(*pieces: str) -> list[int]:
+def list_ids(*pieces: str) -> list[int]:
     return [len(MARKS) + PIECES.index(piece) for piece in pieces]
 
 
-def words(placed: TextTokens, text: str) -> list[str]:
+def cut_words(placed: TextTokens, text: str) -> list[str]:
     return [text[a:b] for a, b in zip(placed.starts, placed.ends, strict=True)]
 
 
-def test_a_piece_stands_for_the_whole_word_it_is_of(pairs: UnigramPairs) -> None:
+def test_a_piece_stands_for_its_whole_word(pairs: UnigramPairs) -> None:
     text = "The café on  the\nRhine-river (fine)."
 
     spans = pairs.locate_tokens(text)
 
     assert spans.ids == [
-        *ids("▁the", "▁caf", "é", "▁on", "▁the", "▁rhi", "ne"),
-        *ids("-"),
+        *list_ids("▁the", "▁caf", "é", "▁on", "▁the", "▁rhi", "ne"),
+        *list_ids("-"),
         UNKNOWN,
-        *ids("ver", "▁(", "fine", ")", "."),
+        *list_ids("ver", "▁(", "fine", ")", "."),
     ]
-    assert words(spans, text) == [
+    assert cut_words(spans, text) == [
         *("The", "café", "café", "on", "the", "Rhine", "Rhine"),
         *("-", "river", "river", "(", "fine", ")", "."),
     ]
 
 
 @pytest.mark.parametrize("whole", ["2026-12-24", "11.05", "1,234.5", "08:30", "5.2GB"])
-def test_half_a_date_or_a_number_is_never_cut_out(pairs: UnigramPairs, whole: str) -> None:
+def test_a_date_or_number_is_never_cut_in_half(pairs: UnigramPairs, whole: str) -> None:
     text = f"on {whole}."
-    found = words(pairs.locate_tokens(text), text)
-    assert found == ["on", *[whole] * (len(found) - 2), "."]
+    answers = cut_words(pairs.locate_tokens(text), text)
+    assert answers == ["on", *[whole] * (len(answers) - 2), "."]
 
 
 @pytest.mark.parametrize("text", ["1939-1945", "3/4", "24-12"])
-def test_the_ends_of_a_range_are_cut_out(pairs: UnigramPairs, text: str) -> None:
-    assert len(set(words(pairs.locate_tokens(text), text))) == 3
+def test_the_ends_of_a_range_are_separate(pairs: UnigramPairs, text: str) -> None:
+    assert len(set(cut_words(pairs.locate_tokens(text), text))) == 3
 
 
 @pytest.mark.parametrize("text", ["e\u0301x", "x é", "\x00 é", "é", "\u00a0\u2003é\t", "日é"])
 def test_no_piece_is_only_space(pairs: UnigramPairs, text: str) -> None:
     spans = pairs.locate_tokens(text)
 
-    assert not set(ids("▁")) & set(spans.ids)
-    assert all(word.strip("\x00").strip() == word for word in words(spans, text))
-    assert words(spans, text)
+    assert not set(list_ids("▁")) & set(spans.ids)
+    assert all(word.strip("\x00").strip() == word for word in cut_words(spans, text))
+    assert cut_words(spans, text)
 
 
 def test_ligatures_and_fractions_keep_their_place(pairs: UnigramPairs) -> None:
     text = "The ﬁx."
 
-    assert words(pairs.locate_tokens(text), text) == ["The", "ﬁx", "ﬁx", "."]
+    assert cut_words(pairs.locate_tokens(text), text) == ["The", "ﬁx", "ﬁx", "."]
 
 
 @pytest.mark.parametrize("text", ["the </s> river", "<s><pad>", "\uff1c/s\uff1e", "the<s>"])
@@ -119,17 +119,17 @@ def test_a_text_without_letters_has_no_tokens(pairs: UnigramPairs, text: str) ->
     assert pairs.locate_tokens(text) == TextTokens(ids=[], starts=[], ends=[])
 
 
-def test_half_a_character_is_unknown(pairs: UnigramPairs) -> None:
+def test_half_of_a_surrogate_pair_is_unknown(pairs: UnigramPairs) -> None:
     text = "the \ud800 river"
 
     spans = pairs.locate_tokens(text)
 
-    assert words(spans, text) == ["the", "\ud800", "river", "river"]
+    assert cut_words(spans, text) == ["the", "\ud800", "river", "river"]
     assert spans.ids[1] == UNKNOWN
 
 
 @given(text=st.text(max_size=60))
-def test_places_lie_in_any_text_and_come_in_order(pairs: UnigramPairs, text: str) -> None:
+def test_places_are_inside_the_text_and_in_order(pairs: UnigramPairs, text: str) -> None:
     spans = pairs.locate_tokens(text)
 
     assert all(0 <= a < b <= len(text) for a, b in zip(spans.starts, spans.ends, strict=True))
@@ -139,23 +139,29 @@ def test_places_lie_in_any_text_and_come_in_order(pairs: UnigramPairs, text: str
 def test_a_row_is_question_title_and_chunk_between_marks(pairs: UnigramPairs) -> None:
     row = pairs.build_row(pairs.build_head("the river", "rhine"), pairs.locate_tokens("the rhine."))
 
-    asked = [START, *ids("▁the", "▁ri", "ver"), END]
-    chunk = ids("▁the", "▁rhi", "ne", ".")
+    question = [START, *list_ids("▁the", "▁ri", "ver"), END]
+    chunk = list_ids("▁the", "▁rhi", "ne", ".")
     # The colon comes alone, as it does after a title of any length.
-    assert row.ids == [*asked, *ids("▁rhi", "ne"), *pairs.locate_tokens(":").ids, *chunk, END]
-    assert row.kinds == [0] * len(asked) + [1] * (len(row.ids) - len(asked))
+    assert row.ids == [
+        *question,
+        *list_ids("▁rhi", "ne"),
+        *pairs.locate_tokens(":").ids,
+        *chunk,
+        END,
+    ]
+    assert row.kinds == [0] * len(question) + [1] * (len(row.ids) - len(question))
     assert row.ids[row.first : row.first + len(chunk)] == chunk
-    assert pairs.build_head("the river", "") == asked
+    assert pairs.build_head("the river", "") == question
 
 
 def test_question_and_title_are_cut(pairs: UnigramPairs) -> None:
     head = pairs.build_head("the " * 500, "on " * 500)
 
-    assert head.count(ids("▁the")[0]) == QUESTION_LIMIT
-    assert head.count(ids("▁on")[0]) == TITLE_LIMIT
+    assert head.count(list_ids("▁the")[0]) == QUESTION_LIMIT
+    assert head.count(list_ids("▁on")[0]) == TITLE_LIMIT
 
 
-def test_threads_read_alike(pairs: UnigramPairs) -> None:
+def test_threads_give_the_same_tokens(pairs: UnigramPairs) -> None:
     texts = [f"The café on the Rhine-river {'x' * (n % 7)} (fine)." for n in range(300)]
     alone = [pairs.locate_tokens(text) for text in texts]
 
@@ -177,4 +183,4 @@ def test_a_broken_tokenizer_is_named(tmp_path: Path, text: str | None) -> None:
 
 def test_a_tokenizer_without_marks_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="lacks one of the marks <s>, </s>, <unk>"):
-        UnigramPairs(tokenizer_file(tmp_path, ["<s>", "<pad>", "b", "c"]))
+        UnigramPairs(write_tokenizer(tmp_path, ["<s>", "<pad>", "b", "c"]))

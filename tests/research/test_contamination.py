@@ -1,4 +1,4 @@
-"""A manifest says what was learned from, in hashes that need no data to be compared."""
+"""A manifest lists the training data in hashes, which can be compared without the data."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ from tests.training.rivers import ROWS
 from training.manifest import CHOSEN, MANIFESTS, learned_from
 
 
-def test_a_fingerprint_is_of_the_words() -> None:
+def test_a_fingerprint_depends_on_the_words_only() -> None:
     assert fingerprint("Who  was “Éric”?") == fingerprint("who was éric")
     assert fingerprint("Private_school") == fingerprint("Private school")
     assert fingerprint("who is eric") != fingerprint("who was eric")
@@ -28,21 +28,21 @@ def test_a_fingerprint_is_of_the_words() -> None:
 
 
 def test_every_part_of_every_row_is_in_the_manifest() -> None:
-    made = learned_from(ROWS)
-    assert made.questions == fingerprint_all(row.question for row in ROWS)
-    assert made.documents == {fingerprint(row.text) for row in ROWS}
-    assert made.articles == {fingerprint("Rivers")}
-    assert not made.systems
+    manifest = learned_from(ROWS)
+    assert manifest.questions == fingerprint_all(row.question for row in ROWS)
+    assert manifest.documents == {fingerprint(row.text) for row in ROWS}
+    assert manifest.articles == {fingerprint("Rivers")}
+    assert not manifest.systems
 
 
 def test_a_manifest_is_read_as_it_was_written_and_holds_no_text(tmp_path: Path) -> None:
-    made = learned_from(ROWS)
-    write_manifest(tmp_path / "a.json.gz", made)
+    manifest = learned_from(ROWS)
+    write_manifest(tmp_path / "a.json.gz", manifest)
     write_manifest(tmp_path / "b.json.gz", learned_from(ROWS[::-1]))
-    assert read_manifest(tmp_path / "a.json.gz") == made
+    assert read_manifest(tmp_path / "a.json.gz") == manifest
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
-    told = gzip.decompress((tmp_path / "a.json.gz").read_bytes()).decode()
-    assert "river" not in told.casefold()
+    content = gzip.decompress((tmp_path / "a.json.gz").read_bytes()).decode()
+    assert "river" not in content.casefold()
     write_manifest(tmp_path / "none.json.gz", Manifest(what="nothing"))
     assert read_manifest(tmp_path / "none.json.gz") == Manifest(what="nothing")
 
@@ -54,7 +54,7 @@ def test_a_manifest_is_named_by_its_model(tmp_path: Path) -> None:
     assert locate_manifest(tmp_path / "card.json", tmp_path) == named
 
 
-def test_all_manifests_are_known_with_what_was_chosen(tmp_path: Path) -> None:
+def test_all_manifests_and_choices_are_loaded(tmp_path: Path) -> None:
     write_manifest(
         tmp_path / "learned-0.json.gz", Manifest(what="learned", questions=frozenset({"0" * 10}))
     )
@@ -65,14 +65,14 @@ def test_all_manifests_are_known_with_what_was_chosen(tmp_path: Path) -> None:
     write_manifest(
         tmp_path / "chosen-a.json.gz", Manifest(what="-", questions=frozenset({"1" * 10}))
     )
-    learned, made = load_manifests(tmp_path, chosen)
+    learned, chosen_manifest = load_manifests(tmp_path, chosen)
     assert learned.questions == {"0" * 10}
-    assert made == Manifest(
+    assert chosen_manifest == Manifest(
         what="a was chosen", systems=frozenset({"mao"}), questions=frozenset({"1" * 10})
     )
 
 
-def test_our_choices_have_manifests() -> None:
+def test_the_shipped_choices_have_manifests() -> None:
     assert load_choices(CHOSEN)
     for name in load_choices(CHOSEN):
         assert read_manifest(MANIFESTS / f"chosen-{name}.json.gz").questions, name

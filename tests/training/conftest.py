@@ -1,4 +1,4 @@
-"""The training code is no part of the package; it is found from the repository's root."""
+"""Training code is not part of the package and is imported from the repository's root."""
 
 import sys
 from pathlib import Path

@@ -5,7 +5,7 @@ from training.cross_reader.rows import Row
 PLACES = ["Oslo", "Rome", "Cairo", "Lima", "Quito", "Delhi", "Hanoi", "Accra", "Tunis", "Riga"]
 
 
-def asked(place: str, answer: str, question: str | None = None) -> Row:
+def make_row(place: str, answer: str, question: str | None = None) -> Row:
     text = f"The river that runs through the city of {place} is called {answer} by all."
     start = text.index(answer)
     return Row(
@@ -20,4 +20,4 @@ def asked(place: str, answer: str, question: str | None = None) -> Row:
     )
 
 
-ROWS = [asked(place, f"the {place.lower()}water") for place in PLACES]
+ROWS = [make_row(place, f"the {place.lower()}water") for place in PLACES]

@@ -29,14 +29,14 @@ def test_a_rare_label_weighs_as_much_as_the_other() -> None:
 
 def test_overconfident_scores_are_cooled() -> None:
     # Right in 3 of 4 cases with logits 4 apart: exp(4 / T) = 3.
-    wanted = 4 / math.log(3)
+    expected = 4 / math.log(3)
 
-    found = temperature([(4.0, 0.0)] * 4, [(0,), (0,), (0,), (1,)])
+    cooled = temperature([(4.0, 0.0)] * 4, [(0,), (0,), (0,), (1,)])
 
-    assert found == pytest.approx(wanted, abs=0.05)
+    assert cooled == pytest.approx(expected, abs=0.05)
 
 
-def read_of(
+def make_read(
     question: str,
     *,
     answerable: bool | None = None,
@@ -57,17 +57,17 @@ def read_of(
     return Read(row, "", 0.0, scores | {"supported": logit})
 
 
-def reads(question: str, count: int, threshold: float) -> list[Read]:
-    """Half of the rows are answerable; their scores are above the threshold."""
-    right = [read_of(question, answerable=True, logit=threshold + 1) for _ in range(count // 2)]
-    wrong = [read_of(question, answerable=False, logit=threshold - 1) for _ in range(count // 2)]
+def make_reads(question: str, count: int, threshold: float) -> list[Read]:
+    """Return reads of which half are answerable, with scores above the threshold."""
+    right = [make_read(question, answerable=True, logit=threshold + 1) for _ in range(count // 2)]
+    wrong = [make_read(question, answerable=False, logit=threshold - 1) for _ in range(count // 2)]
     return [*right, *wrong]
 
 
-def test_the_calibration_crosses_where_the_labels_part() -> None:
-    claims = [read_of("it is so", support=(label,), logit=2.0) for label in (0, 0, 1) * 50]
+def test_the_calibration_crosses_between_the_labels() -> None:
+    claims = [make_read("it is so", support=(label,), logit=2.0) for label in (0, 0, 1) * 50]
 
-    law = calibration_of([*reads("who?", 400, 6.0), *claims])
+    law = calibration_of([*make_reads("who?", 400, 6.0), *claims])
 
     assert law.compute_answerable(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
     assert law.compute_relevance(6.0) == pytest.approx(0.5, abs=0.05)
@@ -75,8 +75,8 @@ def test_the_calibration_crosses_where_the_labels_part() -> None:
     assert law.support != 1.0
 
 
-def test_a_part_of_which_a_label_is_missing_stays_as_it_is() -> None:
-    law = calibration_of([read_of("who?", answerable=True, logit=3.0)] * 5)
+def test_a_part_without_one_label_is_unchanged() -> None:
+    law = calibration_of([make_read("who?", answerable=True, logit=3.0)] * 5)
 
     assert law == ReadingCalibration()
     assert calibration_of([]) == ReadingCalibration()

@@ -17,28 +17,28 @@ DATASET = Dataset(
 )
 
 
-def asked(parts: str) -> list[str]:
+def list_chosen(parts: str) -> list[str]:
     return [question.id for question in named(DATASET, parts)]
 
 
 def test_questions_are_named_by_half_and_by_place() -> None:
-    assert asked("all") == [question.id for question in QUESTIONS]
-    assert asked("first 3") == ["q1", "q3", "q5"]
-    even, odd = set(asked("even")), set(asked("odd"))
+    assert list_chosen("all") == [question.id for question in QUESTIONS]
+    assert list_chosen("first 3") == ["q1", "q3", "q5"]
+    even, odd = set(list_chosen("even")), set(list_chosen("odd"))
     assert even == {question.id for question in QUESTIONS if number_of(question.id) % 2 == 0}
-    assert even | odd == set(asked("all"))
+    assert even | odd == set(list_chosen("all"))
     assert not even & odd
-    assert asked("even, first 1") == [*asked("even"), "q1"]
+    assert list_chosen("even, first 1") == [*list_chosen("even"), "q1"]
 
 
-def test_drawn_ones_are_of_the_odd_half_and_always_the_same() -> None:
-    drawn = asked("drawn 5")
-    assert drawn == asked("drawn 5")
+def test_drawn_questions_are_of_the_odd_half_and_reproducible() -> None:
+    drawn = list_chosen("drawn 5")
+    assert drawn == list_chosen("drawn 5")
     assert len(drawn) == 5
-    assert set(drawn) < set(asked("odd"))
-    assert set(asked("drawn 100")) == set(asked("odd"))
+    assert set(drawn) < set(list_chosen("odd"))
+    assert set(list_chosen("drawn 100")) == set(list_chosen("odd"))
 
 
-def test_what_names_nothing_is_told() -> None:
+def test_an_entry_without_questions_is_refused() -> None:
     with pytest.raises(ValueError, match="toy: 'some' names no questions"):
-        asked("some")
+        list_chosen("some")

@@ -6,7 +6,7 @@ from training.cross_reader.composed import composed, described
 from training.cross_reader.rows import Row
 
 
-def asked(question: str, answer: str, title: str, text: str) -> Row:
+def make_row(question: str, answer: str, title: str, text: str) -> Row:
     start = text.index(answer)
     return Row(
         source="squad-dev",
@@ -21,13 +21,13 @@ def asked(question: str, answer: str, title: str, text: str) -> Row:
     )
 
 
-FIRST = asked(
+FIRST = make_row(
     "Who designed the Old Bridge?",
     "Ada Stone",
     "Old Bridge",
     "The Old Bridge is of granite. It was designed by Ada Stone.",
 )
-SECOND = asked(
+SECOND = make_row(
     "Where was Ada Stone born?",
     "Velden",
     "Ada Stone",
@@ -35,12 +35,12 @@ SECOND = asked(
 )
 QUESTION = "Where was the person who designed the Old Bridge born?"
 FILLERS = [
-    asked("What is grey?", "Granite", "Old Bridge", "Granite is grey and hard."),
-    asked("When is it open?", "noon", "Ada Stone", "The museum is open from noon."),
+    make_row("What is grey?", "Granite", "Old Bridge", "Granite is grey and hard."),
+    make_row("When is it open?", "noon", "Ada Stone", "The museum is open from noon."),
 ]
 
 
-def chains(rows: Sequence[Row], seeds: int = 40) -> list[Row]:
+def compose_chains(rows: Sequence[Row], seeds: int = 40) -> list[Row]:
     return [row for seed in range(seeds) for row in composed(rows, seed)]
 
 
@@ -72,8 +72,8 @@ def test_a_name_is_replaced_by_what_the_other_question_says_of_it() -> None:
     assert (row.group, row.relevant, row.yesno) == ("composed", None, 2)
 
 
-def test_both_texts_are_there_and_the_answer_rests_on_them() -> None:
-    for row in chains([FIRST, SECOND]):
+def test_both_texts_are_included_and_the_answer_rests_on_them() -> None:
+    for row in compose_chains([FIRST, SECOND]):
         pieces = [row.text[a:b] for a, b in row.parts]
         first = pieces.index(FIRST.text) if FIRST.text in pieces else 1
         assert pieces[first].endswith(FIRST.text)
@@ -83,11 +83,11 @@ def test_both_texts_are_there_and_the_answer_rests_on_them() -> None:
         assert " : " in pieces[1]
         assert row.rests == row.parts
         assert row.text == "\n".join(pieces)
-    assert {row.title for row in chains([FIRST, SECOND])} == {FIRST.title, SECOND.title}
+    assert {row.title for row in compose_chains([FIRST, SECOND])} == {FIRST.title, SECOND.title}
 
 
 def test_broken_chains_lack_a_text_and_have_no_answer() -> None:
-    rows = [row for row in chains([FIRST, SECOND, *FILLERS]) if row.question == QUESTION]
+    rows = [row for row in compose_chains([FIRST, SECOND, *FILLERS]) if row.question == QUESTION]
     broken = [row for row in rows if not row.answerable]
 
     assert 0.15 < len(broken) / len(rows) < 0.45
@@ -97,8 +97,8 @@ def test_broken_chains_lack_a_text_and_have_no_answer() -> None:
         assert len(row.parts) == 2
 
 
-def test_a_wrong_text_beside_a_whole_chain_is_not_rested_on() -> None:
-    rows = [row for row in chains([FIRST, SECOND, *FILLERS]) if row.question == QUESTION]
+def test_a_wrong_text_beside_a_complete_chain_is_no_evidence() -> None:
+    rows = [row for row in compose_chains([FIRST, SECOND, *FILLERS]) if row.question == QUESTION]
     beside = [row for row in rows if len(row.parts) == 3]
 
     assert beside
@@ -108,7 +108,7 @@ def test_a_wrong_text_beside_a_whole_chain_is_not_rested_on() -> None:
         assert [row.text[a:b] for a, b in row.spans] == ["Velden"]
 
 
-def test_a_first_text_that_alone_would_do_makes_no_chain() -> None:
+def test_a_first_text_that_suffices_alone_makes_no_chain() -> None:
     telling = replace(FIRST, text=f"{FIRST.text} She was of Velden.")
 
     assert list(composed([telling, SECOND])) == []
@@ -127,17 +127,19 @@ def test_unanswerable_and_other_groups_are_not_composed() -> None:
 
 def test_two_dates_are_compared() -> None:
     dated = [
-        asked(f"When was {name} founded?", year, name, f"{name} was founded in {year} by few.")
+        make_row(f"When was {name} founded?", year, name, f"{name} was founded in {year} by few.")
         for name, year in (("Arland", "1804"), ("Borland", "1790"))
     ]
-    found = [row for row in chains(dated) if row.question.startswith("Which was founded")]
+    composed = [
+        row for row in compose_chains(dated) if row.question.startswith("Which was founded")
+    ]
 
-    assert {row.question for row in found} == {
+    assert {row.question for row in composed} == {
         f"Which was founded {when}, {names}?"
         for when in ("first", "last")
         for names in ("Arland or Borland", "Borland or Arland")
     }
-    for row in found:
+    for row in composed:
         right = "Borland" if " first," in row.question else "Arland"
         assert [row.text[a:b] for a, b in row.spans] == [right]
         assert row.rests == row.parts
@@ -145,7 +147,7 @@ def test_two_dates_are_compared() -> None:
 
 def test_equal_years_are_not_compared() -> None:
     dated = [
-        asked(f"When was {name} founded?", "1804", name, f"{name} was founded in 1804 by few.")
+        make_row(f"When was {name} founded?", "1804", name, f"{name} was founded in 1804 by few.")
         for name in ("Arland", "Borland")
     ]
 
@@ -160,10 +162,13 @@ def test_names_of_one_length_come_in_the_order_of_their_letters() -> None:
         for place, name in (("New Bridge", "Bob Stone"), ("Far Bridge", "Ned Stone"))
     ]
     spans = [
-        ((each.text.index(name), each.text.index(" now")),)
-        for each, name in zip(others, ("Bob Stone", "Ned Stone"), strict=True)
+        ((other.text.index(name), other.text.index(" now")),)
+        for other, name in zip(others, ("Bob Stone", "Ned Stone"), strict=True)
     ]
-    rows = [FIRST, *(replace(each, spans=own) for each, own in zip(others, spans, strict=True))]
+    rows = [
+        FIRST,
+        *(replace(other, spans=spans) for other, spans in zip(others, spans, strict=True)),
+    ]
 
     questions = [row.question for row in composed([*rows, third])]
 

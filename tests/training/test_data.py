@@ -3,26 +3,26 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.training.rivers import asked
+from tests.training.rivers import make_row
 from training.cross_reader.data import Unseen, load, windows
 from training.cross_reader.rows import Row
 
 
-def plain(text: str, question: str = "?", title: str = "") -> Row:
+def make_plain(text: str, question: str = "?", title: str = "") -> Row:
     return Row(source="s", group="g", question=question, title=title, text=text)
 
 
-def test_texts_that_overlap_with_development_texts_are_seen() -> None:
-    unseen = Unseen([asked("Oslo", "x")])
-    copy = "Before. " + asked("Oslo", "x").text + " After."
+def test_overlaps_with_development_texts_are_detected() -> None:
+    unseen = Unseen([make_row("Oslo", "x")])
+    copy = "Before. " + make_row("Oslo", "x").text + " After."
 
-    assert not unseen.allows(plain(copy))
-    assert not unseen.allows(plain("new", title="rivers"))
-    assert not unseen.allows(plain("new", question=asked("Oslo", "x").question.upper()))
-    assert unseen.allows(plain("The river that"))
+    assert not unseen.allows(make_plain(copy))
+    assert not unseen.allows(make_plain("new", title="rivers"))
+    assert not unseen.allows(make_plain("new", question=make_row("Oslo", "x").question.upper()))
+    assert unseen.allows(make_plain("The river that"))
 
 
-def test_windows_of_a_short_text() -> None:
+def test_a_short_text_has_windows() -> None:
     assert windows("Two words") == ["two words"]
     assert len(windows("a b c d e f g h i j")) == 2
 
@@ -32,7 +32,7 @@ def write_lines(path: Path, lines: Sequence[Mapping[str, object]]) -> None:
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
 
 
-def test_reported_questions_and_their_documents_are_not_learned_from(tmp_path: Path) -> None:
+def test_reported_questions_and_their_documents_are_excluded(tmp_path: Path) -> None:
     folder = tmp_path / "facqa-id"
     write_lines(folder / "queries.jsonl.gz", [{"_id": "q", "text": "Siapa dia?"}])
     write_lines(
@@ -43,12 +43,12 @@ def test_reported_questions_and_their_documents_are_not_learned_from(tmp_path: P
     unseen = Unseen([])
     unseen.add_reported(tmp_path)
 
-    assert not unseen.allows(plain("x", question="siapa DIA"))
-    assert not unseen.allows(plain("dia: ani"))
-    assert unseen.allows(plain("Lain."))
+    assert not unseen.allows(make_plain("x", question="siapa DIA"))
+    assert not unseen.allows(make_plain("dia: ani"))
+    assert unseen.allows(make_plain("Lain."))
 
 
-def test_loading_splits_and_keeps_the_groups_asked_for(tmp_path: Path) -> None:
+def test_loading_splits_and_keeps_the_requested_groups(tmp_path: Path) -> None:
     lines = [
         {
             "title": f"T{number}",

@@ -20,13 +20,13 @@ def write_set(folder: Path, queries: Sequence[Mapping[str, object]]) -> Path:
     return folder
 
 
-def query(answers: Sequence[str], **about: object) -> dict[str, object]:
-    known = {"answerable": bool(answers)} | about
-    return {"_id": "q", "text": "Which river?", "answers": answers, "metadata": known}
+def make_query(answers: Sequence[str], **about: object) -> dict[str, object]:
+    fields = {"answerable": bool(answers)} | about
+    return {"_id": "q", "text": "Which river?", "answers": answers, "metadata": fields}
 
 
-def test_a_question_is_put_to_the_document_it_is_about(tmp_path: Path) -> None:
-    queries = [query(["Rhine", "The Rhine"]), query(["Elbe"], paragraph="b")]
+def test_a_question_is_paired_with_its_document(tmp_path: Path) -> None:
+    queries = [make_query(["Rhine", "The Rhine"]), make_query(["Elbe"], paragraph="b")]
 
     first, second = gold_rows(write_set(tmp_path / "rivers", queries))
 
@@ -37,12 +37,12 @@ def test_a_question_is_put_to_the_document_it_is_about(tmp_path: Path) -> None:
 
 
 def test_unanswerable_questions_have_their_document_and_no_answer(tmp_path: Path) -> None:
-    (row,) = gold_rows(write_set(tmp_path / "rivers", [query([], paragraph="b")]))
+    (row,) = gold_rows(write_set(tmp_path / "rivers", [make_query([], paragraph="b")]))
 
     assert (row.spans, row.answerable, row.relevant) == ((), False, None)
     assert row.text == "The Elbe."
 
 
 @pytest.mark.parametrize("answer", ["Danube", "the rhine"])
-def test_an_answer_that_stands_nowhere_is_left_out(tmp_path: Path, answer: str) -> None:
-    assert gold_rows(write_set(tmp_path / "rivers", [query([answer])])) == []
+def test_an_answer_that_occurs_nowhere_is_left_out(tmp_path: Path, answer: str) -> None:
+    assert gold_rows(write_set(tmp_path / "rivers", [make_query([answer])])) == []

@@ -25,50 +25,50 @@ CLAIM = Row(source="s", group="g", question="it lies", title="", text="one", sup
 
 @pytest.fixture
 def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
-    encoder = Encoder(tiny.pairs(tmp_path_factory.mktemp("tokens")))
+    encoder = Encoder(tiny.write_tokenizer(tmp_path_factory.mktemp("tokens")))
     return encoder.batch([ANSWERED, CLAIM], limit=64, seed=None)
 
 
-def reader(seed: int) -> CrossReader:
+def make_network(seed: int) -> CrossReader:
     torch.manual_seed(seed)
-    made = CrossReader(Network(tiny.weights(seed=seed), 0.0))
-    made.eval()
-    return made
+    network = CrossReader(Network(tiny.make_weights(seed=seed), 0.0))
+    network.eval()
+    return network
 
 
-def test_what_two_say_is_their_mean_and_sums_to_one(batch: Batch) -> None:
-    one, other, both = (Teachers([*models]).say(batch) for models in _groups())
+def test_the_targets_of_two_teachers_are_their_mean(batch: Batch) -> None:
+    first, other, both = (Teachers([*models]).say(batch) for models in _make_groups())
 
-    for name, said in both.items():
-        assert torch.allclose(said, (one[name] + other[name]) / 2, atol=1e-6)
+    for name, target in both.items():
+        assert torch.allclose(target, (first[name] + other[name]) / 2, atol=1e-6)
     assert torch.allclose(both["starts"].sum(-1), torch.ones(2))
     assert torch.allclose(both["support"].sum(-1), torch.ones(2))
 
 
-def _groups() -> list[list[CrossReader]]:
-    return [[reader(1)], [reader(2)], [reader(1), reader(2)]]
+def _make_groups() -> list[list[CrossReader]]:
+    return [[make_network(1)], [make_network(2)], [make_network(1), make_network(2)]]
 
 
-def test_a_pupil_that_says_the_same_has_nothing_left_to_learn(batch: Batch) -> None:
-    teacher = reader(1)
-    said = Teachers([teacher]).say(batch)
+def test_a_student_equal_to_its_teacher_has_no_loss(batch: Batch) -> None:
+    teacher = make_network(1)
+    targets = Teachers([teacher]).say(batch)
     teacher.requires_grad_(requires_grad=True)
     outputs = teacher(batch.ids, batch.kinds, batch.mask)
-    loss = sum(soft_losses(outputs, said, batch).values())
+    loss = sum(soft_losses(outputs, targets, batch).values())
     gradients = torch.autograd.grad(loss, list(teacher.scores.parameters()))
 
     assert all(gradient.abs().max() < 1e-4 for gradient in gradients)
 
-    other = reader(2)
+    other = make_network(2)
     pupil = other(batch.ids, batch.kinds, batch.mask)
-    assert sum(soft_losses(pupil, said, batch).values()) > loss
+    assert sum(soft_losses(pupil, targets, batch).values()) > loss
 
 
-def test_only_rows_whose_label_is_known_are_taught(batch: Batch) -> None:
-    said = Teachers([reader(1)]).say(batch)
-    outputs = reader(2)(batch.ids, batch.kinds, batch.mask)
-    whole = soft_losses(outputs, said, batch)
-    first = {name: value[:1] for name, value in said.items()}
+def test_only_labelled_rows_are_distilled(batch: Batch) -> None:
+    targets = Teachers([make_network(1)]).say(batch)
+    outputs = make_network(2)(batch.ids, batch.kinds, batch.mask)
+    whole = soft_losses(outputs, targets, batch)
+    first = {name: value[:1] for name, value in targets.items()}
     alone = soft_losses(
         type(outputs)(
             starts=outputs.starts[:1],
@@ -77,7 +77,7 @@ def test_only_rows_whose_label_is_known_are_taught(batch: Batch) -> None:
             scores=outputs.scores[:1],
         ),
         first,
-        _first(batch),
+        _take_first(batch),
     )
 
     assert torch.isclose(whole["span"], alone["span"])
@@ -85,26 +85,26 @@ def test_only_rows_whose_label_is_known_are_taught(batch: Batch) -> None:
     assert alone["support"] == 0 < whole["support"]
 
 
-def _first(batch: Batch) -> Batch:
+def _take_first(batch: Batch) -> Batch:
     return Batch(**{name: getattr(batch, name)[:1] for name in Batch.__slots__})
 
 
-def test_a_teacher_is_not_listened_to_where_it_is_wrong(batch: Batch) -> None:
-    said = Teachers([reader(1)]).say(batch)
-    outputs = reader(2)(batch.ids, batch.kinds, batch.mask)
-    said["yesno"][0] = torch.tensor([0.0, 1.0, 0.0])
-    said["answerable"][0] = 0.0
-    said["starts"][0] = said["ends"][0] = batch.places[0] / batch.places[0].sum()
-    said["starts"][0][batch.starts[0]] = said["ends"][0][batch.ends[0]] = 0.0
+def test_a_wrong_teacher_is_ignored(batch: Batch) -> None:
+    targets = Teachers([make_network(1)]).say(batch)
+    outputs = make_network(2)(batch.ids, batch.kinds, batch.mask)
+    targets["yesno"][0] = torch.tensor([0.0, 1.0, 0.0])
+    targets["answerable"][0] = 0.0
+    targets["starts"][0] = targets["ends"][0] = batch.places[0] / batch.places[0].sum()
+    targets["starts"][0][batch.starts[0]] = targets["ends"][0][batch.ends[0]] = 0.0
 
-    soft = soft_losses(outputs, said, batch)
+    soft = soft_losses(outputs, targets, batch)
 
     assert soft["yesno"] == soft["answerable"] == soft["span"] == 0 < soft["support"]
 
 
-def test_the_soft_loss_comes_beside_the_labels() -> None:
+def test_the_soft_loss_is_added_to_the_hard_one() -> None:
     hard = {"span": torch.tensor(1.0), "rests": torch.tensor(3.0)}
 
-    found = mixed(hard, {"span": torch.tensor(5.0)}, 0.25)
+    losses = mixed(hard, {"span": torch.tensor(5.0)}, 0.25)
 
-    assert {name: value.item() for name, value in found.items()} == {"span": 2.25, "rests": 3.0}
+    assert {name: value.item() for name, value in losses.items()} == {"span": 2.25, "rests": 3.0}

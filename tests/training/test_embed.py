@@ -14,7 +14,7 @@ TEXTS = ["one two three", "the town lies on the Rhine", "it"]
 
 
 def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> None:
-    network, tokens = Encoder(tiny.weights(), 0.3), tiny.pairs(tmp_path)
+    network, tokens = Encoder(tiny.make_weights(), 0.3), tiny.write_tokenizer(tmp_path)
     embed = embedder(network, tokens, "cpu")
 
     vectors = embed(TEXTS)
@@ -28,7 +28,7 @@ def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> No
 
 
 def test_many_texts_keep_their_order(tmp_path: Path) -> None:
-    embed = embedder(Encoder(tiny.weights(), 0.0), tiny.pairs(tmp_path), "cpu")
+    embed = embedder(Encoder(tiny.make_weights(), 0.0), tiny.write_tokenizer(tmp_path), "cpu")
     texts = ["one " * (1 + n % 40) for n in range(300)]
 
     vectors = embed(texts)
@@ -38,12 +38,15 @@ def test_many_texts_keep_their_order(tmp_path: Path) -> None:
 
 
 def test_long_texts_are_cut(tmp_path: Path) -> None:
-    network, tokens = Encoder(tiny.weights() | _places(300), 0.0), tiny.pairs(tmp_path)
+    network, tokens = (
+        Encoder(tiny.make_weights() | _make_places(300), 0.0),
+        tiny.write_tokenizer(tmp_path),
+    )
 
-    found = embedder(network, tokens, "cpu")(["one " * 254, "one " * 1000])
+    vectors = embedder(network, tokens, "cpu")(["one " * 254, "one " * 1000])
 
-    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-6)
 
 
-def _places(count: int) -> dict[str, NDArray[np.float32]]:
+def _make_places(count: int) -> dict[str, NDArray[np.float32]]:
     return {"embeddings.position_embeddings.weight": np.zeros((count, tiny.WIDTH), np.float32)}

@@ -28,8 +28,8 @@ SCORES = [0.0, 0.0, 0.0, 0.0, -3.0, -3.5, -4.0, -4.5, -5.0, -5.5, -6.0, -6.5, -7
 Floats = NDArray[np.float32]
 
 
-def blocks(step: float, codes: NDArray[np.uint8]) -> bytes:
-    """Q4_0 as ggml writes it: half a block's codes are in the low halves of its bytes."""
+def pack_blocks(step: float, codes: NDArray[np.uint8]) -> bytes:
+    """Pack Q4_0 as ggml writes it: half a block's codes are in the low halves of its bytes."""
     packed = b""
     for block in codes.reshape(-1, 32):
         halves = block[:16] | block[16:] << 4
@@ -37,8 +37,8 @@ def blocks(step: float, codes: NDArray[np.uint8]) -> bytes:
     return packed
 
 
-def packed_file() -> tuple[bytes, dict[str, Floats]]:
-    """A file of the wheel's layout with one layer's feed-forward block, and what it says."""
+def make_packed_file() -> tuple[bytes, dict[str, Floats]]:
+    """Return a file of the wheel's layout with one layer's feed-forward block, and its values."""
     draw = np.random.default_rng(1)
     words = draw.integers(0, 16, len(PIECES) * WIDTH, dtype=np.uint8)
     inner = draw.integers(0, 16, WIDE * WIDTH, dtype=np.uint8)
@@ -50,9 +50,9 @@ def packed_file() -> tuple[bytes, dict[str, Floats]]:
         "L0.fo.b": draw.standard_normal(WIDTH).astype(np.float32),
     }
     stored = [
-        ("emb.word", 1, words.size, blocks(0.5, words)),
-        ("L0.fi.w", 1, inner.size, blocks(0.25, inner)),
-        ("L0.fo.w", 1, outer.size, blocks(2.0, outer)),
+        ("emb.word", 1, words.size, pack_blocks(0.5, words)),
+        ("L0.fi.w", 1, inner.size, pack_blocks(0.25, inner)),
+        ("L0.fo.w", 1, outer.size, pack_blocks(2.0, outer)),
         *((name, 0, values.size, values.tobytes()) for name, values in plain.items()),
     ]
     letters = [piece.encode() for piece in PIECES]
@@ -69,38 +69,38 @@ def packed_file() -> tuple[bytes, dict[str, Floats]]:
         head += struct.pack("<H", len(name)) + name.encode()
         head += struct.pack("<BIQQ", kind, count, place + len(body), len(data))
         body += data
-    wanted = {
+    tensors = {
         "emb.word": 0.5 * (words.astype(np.float32).reshape(-1, WIDTH) - 8),
         "L0.fi.w": 0.25 * (inner.astype(np.float32).reshape(WIDE, WIDTH) - 8),
         "L0.fo.w": 2.0 * (outer.astype(np.float32).reshape(WIDTH, WIDE) - 8),
         **plain,
         "emb.type": plain["emb.type"].reshape(2, WIDTH),
     }
-    return head + body, wanted
+    return head + body, tensors
 
 
 def test_a_packed_file_is_read() -> None:
-    data, wanted = packed_file()
+    data, values = make_packed_file()
 
     packed = read_packed(data)
 
     assert list(packed.pieces) == PIECES
     assert packed.scores.tolist() == SCORES
-    assert packed.tensors.keys() == wanted.keys()
-    for name, tensor in wanted.items():
+    assert packed.tensors.keys() == values.keys()
+    for name, tensor in values.items():
         np.testing.assert_array_equal(packed.tensors[name], tensor, err_msg=name)
 
 
-def test_a_block_of_four_bits_by_hand() -> None:
+def test_a_block_of_four_bits_is_decoded() -> None:
     # Step 1.5; byte 0 is 0xF0: code 0 comes first, code 15 is the 17th. All others are 8: zero.
     data = np.float16(1.5).tobytes() + bytes([0xF0] + [0x88] * 15)
 
-    found = encoder._blocks(data, 0, 32)
+    decoded = encoder._blocks(data, 0, 32)
 
-    assert found[0] == 1.5 * (0 - 8)
-    assert found[16] == 1.5 * (15 - 8)
-    assert not found[1:16].any()
-    assert not found[17:].any()
+    assert decoded[0] == 1.5 * (0 - 8)
+    assert decoded[16] == 1.5 * (15 - 8)
+    assert not decoded[1:16].any()
+    assert not decoded[17:].any()
 
 
 def test_another_wheel_is_refused(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_another_wheel_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_pinned_wheel_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, _ = packed_file()
+    data, _ = make_packed_file()
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as members:
         members.writestr(MEMBER, data)
     monkeypatch.setattr(encoder, "SHA256", hashlib.sha256(data).hexdigest())
@@ -121,10 +121,10 @@ def test_the_pinned_wheel_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert list(read_wheel(tmp_path / "a.whl").pieces) == PIECES
 
 
-def test_pieces_of_other_scripts_are_dropped_and_marks_stay_in_place() -> None:
-    kept = kept_pieces(PIECES)
+def test_pieces_of_other_scripts_are_dropped_and_marks_keep_their_places() -> None:
+    places = kept_pieces(PIECES)
 
-    assert [PIECES[number] for number in kept] == [
+    assert [PIECES[number] for number in places] == [
         *MARKS,
         *("▁Rhine", "▁", "é", "ver", "▁ri", "3", "-"),
     ]
@@ -132,18 +132,18 @@ def test_pieces_of_other_scripts_are_dropped_and_marks_stay_in_place() -> None:
 
 
 def test_only_kept_words_have_vectors() -> None:
-    data, wanted = packed_file()
-    kept = kept_pieces(PIECES)
+    data, values = make_packed_file()
+    places = kept_pieces(PIECES)
 
-    pruned = prune(read_packed(data), kept)
+    pruned = prune(read_packed(data), places)
 
     words = pruned["embeddings.word_embeddings.weight"]
-    np.testing.assert_array_equal(words, wanted["emb.word"][kept])
+    np.testing.assert_array_equal(words, values["emb.word"][places])
     assert "encoder.layer.0.intermediate.dense.weight" in pruned
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("emb.pos", "embeddings.position_embeddings.weight"),
         ("L11.q.w", "encoder.layer.11.attention.self.query.weight"),
@@ -151,25 +151,25 @@ def test_only_kept_words_have_vectors() -> None:
         ("L3.oln.w", "encoder.layer.3.output.LayerNorm.weight"),
     ],
 )
-def test_tensors_are_named_as_in_bert(name: str, wanted: str) -> None:
-    assert bert_name(name) == wanted
+def test_tensors_are_named_as_in_bert(name: str, expected: str) -> None:
+    assert bert_name(name) == expected
 
 
-def test_what_is_stored_is_nearly_what_was_read(tmp_path: Path) -> None:
-    data, _ = packed_file()
+def test_stored_values_are_nearly_the_read_ones(tmp_path: Path) -> None:
+    data, _ = make_packed_file()
     pruned = prune(read_packed(data), kept_pieces(PIECES))
 
     save(tmp_path, pruned)
-    found = load(tmp_path)
+    loaded = load(tmp_path)
 
-    assert found.keys() == pruned.keys()
+    assert loaded.keys() == pruned.keys()
     for name, tensor in pruned.items():
         step = np.abs(tensor).max(axis=-1, keepdims=True) / 127
-        assert found[name].dtype == np.float32
-        assert (np.abs(found[name] - tensor) <= step / 2 + 1e-3).all(), name
+        assert loaded[name].dtype == np.float32
+        assert (np.abs(loaded[name] - tensor) <= step / 2 + 1e-3).all(), name
 
 
-def test_a_start_is_read_with_the_tokenizer_that_lies_in_it(tmp_path: Path) -> None:
+def test_a_start_is_read_with_its_own_tokenizer(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\nrhine\n", encoding="utf-8")
     assert tokens_of(tmp_path).tokenize("Rhine", 9) == [3]
 
@@ -180,8 +180,8 @@ def test_a_start_is_read_with_the_tokenizer_that_lies_in_it(tmp_path: Path) -> N
 def test_the_tokenizer_gives_places_in_the_text() -> None:
     text = "Rhine\t\nRhine-3 \ufb01"
 
-    found = tokenizer(PIECES, SCORES).encode(text)
+    encoding = tokenizer(PIECES, SCORES).encode(text)
 
-    assert found.tokens == ["▁Rhine", "▁Rhine", "-", "3", "▁", "fi"]
-    assert found.ids[-1] == MARKS.index("<unk>")
-    assert [text[a:b] for a, b in found.offsets] == ["Rhine", "\nRhine", "-", "3", " ", "\ufb01"]
+    assert encoding.tokens == ["▁Rhine", "▁Rhine", "-", "3", "▁", "fi"]
+    assert encoding.ids[-1] == MARKS.index("<unk>")
+    assert [text[a:b] for a, b in encoding.offsets] == ["Rhine", "\nRhine", "-", "3", " ", "\ufb01"]

@@ -16,27 +16,27 @@ PACKED = Packed(pieces=[], scores=np.zeros(0, np.float32), tensors={})
 
 
 def test_there_are_enough_sentences_in_six_languages() -> None:
-    found = sentences()
+    groups = sentences()
 
-    assert len(found) == 6
-    assert sum(len(set(texts)) for texts in found.values()) >= 186
-    assert sum(map(len, found.values())) >= 200
-    assert not any("{" in text for texts in found.values() for text in texts)
+    assert len(groups) == 6
+    assert sum(len(set(texts)) for texts in groups.values()) >= 186
+    assert sum(map(len, groups.values())) >= 200
+    assert not any("{" in text for texts in groups.values() for text in texts)
 
 
 def test_questions_are_embedded_as_e5_does() -> None:
-    network = Encoder(tiny.weights(), 0.5)
+    network = Encoder(tiny.make_weights(), 0.5)
     tokens = tokenizer(tiny.PIECES, [-2.0] * len(tiny.PIECES))
 
-    (found,) = embed(network, tokens, ["the Rhine"])
+    (vector,) = embed(network, tokens, ["the Rhine"])
 
     ids = torch.tensor([[0, *tokens.encode("query: the Rhine").ids, 2]])
     with torch.no_grad():
         mean = network(ids, torch.zeros_like(ids), torch.ones_like(ids).bool())[0].mean(0)
-    np.testing.assert_allclose(found, (mean / mean.norm()).numpy(), atol=1e-5)
+    np.testing.assert_allclose(vector, (mean / mean.norm()).numpy(), atol=1e-5)
 
 
-def line(language: str, lowest: float) -> Line:
+def make_line(language: str, lowest: float) -> Line:
     return Line(language, (lowest, 0.999), (0.98, 0.99), (10.0, 11.0), 0.01)
 
 
@@ -44,7 +44,7 @@ def line(language: str, lowest: float) -> Line:
 def test_a_language_that_disagrees_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lowest: float
 ) -> None:
-    lines = [line("English", 0.999), line("German", lowest)]
+    lines = [make_line("English", 0.999), make_line("German", lowest)]
     monkeypatch.setattr(encoder_check, "check", lambda wheel, packed, count: iter(lines))
 
     if lowest < encoder_check.LEAST:
@@ -53,6 +53,6 @@ def test_a_language_that_disagrees_fails(
     else:
         encoder._check(Path("w"), PACKED, 10)
 
-    told = capsys.readouterr().out.splitlines()
-    assert [each.split()[0] for each in told[2:]] == ["English", "German"]
-    assert f"{lowest:.4f}" in told[-1]
+    output = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in output[2:]] == ["English", "German"]
+    assert f"{lowest:.4f}" in output[-1]

@@ -20,26 +20,26 @@ IDS = np.asarray([[0, 5, 2, 6, 9, 2], [0, 7, 2, 12, 4, 2]])
 KINDS = np.asarray([[0, 0, 0, 1, 1, 1]] * 2)
 
 
-def network(layers: int = tiny.LAYERS) -> CrossReader:
+def make_network(layers: int = tiny.LAYERS) -> CrossReader:
     torch.manual_seed(1)
-    made: CrossReader = CrossReader(Encoder(tiny.weights(layers), 0.0)).eval()
-    return made
+    model: CrossReader = CrossReader(Encoder(tiny.make_weights(layers), 0.0)).eval()
+    return model
 
 
-def expected(model: CrossReader) -> Output:
+def compute_expected(model: CrossReader) -> Output:
     with torch.no_grad():
         out = model(torch.tensor(IDS), torch.tensor(KINDS), torch.ones(IDS.shape).bool())
-    found: Output = torch.cat([out.scores, out.starts, out.ends, out.rests], dim=1).numpy()
-    return found
+    output: Output = torch.cat([out.scores, out.starts, out.ends, out.rests], dim=1).numpy()
+    return output
 
 
-def exported(model: CrossReader, precision: str) -> bytes:
+def export_network(model: CrossReader, precision: str) -> bytes:
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     data: bytes = build(weights, precision).SerializeToString(deterministic=True)
     return data
 
 
-def run(path: Path, data: bytes, rows: slice = slice(None)) -> Output:
+def run_file(path: Path, data: bytes, rows: slice = slice(None)) -> Output:
     path.write_bytes(data)
     return load_runtime(path, threads=1).run(
         {"input_ids": IDS[rows], "token_type_ids": KINDS[rows]}
@@ -49,57 +49,57 @@ def run(path: Path, data: bytes, rows: slice = slice(None)) -> Output:
 @pytest.mark.parametrize(
     ("precision", "error"), [("fp32", 1e-4), ("fp16", 2e-2), ("fp16+int8", 4e-2)]
 )
-def test_the_file_gives_what_the_network_gives(
+def test_the_file_gives_the_output_of_the_network(
     tmp_path: Path, precision: str, error: float
 ) -> None:
-    model = network()
-    data = exported(model, precision)
+    model = make_network()
+    data = export_network(model, precision)
 
-    found = run(tmp_path / "model.onnx", data)
+    output = run_file(tmp_path / "model.onnx", data)
 
-    assert found.shape == (2, len(SCORES) + 3 * IDS.shape[1])
-    np.testing.assert_allclose(found, expected(model), atol=error * np.abs(found).max())
-    assert data == exported(model, precision)
+    assert output.shape == (2, len(SCORES) + 3 * IDS.shape[1])
+    np.testing.assert_allclose(output, compute_expected(model), atol=error * np.abs(output).max())
+    assert data == export_network(model, precision)
 
 
-def test_products_of_eight_bits_are_near(tmp_path: Path) -> None:
-    model = network()
-    wanted = expected(model)
-    data = exported(model, "int8")
+def test_eight_bit_products_are_near(tmp_path: Path) -> None:
+    model = make_network()
+    expected_output = compute_expected(model)
+    data = export_network(model, "int8")
 
-    found = np.concatenate(
-        [run(tmp_path / "model.onnx", data, slice(row, row + 1)) for row in (0, 1)]
+    output = np.concatenate(
+        [run_file(tmp_path / "model.onnx", data, slice(row, row + 1)) for row in (0, 1)]
     )
 
-    np.testing.assert_allclose(found, wanted, atol=0.15 * np.abs(wanted).max())
-    assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] > 0.99
-    assert len(data) < len(exported(model, "fp32")) / 2
+    np.testing.assert_allclose(output, expected_output, atol=0.15 * np.abs(expected_output).max())
+    assert np.corrcoef(output.ravel(), expected_output.ravel())[0, 1] > 0.99
+    assert len(data) < len(export_network(model, "fp32")) / 2
 
 
 @pytest.mark.parametrize("layers", [1, 4])
 def test_the_file_has_as_many_layers_as_the_network(tmp_path: Path, layers: int) -> None:
-    model = network(layers)
+    model = make_network(layers)
 
-    found = run(tmp_path / "model.onnx", exported(model, "fp32"))
+    output = run_file(tmp_path / "model.onnx", export_network(model, "fp32"))
 
-    np.testing.assert_allclose(found, expected(model), atol=1e-4 * np.abs(found).max())
+    np.testing.assert_allclose(output, compute_expected(model), atol=1e-4 * np.abs(output).max())
 
 
 @pytest.mark.parametrize(("precision", "alone"), [("fp32", False), ("int8", True)])
 def test_the_command_writes_a_folder_that_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str, *, alone: bool
 ) -> None:
-    model = network()
+    model = make_network()
     torch.save({"model": model.state_dict()}, tmp_path / "last.pt")
     (tmp_path / "learned.json.gz").write_bytes(b"learned")
-    tiny.pairs(tmp_path)
+    tiny.write_tokenizer(tmp_path)
     command = ["export", "--checkpoint", str(tmp_path / "last.pt"), "--start", str(tmp_path)]
     command += ["--out", str(tmp_path / "m"), "--precision", precision, "--limit", "60"]
     monkeypatch.setattr("sys.argv", command)
 
     export.main()
 
-    assert (tmp_path / "m" / "cross-reader.onnx").read_bytes() == exported(model, precision)
+    assert (tmp_path / "m" / "cross-reader.onnx").read_bytes() == export_network(model, precision)
     assert (tmp_path / "m" / "learned.json.gz").read_bytes() == b"learned"
     reader = load_shipped_reader(str(tmp_path / "m"), threads=1)
     assert reader._shape == InputShape(limit=60, alone=alone)

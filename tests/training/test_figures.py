@@ -24,15 +24,15 @@ NONE = replace(ROW, spans=(), answerable=False)
 OPEN = replace(ROW, spans=(), answerable=None)
 
 
-def read_of(row: Row, answer: str = "", margin: float = 0.0, **scores: float) -> Read:
+def make_read(row: Row, answer: str = "", margin: float = 0.0, **scores: float) -> Read:
     return Read(row, answer, margin, dict.fromkeys(SCORES, 0.0) | scores)
 
 
-def test_figures_of_answers() -> None:
+def test_figures_of_answers_are_computed() -> None:
     reads = [
-        read_of(ROW, "the Rhine", 3.0),
-        read_of(ROW, "town Rhine", 1.0),
-        read_of(NONE, "town", 2.0),
+        make_read(ROW, "the Rhine", 3.0),
+        make_read(ROW, "town Rhine", 1.0),
+        make_read(NONE, "town", 2.0),
     ]
 
     # F1 of two words against one is 2/3; one of two pairs is in order.
@@ -43,22 +43,22 @@ def test_figures_of_answers() -> None:
     }
 
 
-def test_what_is_unknown_or_of_one_kind_has_no_figure() -> None:
-    assert answer_figures([read_of(OPEN), read_of(NONE)]) == {}
-    assert yesno_figures([read_of(replace(OPEN, yesno=0))]) == {}
-    assert claim_figures([read_of(replace(OPEN, support=(0,)))], lambda read: 0.0) == {}
+def test_unknown_and_uniform_labels_have_no_figure() -> None:
+    assert answer_figures([make_read(OPEN), make_read(NONE)]) == {}
+    assert yesno_figures([make_read(replace(OPEN, yesno=0))]) == {}
+    assert claim_figures([make_read(replace(OPEN, support=(0,)))], lambda read: 0.0) == {}
 
 
 def test_a_margin_and_a_score_add_up() -> None:
-    reads = [read_of(ROW, margin=1.0), read_of(NONE, margin=0.5, answerable=1.0)]
+    reads = [make_read(ROW, margin=1.0), make_read(NONE, margin=0.5, answerable=1.0)]
 
     assert answer_figures(reads)["AUROC answerable"] == 0
 
 
-def test_figures_of_claims() -> None:
-    rows = [replace(OPEN, support=known) for known in ((0,), (0,), (1, 2))]
+def test_figures_of_claims_are_computed() -> None:
+    rows = [replace(OPEN, support=support) for support in ((0,), (0,), (1, 2))]
     reads = [
-        read_of(row, supported=value) for row, value in zip(rows, (0.9, 0.4, 0.6), strict=True)
+        make_read(row, supported=value) for row, value in zip(rows, (0.9, 0.4, 0.6), strict=True)
     ]
 
     assert claim_figures(reads, lambda read: read.scores["supported"]) == {
@@ -68,12 +68,12 @@ def test_figures_of_claims() -> None:
     }
 
 
-def test_figures_of_yes_and_no() -> None:
+def test_figures_of_yes_and_no_are_computed() -> None:
     reads = [
-        read_of(replace(OPEN, yesno=0), yes=1.0),
-        read_of(replace(OPEN, yesno=1), no=1.0),
-        read_of(replace(OPEN, yesno=1), yes=0.5),
-        read_of(replace(OPEN, yesno=2), none=2.0),
+        make_read(replace(OPEN, yesno=0), yes=1.0),
+        make_read(replace(OPEN, yesno=1), no=1.0),
+        make_read(replace(OPEN, yesno=1), yes=0.5),
+        make_read(replace(OPEN, yesno=2), none=2.0),
     ]
 
     assert yesno_figures(reads) == {

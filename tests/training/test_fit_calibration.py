@@ -1,4 +1,4 @@
-"""Which questions the shipped calibration is learned from."""
+"""The questions from which the shipped calibration is learned."""
 
 import json
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ ASKED = [f"what is the fee for boat {n}?" for n in range(6)]
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data set that the list of choices names, whole."""
+def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a data set that the list of choices names, whole."""
     folder = tmp_path / "toy"
     folder.mkdir()
-    write(folder / "corpus.jsonl", [{"_id": "d", "text": "A fee of 3 crowns."}])
+    write_rows(folder / "corpus.jsonl", [{"_id": "d", "text": "A fee of 3 crowns."}])
     rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(ASKED))
-    write(folder / "queries.jsonl", rows)
+    write_rows(folder / "queries.jsonl", rows)
     grades = "".join(f"q{n}\td\t1\n" for n in range(len(ASKED)))
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + grades)
     (tmp_path / "chosen.toml").write_text('[calibration.sets]\ntoy = "all"\n')
@@ -29,21 +29,21 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(file: Path, rows: Iterable[object]) -> None:
+def write_rows(file: Path, rows: Iterable[object]) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_no_question_that_the_reader_learned_from_is_asked(data: Path) -> None:
-    known = fingerprint_all([ASKED[1].upper(), ASKED[4]])
+def test_no_training_question_of_the_reader_is_asked(dataset: Path) -> None:
+    fingerprints = fingerprint_all([ASKED[1].upper(), ASKED[4]])
 
-    ((dataset, most),) = chosen(data, 100, known)
+    ((sample, most),) = chosen(dataset, 100, fingerprints)
 
-    assert [question.text for question in dataset.questions] == [ASKED[n] for n in (0, 2, 3, 5)]
+    assert [question.text for question in sample.questions] == [ASKED[n] for n in (0, 2, 3, 5)]
     assert most == 4
 
 
-def test_of_a_large_set_so_many_are_asked(data: Path) -> None:
-    ((_, most),) = chosen(data, 3, frozenset())
+def test_a_limited_number_of_a_large_set_is_asked(dataset: Path) -> None:
+    ((_, most),) = chosen(dataset, 3, frozenset())
     assert most == 3
 
 

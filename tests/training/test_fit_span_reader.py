@@ -12,7 +12,7 @@ from fathom.agents.reader.base import ReadHit
 from fathom.evaluation.datasets import DatasetQuestion
 
 
-def look(answer: str, score: float, rank: int) -> ReadHit:
+def make_look(answer: str, score: float, rank: int) -> ReadHit:
     hit = hit_of(document=f"d{rank}", rank=rank)
     return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=1.0)
 
@@ -20,8 +20,8 @@ def look(answer: str, score: float, rank: int) -> ReadHit:
 RIGHT = DatasetQuestion(id="a", text="How much?", answers=("40 crowns",))
 NONE = DatasetQuestion(id="b", text="Who?", answerable=False)
 READ: list[Read] = [
-    (RIGHT, (look("40 crowns", 0.5, 1), look("harbour", 0.8, 2))),
-    (NONE, (look("harbour", 0.1, 1),)),
+    (RIGHT, (make_look("40 crowns", 0.5, 1), make_look("harbour", 0.8, 2))),
+    (NONE, (make_look("harbour", 0.1, 1),)),
 ]
 
 
@@ -35,7 +35,7 @@ def test_trust_decides_between_answers() -> None:
     assert (f1_at(READ, 0.0), f1_at(READ, 1.0)) == (0.0, 1.0)
 
 
-def test_what_has_no_answer_is_never_right() -> None:
+def test_an_unanswerable_question_has_no_right_answer() -> None:
     rows, right = labelled(READ, 1.0)
     assert right.tolist() == [1.0, 0.0]
     assert rows[0] == pytest.approx([0.0, 0.0, 1.0])

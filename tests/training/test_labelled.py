@@ -9,8 +9,8 @@ SENTENCES = [
 ]
 
 
-class Marks(Labeller):
-    """Two readers, each of which marks the last so many words before "by all"."""
+class MarkingLabeller(Labeller):
+    """Two readers, each of which marks a number of words before "by all"."""
 
     @staticmethod
     def _best(reader: object, row: Row) -> tuple[int, int] | None:
@@ -19,16 +19,16 @@ class Marks(Labeller):
         return len(before) - len(" ".join(words)), len(before)
 
 
-def marks(first: int, second: int) -> Labeller:
-    return Marks(first, second)  # type: ignore[arg-type]
+def mark(first: int, second: int) -> Labeller:
+    return MarkingLabeller(first, second)  # type: ignore[arg-type]
 
 
-def made(labeller: Labeller) -> list[Row]:
+def label_rows(labeller: Labeller) -> list[Row]:
     return list(labelled(SENTENCES, labeller))
 
 
-def test_the_answer_is_where_both_readers_see_it() -> None:
-    rows = [row for row in made(marks(1, 1)) if row.group == GROUP]
+def test_the_answer_is_where_both_readers_find_it() -> None:
+    rows = [row for row in label_rows(mark(1, 1)) if row.group == GROUP]
 
     assert len(rows) == len(SENTENCES)
     for row, gold in zip(rows, ROWS, strict=True):
@@ -39,11 +39,11 @@ def test_the_answer_is_where_both_readers_see_it() -> None:
 
 
 def test_readers_that_disagree_mark_nothing() -> None:
-    assert made(marks(1, 6)) == []
+    assert label_rows(mark(1, 6)) == []
 
 
 def test_the_paragraph_without_its_sentence_is_a_wrong_text() -> None:
-    wrong = [row for row in made(marks(1, 1)) if row.group == WRONG]
+    wrong = [row for row in label_rows(mark(1, 1)) if row.group == WRONG]
 
     assert len(wrong) == len(SENTENCES)
     for row, gold in zip(wrong, ROWS, strict=True):
@@ -51,9 +51,9 @@ def test_the_paragraph_without_its_sentence_is_a_wrong_text() -> None:
         assert (row.answerable, row.spans) == (False, ())
 
 
-def test_sentences_of_two_sources_do_not_stand_together() -> None:
+def test_sentences_of_two_sources_are_not_combined() -> None:
     low = [replace(row, source="low", text=row.text.lower()) for row in SENTENCES[:5]]
-    rows = [r for r in labelled([*SENTENCES[5:], *low], marks(1, 1)) if r.group == GROUP]
+    rows = [r for r in labelled([*SENTENCES[5:], *low], mark(1, 1)) if r.group == GROUP]
 
     assert len(rows) == len(SENTENCES)
     for row in rows:

@@ -26,7 +26,7 @@ def test_any_acceptable_class_is_right() -> None:
     assert any_of_loss(torch.zeros(2, 4), right).item() == pytest.approx(math.log(2))
 
 
-def test_nothing_known_costs_nothing_and_still_has_a_gradient() -> None:
+def test_unknown_rows_cost_nothing_and_still_have_a_gradient() -> None:
     logits = torch.zeros(2, 3, requires_grad=True)
     loss = any_of_loss(logits, torch.zeros(2, 3, dtype=torch.bool))
     (gradient,) = torch.autograd.grad(loss, logits)
@@ -36,15 +36,15 @@ def test_nothing_known_costs_nothing_and_still_has_a_gradient() -> None:
 
 
 def test_unknown_labels_do_not_count() -> None:
-    known = torch.tensor([1, UNKNOWN, 0])
+    labels = torch.tensor([1, UNKNOWN, 0])
 
     # -log sigmoid(0) twice.
-    assert binary_loss(torch.tensor([0.0, 9.0, 0.0]), known).item() == pytest.approx(
+    assert binary_loss(torch.tensor([0.0, 9.0, 0.0]), labels).item() == pytest.approx(
         2 * math.log(2)
     )
 
 
-def test_a_rows_tokens_weigh_as_one_row() -> None:
+def test_the_tokens_of_a_row_weigh_as_one_row() -> None:
     logits = torch.tensor([[0.0, 0.0, 0.0, 9.0], [0.0, 7.0, 7.0, 7.0], [5.0, 5.0, 5.0, 5.0]])
     right = torch.full((3, 4), UNKNOWN)
     right[0, :3] = torch.tensor([1, 0, 1])
@@ -54,7 +54,7 @@ def test_a_rows_tokens_weigh_as_one_row() -> None:
     assert token_loss(logits, right).item() == pytest.approx(2 * math.log(2))
 
 
-def outputs(rows: int, tokens: int) -> Outputs:
+def make_outputs(rows: int, tokens: int) -> Outputs:
     return Outputs(
         starts=torch.zeros(rows, tokens),
         ends=torch.zeros(rows, tokens),
@@ -63,7 +63,7 @@ def outputs(rows: int, tokens: int) -> Outputs:
     )
 
 
-def test_spans_are_weighed_among_the_places_they_may_stand(
+def test_spans_are_normalized_over_their_allowed_places(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     row = Row(
@@ -75,26 +75,26 @@ def test_spans_are_weighed_among_the_places_they_may_stand(
         spans=((4, 7),),
         answerable=True,
     )
-    encoder = Encoder(tiny.pairs(tmp_path_factory.mktemp("tokens")))
+    encoder = Encoder(tiny.write_tokenizer(tmp_path_factory.mktemp("tokens")))
     batch = encoder.batch([row], limit=64, seed=None)
 
     # Three tokens and the mark.
-    assert span_loss(outputs(*batch.ids.shape), batch).item() == pytest.approx(math.log(4))
+    assert span_loss(make_outputs(*batch.ids.shape), batch).item() == pytest.approx(math.log(4))
 
 
-def test_every_task_is_summed_over_the_rows_that_know_it(
+def test_every_task_is_summed_over_its_labelled_rows(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     claim = Row(source="s", group="g", question="it", title="", text="one", support=(0,))
     row = Row(source="s", group="g", question="it", title="", text="one", yesno=1, relevant=True)
-    encoder = Encoder(tiny.pairs(tmp_path_factory.mktemp("tokens")))
+    encoder = Encoder(tiny.write_tokenizer(tmp_path_factory.mktemp("tokens")))
     batch = encoder.batch([claim, row, row], limit=64, seed=None)
 
-    parts = losses(outputs(*batch.ids.shape), batch)
+    parts = losses(make_outputs(*batch.ids.shape), batch)
 
     assert parts["support"].item() == pytest.approx(math.log(3))
     assert parts["yesno"].item() == pytest.approx(2 * math.log(3))
     assert parts["relevance"].item() == pytest.approx(2 * math.log(2))
     assert parts["answerable"].item() == parts["rests"].item() == parts["span"].item() == 0
-    wanted = sum(WEIGHTS[name] * part.item() for name, part in parts.items()) / 3
-    assert total(parts, 3).item() == pytest.approx(wanted)
+    expected = sum(WEIGHTS[name] * part.item() for name, part in parts.items()) / 3
+    assert total(parts, 3).item() == pytest.approx(expected)

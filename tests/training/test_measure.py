@@ -30,36 +30,36 @@ ROW = Row(
 )
 
 
-class Rhine(CrossReader):
+class RhineReader(CrossReader):
     """Answers with the Rhine wherever it is read, and with the mark elsewhere."""
 
     def forward(self, ids: Any, kinds: Any, mask: Any) -> Outputs:
-        found = torch.where(ids == tiny.PIECES.index("▁Rhine"), 5.0, -5.0)
-        found[:, 0] = 0.0
+        logits = torch.where(ids == tiny.PIECES.index("▁Rhine"), 5.0, -5.0)
+        logits[:, 0] = 0.0
         scores = torch.arange(8.0).repeat(len(ids), 1)
-        return Outputs(starts=found, ends=found, rests=found, scores=scores)
+        return Outputs(starts=logits, ends=logits, rests=logits, scores=scores)
 
 
-def reads(rows: list[Row], folder: Path) -> list[Read]:
-    model = Rhine(Network(tiny.weights(), 0.0))
-    measurer = Measurer(model, Encoder(tiny.pairs(folder)), "cpu", Limits(64, 64))
-    found: list[Read] = measurer.read(rows, size=2)
-    return found
+def read_rows(rows: list[Row], folder: Path) -> list[Read]:
+    model = RhineReader(Network(tiny.make_weights(), 0.0))
+    measurer = Measurer(model, Encoder(tiny.write_tokenizer(folder)), "cpu", Limits(64, 64))
+    reads: list[Read] = measurer.read(rows, size=2)
+    return reads
 
 
-def test_the_best_span_and_its_margin_over_none(tmp_path: Path) -> None:
+def test_the_best_span_has_its_margin_over_none(tmp_path: Path) -> None:
     longer = replace(ROW, text=f"one two three. {ROW.text}")
     without = replace(ROW, text="the town.")
 
-    found = reads([longer, without, ROW], tmp_path)
+    reads = read_rows([longer, without, ROW], tmp_path)
 
-    assert [read.row for read in found] == [longer, without, ROW]
-    assert [read.answer for read in found][::2] == ["Rhine", "Rhine"]
-    assert [read.margin for read in found] == [10.0, -10.0, 10.0]
-    assert found[0].scores == dict(zip(SCORES, map(float, range(8)), strict=True))
+    assert [read.row for read in reads] == [longer, without, ROW]
+    assert [read.answer for read in reads][::2] == ["Rhine", "Rhine"]
+    assert [read.margin for read in reads] == [10.0, -10.0, 10.0]
+    assert reads[0].scores == dict(zip(SCORES, map(float, range(8)), strict=True))
 
 
-def test_figures_are_those_that_there_are_rows_for() -> None:
+def test_figures_exist_where_there_are_rows() -> None:
     read = Read(ROW, "Rhine", 1.0, dict.fromkeys(SCORES, 0.0))
 
     assert figures([read]) == {"rows": 1, "has-answer F1": 1.0, "has-answer EM": 1.0}
@@ -70,9 +70,9 @@ def test_the_command_reports_development_rows_by_source(
 ) -> None:
     rows = [ROW, replace(ROW, source="t")]
     pack.write(tmp_path / "pack.jsonl.gz", Split(train=[], development=rows))
-    save(tmp_path, tiny.weights())
-    tiny.pairs(tmp_path)
-    model = CrossReader(Network(tiny.weights(), 0.0))
+    save(tmp_path, tiny.make_weights())
+    tiny.write_tokenizer(tmp_path)
+    model = CrossReader(Network(tiny.make_weights(), 0.0))
     torch.save({"model": model.state_dict()}, tmp_path / "last.pt")
     command = ["measure", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]
     monkeypatch.setattr("sys.argv", [*command, "--checkpoint", str(tmp_path / "last.pt")])

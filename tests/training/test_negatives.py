@@ -1,16 +1,16 @@
 from dataclasses import replace
 
 import pytest
-from tests.training.rivers import PLACES, ROWS, asked
+from tests.training.rivers import PLACES, ROWS, make_row
 from training.cross_reader.negatives import swapped
 
 
-def test_a_swapped_name_is_another_questions() -> None:
+def test_a_swapped_name_is_from_another_question() -> None:
     # "City" has an opposite as well; those rows are not looked at here.
-    found = [row for row in swapped(ROWS) if "the city of" in row.question]
+    changed = [row for row in swapped(ROWS) if "the city of" in row.question]
 
-    assert len(found) == len(ROWS)
-    for row, twisted in zip(ROWS, found, strict=True):
+    assert len(changed) == len(ROWS)
+    for row, twisted in zip(ROWS, changed, strict=True):
         (old,) = [place for place in PLACES if place in row.question]
         (new,) = [place for place in PLACES if place in twisted.question]
         assert old != new
@@ -20,7 +20,7 @@ def test_a_swapped_name_is_another_questions() -> None:
 
 
 def test_a_swapped_number_keeps_its_shape() -> None:
-    (row,) = swapped([asked("Oslo", "x", "Which river ran in 1,904 here?")])
+    (row,) = swapped([make_row("Oslo", "x", "Which river ran in 1,904 here?")])
 
     assert row.question != "Which river ran in 1,904 here?"
     number = row.question.split()[4]
@@ -37,11 +37,13 @@ def test_a_swapped_number_keeps_its_shape() -> None:
     ],
 )
 def test_a_word_is_turned_into_its_opposite(question: str, twisted: str) -> None:
-    assert twisted in [row.question for row in swapped([asked("Oslo", "x", question)])]
+    assert twisted in [row.question for row in swapped([make_row("Oslo", "x", question)])]
 
 
 def test_some_questions_are_negated() -> None:
-    rows = [asked("Oslo", "x", f"what is thing {word}?") for word in "abcdefghijklmnopqrstuvwxyz"]
+    rows = [
+        make_row("Oslo", "x", f"what is thing {word}?") for word in "abcdefghijklmnopqrstuvwxyz"
+    ]
 
     questions = [row.question for row in swapped(rows)]
 
@@ -50,30 +52,30 @@ def test_some_questions_are_negated() -> None:
 
 
 def test_indonesian_questions_have_their_group() -> None:
-    row = replace(asked("Oslo", "x", "kota terbesar?"), group="indonesian")
+    row = replace(make_row("Oslo", "x", "kota terbesar?"), group="indonesian")
 
     assert [twisted.group for twisted in swapped([row])] == ["swapped-id"]
 
 
 def test_no_question_is_twisted_more_than_three_times() -> None:
-    rows = [asked(place, "x", f"who was first in 1900 of {place}?") for place in PLACES]
+    rows = [make_row(place, "x", f"who was first in 1900 of {place}?") for place in PLACES]
 
     texts = [row.text for row in swapped(rows)]
 
     assert {texts.count(row.text) for row in rows} == {3}
 
 
-def test_what_has_no_answer_or_another_group_is_left() -> None:
-    row = asked("Oslo", "x", "who was first?")
+def test_rows_without_answer_and_of_other_groups_are_left_alone() -> None:
+    row = make_row("Oslo", "x", "who was first?")
 
     assert list(swapped([replace(row, answerable=False), replace(row, group="ranked")])) == []
 
 
-def test_a_name_of_the_text_is_put_in_but_never_the_answers() -> None:
+def test_a_name_of_the_text_is_inserted_but_never_the_answer() -> None:
     text = "On that day Anna Berg met Carl Dahl and they praised Eva Falk for it."
     start = text.index("Carl Dahl")
     row = replace(
-        asked("Oslo", "x", "Whom did the brave Anna Berg meet?"),
+        make_row("Oslo", "x", "Whom did the brave Anna Berg meet?"),
         text=text,
         spans=((start, start + 9),),
     )

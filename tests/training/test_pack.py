@@ -25,7 +25,7 @@ ODD = Row(
 SPLIT = Split(train=[*ROWS, ODD], development=[replace(ROWS[0], question="Another?"), ODD])
 
 
-def test_what_is_packed_comes_back(tmp_path: Path) -> None:
+def test_packed_rows_are_restored(tmp_path: Path) -> None:
     pack.write(tmp_path / "pack.jsonl.gz", SPLIT)
 
     assert pack.read(tmp_path / "pack.jsonl.gz") == SPLIT

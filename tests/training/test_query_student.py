@@ -23,7 +23,7 @@ from fathom.models.runtime import load_runtime  # noqa: E402
 IDS = [[101, 2129, 2079, 102], [101, 4248, 102], [101, 2040, 2003, 102], [101, 1996, 102]]
 
 
-def settings(out: Path, minutes: float, layers: Sequence[int] = (0, 4, 5)) -> Namespace:
+def make_settings(out: Path, minutes: float, layers: Sequence[int] = (0, 4, 5)) -> Namespace:
     return Namespace(
         out=out, layers=layers, minutes=minutes, rate=1e-3, bf16=False, ranking=0.5, tokens=0.5,
         batch_tokens=64,
@@ -35,34 +35,34 @@ def teacher() -> train.Teacher:
     return train.Teacher(1)
 
 
-def test_all_layers_of_the_embedder_are_the_teacher(teacher: train.Teacher) -> None:
+def test_a_student_with_all_layers_equals_the_teacher(teacher: train.Teacher) -> None:
     student = Student(beginning(packaged(), range(6)))
 
-    for row, wanted in zip(IDS, teacher.hidden(IDS), strict=True):
+    for row, expected in zip(IDS, teacher.hidden(IDS), strict=True):
         with torch.no_grad():
-            found = student(torch.tensor([row]))[0].numpy()
-        np.testing.assert_allclose(found, wanted, atol=5e-3)
+            hidden = student(torch.tensor([row]))[0].numpy()
+        np.testing.assert_allclose(hidden, expected, atol=5e-3)
 
 
-def test_the_tables_are_left_as_they_are() -> None:
+def test_the_embedding_tables_are_frozen() -> None:
     student = Student(beginning(packaged(), (0, 5)))
 
-    frozen = {name for name, each in student.named_parameters() if not each.requires_grad}
+    frozen = {name for name, parameter in student.named_parameters() if not parameter.requires_grad}
     assert frozen == {n for n, _ in student.named_parameters() if n.startswith("encoder.embedd")}
     assert f"encoder.{WORDS}" in frozen
 
 
 def test_batches_hold_texts_of_equal_length_with_their_vectors(teacher: train.Teacher) -> None:
     vectors = teacher.hidden(IDS)
-    made = train.parts(IDS, vectors, 64, seed=1)
+    batches = train.parts(IDS, vectors, 64, seed=1)
 
-    assert sorted(tuple(ids.shape) for ids, _ in made) == [(2, 3), (2, 4)]
-    for ids, wanted in made:
-        for row, each in zip(ids.tolist(), wanted, strict=True):
-            np.testing.assert_array_equal(each.numpy(), vectors[IDS.index(row)])
+    assert sorted(tuple(ids.shape) for ids, _ in batches) == [(2, 3), (2, 4)]
+    for ids, targets in batches:
+        for row, vector in zip(ids.tolist(), targets, strict=True):
+            np.testing.assert_array_equal(vector.numpy(), vectors[IDS.index(row)])
 
 
-def test_nothing_is_lost_where_the_vectors_are_the_same(teacher: train.Teacher) -> None:
+def test_equal_vectors_have_no_loss(teacher: train.Teacher) -> None:
     vectors = teacher.hidden(IDS)
     spread = train.spread_of(vectors)
     ((_, first), (_, second)) = train.parts(IDS, vectors, 64, seed=1)
@@ -73,16 +73,16 @@ def test_nothing_is_lost_where_the_vectors_are_the_same(teacher: train.Teacher) 
     assert second.shape[0] == 2
 
 
-def test_a_run_learns_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    asked = [f"who sells ticket {n} at the pier" for n in range(24)]
-    lesson = train.Lesson(tmp_path, asked, train.Teacher(1))
+def test_a_run_learns_and_continues_where_it_stopped(tmp_path: Path) -> None:
+    texts = [f"who sells ticket {n} at the pier" for n in range(24)]
+    lesson = train.Lesson(tmp_path, texts, train.Teacher(1))
     held = train.parts(*lesson.block(0), 64, 0)
-    run = train.Run(settings(tmp_path, 0.1))
+    run = train.Run(make_settings(tmp_path, 0.1))
     before = train.measured(run.student, held)["held"]
 
     train.train(run, lesson, held)
 
-    again = train.Run(settings(tmp_path, 0.1))
+    again = train.Run(make_settings(tmp_path, 0.1))
     again.resume()
     assert again.progress == run.progress
     assert again.share() >= 1
@@ -97,16 +97,16 @@ def test_an_exported_student_gives_the_students_vectors(tmp_path: Path) -> None:
     file.write_bytes((RESOURCES / file.name).read_bytes())
     torch.save({"student": Student(beginning(packaged(), layers)).state_dict()}, tmp_path / "s.pt")
     weights = export.learned(tmp_path / "s.pt")
-    tables = {name: each for name, each in packaged().items() if name.startswith("embeddings.")}
+    tables = {name: table for name, table in packaged().items() if name.startswith("embeddings.")}
     data = export.build(weights | tables, file).SerializeToString()
     (tmp_path / "small.onnx").write_bytes(data)
 
     runtime = load_runtime(tmp_path / "small.onnx", threads=1)
     student = Student(beginning(packaged(), layers))
     for row in IDS:
-        found = runtime.run({"input_ids": np.array([row])})[0]
+        vector = runtime.run({"input_ids": np.array([row])})[0]
         with torch.no_grad():
-            wanted = train.unit(student(torch.tensor([row])))[0].numpy()
-        assert float(found @ wanted) > 0.98
+            expected = train.unit(student(torch.tensor([row])))[0].numpy()
+        assert float(vector @ expected) > 0.98
     assert b"words.int8" in data
     assert len(data) < 6 << 20

@@ -14,35 +14,35 @@ from training.cross_reader.rows import Row
 from training.query_encoder import texts
 
 
-def row(question: str, group: str = "squad", text: str = "The ferry sails at noon.") -> Row:
+def make_row(question: str, group: str = "squad", text: str = "The ferry sails at noon.") -> Row:
     return Row(source="s", group=group, question=question, title="Ferries", text=text)
 
 
-def questions(file: Path, asked: Sequence[str]) -> None:
+def write_questions(file: Path, texts_: Sequence[str]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps({"_id": str(number), "text": each}) for number, each in enumerate(asked))
+    lines = (json.dumps({"_id": str(number), "text": text}) for number, text in enumerate(texts_))
     file.write_bytes(gzip.compress("\n".join(lines).encode()))
 
 
-def test_no_question_of_a_set_with_documents_is_learned_from(tmp_path: Path) -> None:
-    questions(tmp_path / "squad-fresh" / "queries.jsonl.gz", ["When does the ferry sail?"])
-    questions(tmp_path / "openqa-questions" / "nq.jsonl.gz", ["who built the pier"])
-    rows = [row("when does the FERRY sail"), row("Who sells tickets?")]
+def test_questions_of_reported_sets_are_excluded(tmp_path: Path) -> None:
+    write_questions(tmp_path / "squad-fresh" / "queries.jsonl.gz", ["When does the ferry sail?"])
+    write_questions(tmp_path / "openqa-questions" / "nq.jsonl.gz", ["who built the pier"])
+    rows = [make_row("when does the FERRY sail"), make_row("Who sells tickets?")]
 
-    found = texts.drawn(rows, tmp_path)
+    drawn_texts = texts.drawn(rows, tmp_path)
 
-    assert {"Who sells tickets?", "who built the pier", "Ferries"} <= set(found)
-    assert not any("sail" in each and "when" in each.lower() for each in found)
+    assert {"Who sells tickets?", "who built the pier", "Ferries"} <= set(drawn_texts)
+    assert not any("sail" in text and "when" in text.lower() for text in drawn_texts)
 
 
-def test_rows_that_were_put_together_are_left_out(tmp_path: Path) -> None:
-    rows = [row("Who sells tickets?"), row("Is it so that he sells?", "yesno-made")]
+def test_composed_rows_are_left_out(tmp_path: Path) -> None:
+    rows = [make_row("Who sells tickets?"), make_row("Is it so that he sells?", "yesno-made")]
 
     assert "Is it so that he sells?" not in texts.drawn(rows, tmp_path)
 
 
 def test_the_same_seed_draws_the_same_texts_in_the_same_order(tmp_path: Path) -> None:
-    rows = [row(f"Who sells ticket number {n}?", text=f"He sells {n}.") for n in range(40)]
+    rows = [make_row(f"Who sells ticket number {n}?", text=f"He sells {n}.") for n in range(40)]
 
     first = texts.drawn(rows, tmp_path)
 
@@ -51,30 +51,30 @@ def test_the_same_seed_draws_the_same_texts_in_the_same_order(tmp_path: Path) ->
     assert len(first) == len(set(first))
 
 
-def test_texts_that_are_too_long_are_left_out_and_few_long_ones_stay(tmp_path: Path) -> None:
+def test_long_texts_are_left_out_and_few_medium_ones_stay(tmp_path: Path) -> None:
     long = [" ".join(["word"] * texts.SHORT + [str(n)]) for n in range(200)]
-    rows = [row(each) for each in [*long, " ".join(["word"] * (texts.LONGEST + 1))]]
+    rows = [make_row(text) for text in [*long, " ".join(["word"] * (texts.LONGEST + 1))]]
 
-    found = texts.drawn(rows, tmp_path)
+    drawn_texts = texts.drawn(rows, tmp_path)
 
-    assert max(len(each.split()) for each in found) <= texts.LONGEST
-    assert 5 < sum(len(each.split()) > texts.SHORT for each in found) < 100
+    assert max(len(text.split()) for text in drawn_texts) <= texts.LONGEST
+    assert 5 < sum(len(text.split()) > texts.SHORT for text in drawn_texts) < 100
 
 
 def test_questions_are_varied_as_keywords_and_with_a_slip() -> None:
-    asked = [f"Who is the seller of ticket {n}?" for n in range(400)]
+    questions = [f"Who is the seller of ticket {n}?" for n in range(400)]
 
-    made = list(texts.varied(asked, random.Random(1)))
+    variants = list(texts.varied(questions, random.Random(1)))
 
-    keywords = [each for each in made if not each.startswith("Who is the")]
+    keywords = [variant for variant in variants if not variant.startswith("Who is the")]
     assert any(keyword.split()[0] == "seller" for keyword in keywords)
-    slips = [each for each in made if each not in keywords]
+    slips = [variant for variant in variants if variant not in keywords]
     assert 20 < len(slips) < 80
-    assert all(sorted(slip) in [sorted(one) for one in asked] for slip in slips)
+    assert all(sorted(slip) in [sorted(question) for question in questions] for slip in slips)
 
 
-def test_a_fixed_share_is_kept_to_measure_on() -> None:
-    kept = [n for n in range(4000) if texts.is_development(f"question {n}")]
+def test_a_fixed_share_is_held_out() -> None:
+    held_out = [n for n in range(4000) if texts.is_development(f"question {n}")]
 
-    assert 50 < len(kept) < 150
-    assert all(texts.is_development(f"Question, {n}!") for n in kept)
+    assert 50 < len(held_out) < 150
+    assert all(texts.is_development(f"Question, {n}!") for n in held_out)

@@ -12,40 +12,40 @@ from training.cross_reader.model import CrossReader, Encoder  # noqa: E402
 from training.cross_reader.restore import main, weights_of  # noqa: E402
 
 
-def network() -> CrossReader:
+def make_network() -> CrossReader:
     torch.manual_seed(1)
-    made: CrossReader = CrossReader(Encoder(tiny.weights(), 0.0)).eval()
-    return made
+    model: CrossReader = CrossReader(Encoder(tiny.make_weights(), 0.0)).eval()
+    return model
 
 
-def exported(precision: str) -> bytes:
-    weights = {name: value.numpy() for name, value in network().state_dict().items()}
+def export_network(precision: str) -> bytes:
+    weights = {name: value.numpy() for name, value in make_network().state_dict().items()}
     data: bytes = build(weights, precision).SerializeToString(deterministic=True)
     return data
 
 
-def test_what_is_restored_gives_the_same_bytes_again(
+def test_a_restored_model_gives_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "cross-reader.onnx").write_bytes(exported("int8"))
+    (tmp_path / "cross-reader.onnx").write_bytes(export_network("int8"))
     out = tmp_path / "run" / "shipped.pt"
     monkeypatch.setattr("sys.argv", ["restore", "--model", str(tmp_path), "--out", str(out)])
 
     main()
 
     again = build(read_weights(out), "int8").SerializeToString(deterministic=True)
-    assert again == exported("int8")
+    assert again == export_network("int8")
 
 
-def test_every_weight_is_there_and_off_by_half_a_step_of_rounding_at_most() -> None:
-    weights = weights_of(onnx.load_model_from_string(exported("int8")))
-    own = {name: value.numpy() for name, value in network().state_dict().items()}
+def test_every_weight_is_restored_up_to_half_a_rounding_step() -> None:
+    weights = weights_of(onnx.load_model_from_string(export_network("int8")))
+    original = {name: value.numpy() for name, value in make_network().state_dict().items()}
 
-    assert weights.keys() == own.keys()
-    for name, value in own.items():
+    assert weights.keys() == original.keys()
+    for name, value in original.items():
         assert abs(weights[name] - value).max() <= abs(value).max() / 127 / 2 + 1e-6, name
 
 
 def test_a_model_of_another_precision_is_refused() -> None:
     with pytest.raises(KeyError, match=r"words\.int8"):
-        weights_of(onnx.load_model_from_string(exported("fp32")))
+        weights_of(onnx.load_model_from_string(export_network("fp32")))

@@ -42,7 +42,9 @@ def test_a_twisted_question_says_nothing_of_relevance() -> None:
         ("partially_supported", (1, 2)),
     ],
 )
-def test_a_claims_label_names_what_may_be_right(label: str, support: tuple[int, ...]) -> None:
+def test_the_label_of_a_claim_lists_the_possible_classes(
+    label: str, support: tuple[int, ...]
+) -> None:
     row = row_of({**SPAN, "source": "wice-claim-dev", "task": "nli", "label": label})
 
     assert row is not None
@@ -53,7 +55,7 @@ def test_a_claims_label_names_what_may_be_right(label: str, support: tuple[int, 
 @pytest.mark.parametrize(
     "source", ["anli-r1-dev", "sick-train", "wikiqa-train", "subjqa-books-dev"]
 )
-def test_rows_that_may_not_be_learned_from_are_left_out(source: str) -> None:
+def test_excluded_rows_are_left_out(source: str) -> None:
     assert row_of({**SPAN, "source": source}) is None
 
 
@@ -67,7 +69,7 @@ def test_the_longest_prefix_decides() -> None:
     assert source_of("contrast-quoref").group == "odd"
 
 
-def test_nothing_non_commercial_or_unclear_is_learned_from() -> None:
+def test_no_non_commercial_or_unclear_source_is_used() -> None:
     used = [source.licence for source in SOURCES.values() if source.group] + list(RANKED.values())
 
     for licence in used:
@@ -85,16 +87,16 @@ def test_maybe_is_no_answer_to_learn() -> None:
     assert row_of({**SPAN, "source": "pubmedqa-l", "task": "yesno", "label": "maybe"}) is None
 
 
-def test_articles_are_kept_whole() -> None:
+def test_articles_are_not_split() -> None:
     rows = [Row(source="squad-dev", group="squad", question=q, title="T", text="x") for q in "abcd"]
 
     assert len({is_development(row) for row in rows}) == 1
 
 
-def test_documents_of_written_rows_are_kept_whole() -> None:
+def test_documents_of_written_rows_are_not_split() -> None:
     rows = [
-        Row(source="s", group="written", question="q", title=f"T > {each}", text="x")
-        for each in "abcdefgh"
+        Row(source="s", group="written", question="q", title=f"T > {name}", text="x")
+        for name in "abcdefgh"
     ]
 
     assert len({is_development(row) for row in rows}) == 1

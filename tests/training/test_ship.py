@@ -11,7 +11,7 @@ LAW = {"relevance": [1.0, 0.5], "answerable": [1.0, 0.0, 0.0], "support": 1.0}
 FIGURES = {"calibration": LAW, "squad-fresh": {"rows": 3}}
 
 
-def export(folder: Path, *, sha256: str = hashlib.sha256(b"weights").hexdigest()) -> None:
+def write_export(folder: Path, *, sha256: str = hashlib.sha256(b"weights").hexdigest()) -> None:
     folder.mkdir()
     (folder / "cross-reader.onnx").write_bytes(b"weights")
     (folder / "tokenizer.json").write_text("tokens")
@@ -22,7 +22,7 @@ def export(folder: Path, *, sha256: str = hashlib.sha256(b"weights").hexdigest()
 def test_the_card_belongs_to_the_model(tmp_path: Path) -> None:
     model, figures, into = tmp_path / "model", tmp_path / "f.json", tmp_path / "into"
     into.mkdir()
-    export(model)
+    write_export(model)
     figures.write_text(json.dumps(FIGURES), encoding="utf-8")
 
     with pytest.raises(FileNotFoundError, match=r"learned\.json\.gz"):
@@ -44,7 +44,7 @@ def test_the_card_belongs_to_the_model(tmp_path: Path) -> None:
 
 
 def test_a_card_of_another_model_is_refused(tmp_path: Path) -> None:
-    export(tmp_path / "model", sha256="0" * 64)
+    write_export(tmp_path / "model", sha256="0" * 64)
     (tmp_path / "f.json").write_text(json.dumps(FIGURES), encoding="utf-8")
 
     with pytest.raises(ValueError, match="another model: export again"):

@@ -8,7 +8,7 @@ def test_articles_case_and_punctuation_do_not_count() -> None:
     assert normalised("The  Old, (old) town's A-B") == "old old towns ab"
 
 
-def test_exact_takes_any_gold() -> None:
+def test_exact_match_accepts_any_gold_answer() -> None:
     assert exact("the Rhine.", ["Danube", "Rhine"]) == 1
     assert exact("", [""]) == 1
     assert exact("Rhine", [""]) == 0
@@ -33,7 +33,7 @@ def test_balanced_accuracy_is_the_mean_over_the_labels() -> None:
     )
 
 
-def test_ndcg_by_hand() -> None:
+def test_ndcg_is_as_computed_by_hand() -> None:
     best = 1 + 1 / math.log2(3)
 
     assert ndcg(["a", "x", "b"], {"a", "b"}) == pytest.approx((1 + 1 / math.log2(4)) / best)

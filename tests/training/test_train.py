@@ -39,76 +39,83 @@ HELD = Row(
 )
 
 
-def settings(folder: Path, **other: object) -> Namespace:
-    given = {"out": folder, "rate": 1e-3, "device": "cpu", "bf16": False, "minutes": 1.0, "rows": 0}
-    return Namespace(**given | {"workers": 0, "say_seconds": 0.0} | other)
+def make_settings(folder: Path, **other: object) -> Namespace:
+    fields = {
+        "out": folder,
+        "rate": 1e-3,
+        "device": "cpu",
+        "bf16": False,
+        "minutes": 1.0,
+        "rows": 0,
+    }
+    return Namespace(**fields | {"workers": 0, "say_seconds": 0.0} | other)
 
 
-def run(folder: Path, **other: object) -> Run:
+def make_run(folder: Path, **other: object) -> Run:
     torch.manual_seed(1)
-    return Run(CrossReader(Network(tiny.weights(), 0.0)), settings(folder, **other))
+    return Run(CrossReader(Network(tiny.make_weights(), 0.0)), make_settings(folder, **other))
 
 
-def stream(folder: Path) -> Stream:
+def make_stream(folder: Path) -> Stream:
     blocks = Blocks(ROWS, {"squad": 1, "nli": 1}, 1, Limits(64, 64))
-    return Stream(blocks, Encoder(tiny.pairs(folder), ROWS), 0, 64)
+    return Stream(blocks, Encoder(tiny.write_tokenizer(folder), ROWS), 0, 64)
 
 
-def learn(learner: Run, times: int = 1) -> list[dict[str, float]]:
-    batch = Encoder(tiny.pairs(learner.settings.out)).batch(ROWS, limit=64, seed=None)
-    found = [learner.learn(batch, len(ROWS)) for _ in range(times)]
-    return [{name: value.item() for name, value in each.items()} for each in found]
+def learn_times(learner: Run, times: int = 1) -> list[dict[str, float]]:
+    batch = Encoder(tiny.write_tokenizer(learner.settings.out)).batch(ROWS, limit=64, seed=None)
+    losses = [learner.learn(batch, len(ROWS)) for _ in range(times)]
+    return [{name: value.item() for name, value in loss.items()} for loss in losses]
 
 
 def test_steps_lower_the_loss(tmp_path: Path) -> None:
-    learner = run(tmp_path)
+    learner = make_run(tmp_path)
     learner.progress.seconds = 60 * 0.05  # the end of the warm-up
 
-    first, *_, last = learn(learner, 8)
+    first, *_, last = learn_times(learner, 8)
 
     assert last["span"] < first["span"] / 2
     assert last["support"] < first["support"]
 
 
-def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    learner = run(tmp_path)
-    learn(learner)
+def test_a_run_continues_where_it_stopped(tmp_path: Path) -> None:
+    learner = make_run(tmp_path)
+    learn_times(learner)
     learner.progress.block = 3
     learner.save()
-    expected = learn(learner)
+    expected = learn_times(learner)
 
-    again = run(tmp_path)
+    again = make_run(tmp_path)
     again.resume()
 
     assert (again.progress.block, again.progress.step, again.progress.rows) == (3, 1, 2)
-    assert learn(again) == expected
+    assert learn_times(again) == expected
 
 
-def test_a_new_run_starts_at_nothing(tmp_path: Path) -> None:
-    learner = run(tmp_path)
+def test_a_new_run_starts_at_zero(tmp_path: Path) -> None:
+    learner = make_run(tmp_path)
     learner.resume()
 
     assert learner.progress.step == 0
 
 
-def test_a_run_of_so_many_rows_ends_with_them_however_long_it_takes(tmp_path: Path) -> None:
-    learner = run(tmp_path, minutes=0.0, rows=7)
+def test_a_run_with_a_row_limit_ends_there(tmp_path: Path) -> None:
+    learner = make_run(tmp_path, minutes=0.0, rows=7)
 
-    train.train(learner, stream(tmp_path))
+    train.train(learner, make_stream(tmp_path))
 
     assert 7 <= learner.progress.rows < 7 + len(ROWS)
 
 
-def test_a_run_ends_with_its_minutes_and_says_how_far_it_gets(tmp_path: Path) -> None:
-    learner = run(tmp_path, minutes=1 / 60)
+def test_a_run_with_a_time_limit_ends_there_and_reports_its_progress(tmp_path: Path) -> None:
+    learner = make_run(tmp_path, minutes=1 / 60)
 
-    train.train(learner, stream(tmp_path))
+    train.train(learner, make_stream(tmp_path))
 
-    told = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
+    points = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
     assert learner.share() >= 1
-    assert told
-    assert told[-1]["rows"] <= learner.progress.rows
-    for line in told:
+    assert points
+    assert points[-1]["rows"] <= learner.progress.rows
+    for line in points:
         share = line["seconds"] / 1.0
         assert line["reach"] == pytest.approx(line["rows"] / share, rel=0.05, abs=1)
         assert {"span", "support", "rests"} <= line.keys()
@@ -116,24 +123,26 @@ def test_a_run_ends_with_its_minutes_and_says_how_far_it_gets(tmp_path: Path) ->
     assert saved["step"] == learner.progress.step
 
 
-def test_batches_made_ahead_come_in_their_order(tmp_path: Path) -> None:
-    made = list(islice(ahead(stream(tmp_path), 2), 5))
+def test_prefetched_batches_keep_their_order(tmp_path: Path) -> None:
+    batches = list(islice(ahead(make_stream(tmp_path), 2), 5))
 
-    plain = list(islice(stream(tmp_path), 5))
-    assert [block for block, _, _ in made] == [block for block, _, _ in plain]
-    assert all(a.ids.equal(b.ids) for (_, _, a), (_, _, b) in zip(made, plain, strict=True))
+    plain = list(islice(make_stream(tmp_path), 5))
+    assert [block for block, _, _ in batches] == [block for block, _, _ in plain]
+    assert all(a.ids.equal(b.ids) for (_, _, a), (_, _, b) in zip(batches, plain, strict=True))
 
 
-def test_a_run_begins_with_the_mean_of_checkpoints(tmp_path: Path) -> None:
+def test_a_run_may_start_from_the_mean_of_checkpoints(tmp_path: Path) -> None:
     files = []
     for seed in (1, 2):
         (tmp_path / str(seed)).mkdir()
         torch.manual_seed(seed)
-        one = Run(CrossReader(Network(tiny.weights(), 0.0)), settings(tmp_path / str(seed)))
-        one.save()
+        trained_run = Run(
+            CrossReader(Network(tiny.make_weights(), 0.0)), make_settings(tmp_path / str(seed))
+        )
+        trained_run.save()
         files.append(tmp_path / str(seed) / "last.pt")
     states = [torch.load(file, weights_only=True)["model"] for file in files]
-    model = run(tmp_path).model
+    model = make_run(tmp_path).model
 
     begin(model, files)
 
@@ -150,15 +159,15 @@ def test_the_learning_rate_rises_and_falls_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("layers", [-1, 0, 1])
-def test_frozen_layers_do_not_move(tmp_path: Path, layers: int) -> None:
+def test_frozen_layers_do_not_change(tmp_path: Path, layers: int) -> None:
     torch.manual_seed(1)
-    model = CrossReader(Network(tiny.weights(), 0.0))
+    model = CrossReader(Network(tiny.make_weights(), 0.0))
     freeze(model, layers)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    learner = Run(model, settings(tmp_path))
+    learner = Run(model, make_settings(tmp_path))
     learner.progress.seconds = 60 * 0.05
 
-    learn(learner, 2)
+    learn_times(learner, 2)
 
     moved = {name for name, value in model.state_dict().items() if not value.equal(before[name])}
     assert ("encoder.embeddings.LayerNorm.weight" in moved) == (layers < 0)
@@ -168,7 +177,7 @@ def test_frozen_layers_do_not_move(tmp_path: Path, layers: int) -> None:
 
 
 def test_heads_learn_faster_than_the_layers_below(tmp_path: Path) -> None:
-    learner = run(tmp_path)
+    learner = make_run(tmp_path)
     rates = {
         id(parameter): group["lr"]
         for group in learner.optimizer.param_groups
@@ -186,12 +195,12 @@ def test_heads_learn_faster_than_the_layers_below(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_the_command_trains_and_goes_on(
+def test_the_command_trains_and_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, everything: bool
 ) -> None:
     pack.write(tmp_path / "pack.jsonl.gz", Split(train=ROWS, development=[HELD]))
-    save(tmp_path, tiny.weights())
-    tiny.pairs(tmp_path)
+    save(tmp_path, tiny.make_weights())
+    tiny.write_tokenizer(tmp_path)
     command = ["train", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]
     command += ["--out", str(tmp_path / "run"), "--threads", "1", "--frozen", "0"]
     command += ["--everything"] * everything

@@ -1,4 +1,4 @@
-"""The rows that we wrote are what their README says, and nothing of the reported manuals."""
+"""The rows written for training match their README and share nothing with the reported manuals."""
 
 import gzip
 import json
@@ -17,13 +17,13 @@ from fathom.documents.parse import parse_bytes
 
 
 @cache
-def rows() -> list[dict[str, Any]]:
+def load_rows() -> list[dict[str, Any]]:
     with gzip.open(OWN / "rows.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def test_every_row_is_read_and_its_answers_stand_where_it_says() -> None:
-    for raw in rows():
+def test_every_row_is_read_and_its_answers_are_at_their_places() -> None:
+    for raw in load_rows():
         row = row_of(raw)
         assert row is not None
         for answer in raw["answers"]:
@@ -32,26 +32,26 @@ def test_every_row_is_read_and_its_answers_stand_where_it_says() -> None:
         assert row.answerable is not True or row.spans, raw["question"]
 
 
-def test_a_question_is_asked_of_a_passage_once() -> None:
-    counted = Counter((raw["question"], raw["context"]) for raw in rows())
+def test_each_text_is_asked_a_question_once() -> None:
+    counted = Counter((raw["question"], raw["context"]) for raw in load_rows())
 
     assert counted.most_common(1)[0][1] == 1
 
 
 def test_the_readme_names_every_package_and_the_number_of_rows() -> None:
     about = (OWN / "README.md").read_text(encoding="utf-8")
-    packages = {raw["package"] for raw in rows()}
+    packages = {raw["package"] for raw in load_rows()}
 
     assert {name for name in packages if name and f"`{name}`" not in about} == set()
-    assert f"{len(rows()):,} rows" in about
+    assert f"{len(load_rows()):,} rows" in about
 
 
-def test_no_question_and_hardly_a_stretch_of_the_manuals_is_among_them() -> None:
-    asked = {plain(raw["question"]) for raw in rows()}
-    assert not asked & {plain(gold.text) for gold in read(SET)}
-    reported = {each for file in (SET / "documents").iterdir() for each in _windows(file)}
+def test_hardly_any_text_of_the_manuals_is_among_them() -> None:
+    questions = {plain(raw["question"]) for raw in load_rows()}
+    assert not questions & {plain(gold.text) for gold in read(SET)}
+    reported = {window for file in (SET / "documents").iterdir() for window in _list_windows(file)}
 
-    for text in {raw["context"] for raw in rows()}:
+    for text in {raw["context"] for raw in load_rows()}:
         assert len(reported.intersection(windows(text))) <= _FEW, text
 
 
@@ -59,13 +59,18 @@ _FEW = 12
 """Words in a row that many manuals share: a licence's, a project's way to say how to report."""
 
 
-def _windows(file: Path) -> list[str]:
+def _list_windows(file: Path) -> list[str]:
     parsed = parse_bytes(file.read_bytes(), file.name)
-    return [each for one in parsed if isinstance(one, ParsedDocument) for each in windows(one.text)]
+    return [
+        window
+        for document in parsed
+        if isinstance(document, ParsedDocument)
+        for window in windows(document.text)
+    ]
 
 
 @pytest.mark.parametrize("kind", ["how-to", "list", "unanswerable", "yes-no", "claim", "typo"])
 def test_there_are_rows_of_every_kind_in_both_languages(kind: str) -> None:
-    languages = {raw["source"][-2:] for raw in rows() if raw["kind"] == kind}
+    languages = {raw["source"][-2:] for raw in load_rows() if raw["kind"] == kind}
 
     assert languages == {"en", "id"}

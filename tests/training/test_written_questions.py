@@ -11,19 +11,19 @@ from fathom.evaluation.datasets import load
 def test_it_is_a_data_set_of_development_questions_alone(tmp_path: Path, lang: str) -> None:
     count = write(tmp_path / "written", lang)
 
-    found = load(tmp_path / "written")
+    dataset = load(tmp_path / "written")
     held = {raw["question"] for raw in rows() if (row := row_of(raw)) and is_development(row)}
-    assert len(found.questions) == count > 400
-    assert {question.text for question in found.questions} <= held
-    assert {question.answerable for question in found.questions} == {True, False}
+    assert len(dataset.questions) == count > 400
+    assert {question.text for question in dataset.questions} <= held
+    assert {question.answerable for question in dataset.questions} == {True, False}
 
 
-def test_a_question_for_yes_or_no_is_answered_in_its_language() -> None:
+def test_a_yes_no_question_is_answered_in_its_language() -> None:
     raws = (raw for raw in rows() if raw["task"] == "yesno")
-    asked = [(raw, query) for raw in raws if (query := query_of(raw))]
+    queries = [(raw, query) for raw in raws if (query := query_of(raw))]
 
-    said = {(raw["source"][-2:], raw["label"], *query["answers"]) for raw, query in asked}
-    assert said == {
+    answers = {(raw["source"][-2:], raw["label"], *query["answers"]) for raw, query in queries}
+    assert answers == {
         ("en", "yes", "yes"),
         ("en", "no", "no"),
         ("id", "yes", "ya"),

@@ -22,7 +22,7 @@ from training.cross_reader.yesno import as_question, as_question_id, asked, stat
         ("", ""),
     ],
 )
-def test_a_statement_is_asked_where_that_is_safe(statement: str, question: str) -> None:
+def test_a_statement_becomes_a_question_where_that_is_safe(statement: str, question: str) -> None:
     assert as_question(statement) == question
 
 
@@ -40,7 +40,7 @@ def test_apakah_asks_in_indonesian(statement: str, question: str) -> None:
     assert as_question_id(statement) == question
 
 
-def claim(group: str, support: tuple[int, ...], statement: str = "The town is old.") -> Row:
+def make_claim(group: str, support: tuple[int, ...], statement: str = "The town is old.") -> Row:
     return Row(
         source="s", group=group, question=statement, title="T", text="Text.", support=support
     )
@@ -53,7 +53,7 @@ def claim(group: str, support: tuple[int, ...], statement: str = "The town is ol
 def test_the_verdict_is_the_answer(
     support: tuple[int, ...], verdict: str, *, relevant: bool | None
 ) -> None:
-    (row,) = asked([claim("nli", support)])
+    (row,) = asked([make_claim("nli", support)])
 
     assert row.question == "Is the town old?"
     assert row.yesno is not None
@@ -61,18 +61,18 @@ def test_the_verdict_is_the_answer(
     assert row.group == "yesno-made"
 
 
-def test_indonesian_ones_have_their_group() -> None:
-    (row,) = asked([claim("indonesian-nli", (0,), "Kota itu tua.")])
+def test_indonesian_rows_have_their_group() -> None:
+    (row,) = asked([make_claim("indonesian-nli", (0,), "Kota itu tua.")])
 
     assert (row.group, row.question) == ("yesno-id", "Apakah kota itu tua?")
 
 
-def test_what_is_undecided_or_cannot_be_turned_round_is_not_asked() -> None:
+def test_undecided_or_irreversible_statements_are_not_asked() -> None:
     rows = [
-        claim("nli", (1, 2)),
-        claim("nli", ()),
-        claim("squad", (0,)),
-        claim("nli", (0,), "It rains."),
+        make_claim("nli", (1, 2)),
+        make_claim("nli", ()),
+        make_claim("squad", (0,)),
+        make_claim("nli", (0,), "It rains."),
     ]
 
     assert list(asked(rows)) == []
@@ -92,18 +92,18 @@ def test_a_written_question_gives_its_statement_and_its_negation(
         yesno=YESNO.index(answer),
     )
 
-    found = {each.question: each for each in stated([row])}
+    rows_by_question = {row.question: row for row in stated([row])}
 
-    assert found["The fee can be paid in cash."].support == support
-    assert found["The fee can not be paid in cash."].support == (1 - support[0],)
-    assert {each.yesno for each in found.values()} == {None}
+    assert rows_by_question["The fee can be paid in cash."].support == support
+    assert rows_by_question["The fee can not be paid in cash."].support == (1 - support[0],)
+    assert {row.yesno for row in rows_by_question.values()} == {None}
 
 
-def test_what_is_no_written_yes_or_no_is_not_stated() -> None:
+def test_other_written_questions_give_no_statement() -> None:
     rows = [
-        claim("yesno", (0,), "Is it old?"),
-        replace(claim("written", ()), question="Where is it?", yesno=0),
-        replace(claim("written", ()), question="Is it so?", yesno=2),
+        make_claim("yesno", (0,), "Is it old?"),
+        replace(make_claim("written", ()), question="Where is it?", yesno=0),
+        replace(make_claim("written", ()), question="Is it so?", yesno=2),
     ]
 
     assert list(stated(rows)) == []

@@ -17,26 +17,26 @@ _LETTERS = string.ascii_letters + string.digits + "?.:,"
 PIECES = [*MARKS, *(f"▁{word}" for word in _WORDS.split()), "▁", *_LETTERS]
 
 
-def pairs(folder: Path) -> UnigramPairs:
-    """Tokens; the tokenizer's file is left in `folder`."""
+def write_tokenizer(folder: Path) -> UnigramPairs:
+    """Write a tokenizer into `folder` and return its token pairs."""
     scores = [-2.0 - 6.0 * (len(piece) == 1) for piece in PIECES]
     tokenizer(PIECES, scores).save(str(folder / "tokenizer.json"))
     return UnigramPairs(folder / "tokenizer.json")
 
 
-def weights(layers: int = LAYERS, seed: int = 1) -> dict[str, NDArray[np.float32]]:
-    """Under BERT's names, at random; norms near one."""
+def make_weights(layers: int = LAYERS, seed: int = 1) -> dict[str, NDArray[np.float32]]:
+    """Return random weights under BERT's names, with norms near one."""
     draw = np.random.default_rng(seed)
 
-    def some(*shape: int, around: float = 0.0) -> NDArray[np.float32]:
+    def draw_values(*shape: int, around: float = 0.0) -> NDArray[np.float32]:
         return (around + 0.2 * draw.standard_normal(shape)).astype(np.float32)
 
-    made = {
-        "embeddings.word_embeddings.weight": some(len(PIECES), WIDTH),
-        "embeddings.position_embeddings.weight": some(PLACES, WIDTH),
-        "embeddings.token_type_embeddings.weight": some(2, WIDTH),
-        "embeddings.LayerNorm.weight": some(WIDTH, around=1.0),
-        "embeddings.LayerNorm.bias": some(WIDTH),
+    tensors = {
+        "embeddings.word_embeddings.weight": draw_values(len(PIECES), WIDTH),
+        "embeddings.position_embeddings.weight": draw_values(PLACES, WIDTH),
+        "embeddings.token_type_embeddings.weight": draw_values(2, WIDTH),
+        "embeddings.LayerNorm.weight": draw_values(WIDTH, around=1.0),
+        "embeddings.LayerNorm.bias": draw_values(WIDTH),
     }
     shapes = {
         **{f"attention.self.{part}": (WIDTH, WIDTH) for part in ("query", "key", "value")},
@@ -45,11 +45,11 @@ def weights(layers: int = LAYERS, seed: int = 1) -> dict[str, NDArray[np.float32
         "output.dense": (WIDTH, WIDE),
     }
     for number in range(layers):
-        here = f"encoder.layer.{number}"
+        prefix = f"encoder.layer.{number}"
         for name, shape in shapes.items():
-            made[f"{here}.{name}.weight"] = some(*shape)
-            made[f"{here}.{name}.bias"] = some(shape[0])
+            tensors[f"{prefix}.{name}.weight"] = draw_values(*shape)
+            tensors[f"{prefix}.{name}.bias"] = draw_values(shape[0])
         for name in ("attention.output", "output"):
-            made[f"{here}.{name}.LayerNorm.weight"] = some(WIDTH, around=1.0)
-            made[f"{here}.{name}.LayerNorm.bias"] = some(WIDTH)
-    return made
+            tensors[f"{prefix}.{name}.LayerNorm.weight"] = draw_values(WIDTH, around=1.0)
+            tensors[f"{prefix}.{name}.LayerNorm.bias"] = draw_values(WIDTH)
+    return tensors

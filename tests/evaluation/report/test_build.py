@@ -1,11 +1,11 @@
-"""The report is one accessible file that needs nothing else, and is made of records alone."""
+"""The report is one accessible file without dependencies, made of records alone."""
 
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.evaluation.making import abstained, failed, ranked, record
+from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation
@@ -15,20 +15,27 @@ from fathom.evaluation.report.build import UNEQUAL_QUESTIONS
 pytest.importorskip("matplotlib")
 
 EVIL = '<script>alert("x")</script>'
-NAIVE = [record("q1", kind="list"), abstained("q2", kind="date"), record("q3", kind=EVIL)]
-MAF = [
-    record("q1", strategy="maf", kind="list", setup="abc", phase="debate"),
-    failed("q2", strategy="maf", kind="date", stop_reason=EVIL),
-    record("q3", strategy="maf", kind=EVIL),
+NAIVE = [
+    make_record("q1", kind="list"),
+    make_abstention("q2", kind="date"),
+    make_record("q3", kind=EVIL),
 ]
-HYBRID = [ranked("q1", strategy="hybrid"), ranked("q2", strategy="hybrid", evidence=("d2",))]
+MAF = [
+    make_record("q1", strategy="maf", kind="list", setup="abc", phase="debate"),
+    make_failure("q2", strategy="maf", kind="date", stop_reason=EVIL),
+    make_record("q3", strategy="maf", kind=EVIL),
+]
+HYBRID = [
+    make_ranking("q1", strategy="hybrid"),
+    make_ranking("q2", strategy="hybrid", evidence=("d2",)),
+]
 SMALL, LARGE = (
-    [record(f"q{n}", dataset=name, documents=size, varied={"rrf.k": "2"}) for n in range(4)]
+    [make_record(f"q{n}", dataset=name, documents=size, varied={"rrf.k": "2"}) for n in range(4)]
     for name, size in (("small", 100), ("large", 9000))
 )
 
 
-def made(answered: list[list[Record]], rankings: list[list[Record]]) -> Evaluation:
+def make_evaluation(answered: list[list[Record]], rankings: list[list[Record]]) -> Evaluation:
     return Evaluation(
         ranked=rankings,
         answered=answered,
@@ -36,7 +43,7 @@ def made(answered: list[list[Record]], rankings: list[list[Record]]) -> Evaluati
     )
 
 
-FINDINGS = replace(made([NAIVE, MAF, SMALL, LARGE], [HYBRID]), compared=("maf", "naive"))
+FINDINGS = replace(make_evaluation([NAIVE, MAF, SMALL, LARGE], [HYBRID]), compared=("maf", "naive"))
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +51,8 @@ def whole() -> str:
     return FINDINGS.to_html()
 
 
-class Seen(HTMLParser):
-    """What a browser would find."""
+class PageParser(HTMLParser):
+    """Parses a page as a browser would."""
 
     VOID = ("meta", "br")
 
@@ -71,17 +78,17 @@ class Seen(HTMLParser):
         if self.open and re.fullmatch("h[1-6]", self.open[-1]):
             self.headings.append(f"{self.open[-1]} {data}")
 
-    def list_uploads(self, wanted: str) -> list[dict[str, str | None]]:
+    def list_tags(self, wanted: str) -> list[dict[str, str | None]]:
         return [attributes for tag, attributes in self.tags if tag == wanted]
 
 
-def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
-    seen = Seen(whole)
-    assert seen.open == []
-    assert not {"script", "link", "img", "iframe", "image"} & {tag for tag, _ in seen.tags}
+def test_the_page_is_well_formed_and_loads_nothing(whole: str) -> None:
+    page = PageParser(whole)
+    assert page.open == []
+    assert not {"script", "link", "img", "iframe", "image"} & {tag for tag, _ in page.tags}
     refused = "default-src 'none'; style-src 'unsafe-inline'"
-    assert refused in {attributes.get("content") for _, attributes in seen.tags}
-    for _, attributes in seen.tags:
+    assert refused in {attributes.get("content") for _, attributes in page.tags}
+    for _, attributes in page.tags:
         assert "src" not in attributes
         assert not [name for name in attributes if name.startswith("on")]
         for name in ("href", "xlink:href"):
@@ -89,19 +96,19 @@ def test_it_is_well_formed_and_loads_nothing(whole: str) -> None:
     assert not re.search(r"@import|url\((?!#)", whole)
 
 
-def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
-    seen = Seen(whole)
-    ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
+def test_every_reference_within_the_page_has_its_target(whole: str) -> None:
+    page = PageParser(whole)
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    named = {link["href"] for link in seen.list_uploads("a")} | {
-        f"#{upload['aria-labelledby']}" for upload in seen.list_uploads("section")
+    named = {link["href"] for link in page.list_tags("a")} | {
+        f"#{upload['aria-labelledby']}" for upload in page.list_tags("section")
     }
-    assert len(named) == len(seen.list_uploads("section"))
-    assert named <= {f"#{each}" for each in ids}
+    assert len(named) == len(page.list_tags("section"))
+    assert named <= {f"#{name}" for name in ids}
 
 
-def test_headings_are_in_order_and_stand_over_something(whole: str) -> None:
-    assert Seen(whole).headings == [
+def test_headings_are_in_order_and_precede_content(whole: str) -> None:
+    assert PageParser(whole).headings == [
         "h1 Evaluation",
         "h2 Gate",
         "h2 In plain words",
@@ -119,22 +126,22 @@ def test_a_short_report_needs_no_contents() -> None:
     assert "<nav" not in Evaluation(answered=[NAIVE]).to_html()
 
 
-def test_what_others_wrote_is_text(whole: str) -> None:
+def test_text_of_others_is_escaped(whole: str) -> None:
     assert EVIL not in whole
     assert "&lt;script&gt;" in whole
 
 
-def test_plots_and_tables_can_be_read_aloud(whole: str) -> None:
-    seen = Seen(whole)
-    pictures = seen.list_uploads("svg")
+def test_plots_and_tables_are_readable_by_screen_readers(whole: str) -> None:
+    page = PageParser(whole)
+    pictures = page.list_tags("svg")
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
     assert len(pictures) == whole.count("<figcaption>") == whole.count("<figure>")
     assert whole.count("<table>") == whole.count("<caption>")
-    assert all(upload.get("scope") for upload in seen.list_uploads("th"))
-    assert seen.list_uploads("html") == [{"lang": "en"}]
+    assert all(upload.get("scope") for upload in page.list_tags("th"))
+    assert page.list_tags("html") == [{"lang": "en"}]
 
 
-def test_each_plot_says_what_it_shows(whole: str) -> None:
+def test_each_plot_describes_its_content(whole: str) -> None:
     titles = re.findall(r"<figcaption><strong>(.*?)\.</strong>", whole)
     assert titles == [
         "nDCG@10 and cost", "Recall", "Time",
@@ -145,7 +152,7 @@ def test_each_plot_says_what_it_shows(whole: str) -> None:
     ]  # fmt: skip
 
 
-def test_parts_are_shown_where_there_are_several(whole: str) -> None:
+def test_breakdowns_are_shown_where_there_are_several_parts(whole: str) -> None:
     rows = re.findall(r'<th scope="row">(\w+: [^<]*)</th>', whole)
     assert rows == [
         "maf: debate", "maf: failed", "maf: read",
@@ -155,12 +162,12 @@ def test_parts_are_shown_where_there_are_several(whole: str) -> None:
     ]  # fmt: skip
 
 
-def test_measures_say_what_is_better(whole: str) -> None:
+def test_measures_state_which_direction_is_better(whole: str) -> None:
     assert "F1 ↑</th>" in whole
     assert "wrong-on-answerable ↓</th>" in whole
 
 
-def test_it_says_what_was_asked_what_failed_and_what_follows(whole: str) -> None:
+def test_it_lists_questions_failures_and_next_steps(whole: str) -> None:
     assert "answered 3 questions of toy, 4 questions of small" in whole
     assert "hybrid ranked the documents for 2 questions of toy." in whole
     assert "The first 1 of 1, and why:" in whole
@@ -177,12 +184,12 @@ def test_an_interval_is_shown_where_there_is_one(whole: str) -> None:
     assert "[1.000, 1.000]" not in whole
 
 
-def test_means_of_other_questions_are_not_compared(whole: str) -> None:
+def test_means_over_different_questions_are_not_compared(whole: str) -> None:
     assert UNEQUAL_QUESTIONS not in whole
     assert UNEQUAL_QUESTIONS in Evaluation(answered=[NAIVE, MAF[:2]]).to_html()
 
 
-def test_light_dark_and_paper_are_served(whole: str) -> None:
+def test_light_dark_and_print_are_supported(whole: str) -> None:
     assert "prefers-color-scheme:dark" in whole
     assert "@media print" in whole
     assert "currentColor" in whole
@@ -192,5 +199,5 @@ def test_the_same_records_give_the_same_page(whole: str) -> None:
     assert FINDINGS.to_html() == whole
 
 
-def test_of_nothing_there_is_a_page_too() -> None:
-    assert Seen(Evaluation().to_html()).headings == ["h1 Evaluation"]
+def test_an_empty_evaluation_gives_a_page() -> None:
+    assert PageParser(Evaluation().to_html()).headings == ["h1 Evaluation"]

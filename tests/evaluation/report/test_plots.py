@@ -1,4 +1,4 @@
-"""Plots are SVG of the page's own colour, the same every time, and legible."""
+"""Plots are SVG in the colours of the page, reproducible and legible."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -45,12 +45,16 @@ DRAWN = {
 }
 
 
-def texts(svg: str) -> list[str]:
-    return ["".join(each.itertext()) for each in ET.fromstring(svg).iter() if "text" in each.tag]
+def list_texts(svg: str) -> list[str]:
+    return [
+        "".join(element.itertext())
+        for element in ET.fromstring(svg).iter()
+        if "text" in element.tag
+    ]
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_plot_is_inline_svg_without_ties_to_anywhere(name: str) -> None:
+def test_a_plot_is_inline_svg_without_external_references(name: str) -> None:
     svg = DRAWN[name]()
     assert svg.startswith("<svg")
     tree = ET.fromstring(svg)
@@ -70,26 +74,26 @@ def test_the_same_data_give_the_same_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_file_of_its_own_is_small(name: str) -> None:
+def test_a_plot_file_is_small(name: str) -> None:
     assert len(make_standalone(DRAWN[name]()).encode()) < 60_000
 
 
 def test_names_are_text_and_no_formulas() -> None:
-    assert {"naive", "m$a$f_1 <b>", "tokens a question", "F1"} <= set(texts(DRAWN["front"]()))
+    assert {"naive", "m$a$f_1 <b>", "tokens a question", "F1"} <= set(list_texts(DRAWN["front"]()))
 
 
-def test_who_sees_no_colours_tells_lines_apart() -> None:
+def test_lines_are_distinguishable_without_colours() -> None:
     assert "stroke-dasharray" not in draw_lines(LINES[:1], x="k", y="recall")
     assert "stroke-dasharray" in draw_lines(LINES, x="k", y="recall")
 
 
-def test_ticks_stand_where_values_are_as_far_as_there_is_room() -> None:
-    told = texts(DRAWN["sizes"]())
-    assert {"1,000", "25,000", "100,000"} <= set(told)
-    assert "1,010" not in told
+def test_ticks_are_placed_at_values_as_space_allows() -> None:
+    labels = list_texts(DRAWN["sizes"]())
+    assert {"1,000", "25,000", "100,000"} <= set(labels)
+    assert "1,010" not in labels
 
 
-def test_of_few_questions_no_shape_is_invented() -> None:
+def test_few_questions_give_no_invented_shape() -> None:
     shaped, dotted = draw_violins({"naive": MANY}), draw_violins({"naive": MANY[1:]})
     assert "FillBetweenPolyCollection" in shaped
     assert "FillBetweenPolyCollection" not in dotted
@@ -99,24 +103,24 @@ def test_of_few_questions_no_shape_is_invented() -> None:
 def test_there_are_never_more_phases_than_colours() -> None:
     names = tuple(f"phase {n}" for n in range(len(COLOURS) + 1))
     cells = (tuple(n / 45 for n in range(1, len(names) + 1)),)
-    told = texts(draw_shares(Heat(rows=("mao",), columns=names, cells=cells)))
-    assert {"other", *names[2:]} <= set(told)
-    assert not {*names[:2]} & set(told)
+    labels = list_texts(draw_shares(Heat(rows=("mao",), columns=names, cells=cells)))
+    assert {"other", *names[2:]} <= set(labels)
+    assert not {*names[:2]} & set(labels)
 
 
 def test_the_longer_names_of_a_map_are_rows() -> None:
     long = [f"a kind of question {n}" for n in range(3)]
     cells = ((0.11, 0.12, 0.13), (0.21, 0.22, None))
-    told = texts(draw_heat(Heat(rows=("naive", "maf"), columns=tuple(long), cells=cells)))
-    assert [each for each in told if "0." in each or each == "-"] == [
+    labels = list_texts(draw_heat(Heat(rows=("naive", "maf"), columns=tuple(long), cells=cells)))
+    assert [label for label in labels if "0." in label or label == "-"] == [
         "0.11", "0.21", "0.12", "0.22", "0.13", "-",
     ]  # fmt: skip
 
 
-def test_a_share_cannot_be_below_nothing() -> None:
+def test_a_share_is_never_below_zero() -> None:
     point = FrontPoint(name="naive", x=1, y=0.0, interval=(0.0, 0.1), best=True)
     assert not [
-        each
-        for each in texts(draw_front(Front(cost="seconds", measure="F1", points=(point,))))
-        if each.startswith("\N{MINUS SIGN}")
+        label
+        for label in list_texts(draw_front(Front(cost="seconds", measure="F1", points=(point,))))
+        if label.startswith("\N{MINUS SIGN}")
     ]

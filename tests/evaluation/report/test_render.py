@@ -1,9 +1,9 @@
-"""One report in three forms: text stays text, and can be read aloud."""
+"""One report in three forms: escaped text, readable aloud."""
 
 import sys
 
 import pytest
-from tests.evaluation.making import abstained, failed, record
+from tests.evaluation.making import make_abstention, make_failure, make_record
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import (
@@ -25,22 +25,22 @@ SVG = '<svg viewBox="0 0 1 1"><g id="a"/><use href="#a"/></svg>'
 TABLE = ReportTable(title="Answers", head=("", "naive"), rows=(("F1", "0.5 [0.4, 0.6]"),))
 
 
-def report(*blocks: ReportBlock, title: str = "Section") -> EvaluationReport:
+def make_report(*blocks: ReportBlock, title: str = "Section") -> EvaluationReport:
     return EvaluationReport(
         title="Title", sections=(ReportSection(title=title, blocks=blocks),), foot="Foot"
     )
 
 
-def figure(name: str = "time", title: str = "Time") -> Figure:
+def make_figure(name: str = "time", title: str = "Time") -> Figure:
     return Figure(name=name, title=title, caption="Less is better.", svg=SVG)
 
 
-def test_nothing_makes_nothing() -> None:
+def test_an_empty_report_gives_nothing() -> None:
     nothing = EvaluationReport(title="", sections=())
     assert render_text(nothing) == render_markdown(nothing) == ""
 
 
-def test_text_is_no_markup_anywhere_on_a_page() -> None:
+def test_text_is_escaped_everywhere_on_a_page() -> None:
     pytest.importorskip("jinja2")
     evil: list[ReportBlock] = [
         ReportStatement(text=EVIL),
@@ -49,7 +49,7 @@ def test_text_is_no_markup_anywhere_on_a_page() -> None:
         Figure(name=EVIL, title=EVIL, caption=EVIL, svg=SVG),
     ]
     for block in evil:
-        page = render_html(report(block))
+        page = render_html(make_report(block))
         assert SAFE in page
         assert EVIL not in page
     assert EVIL not in render_html(
@@ -60,14 +60,16 @@ def test_text_is_no_markup_anywhere_on_a_page() -> None:
 
 
 def test_a_table_of_a_page_names_its_rows_and_columns() -> None:
-    page = render_html(report(TABLE))
+    page = render_html(make_report(TABLE))
     assert '<th scope="col">naive</th>' in page
     assert '<th scope="row">F1</th><td>0.5<small>[0.4, 0.6]</small></td>' in page
     assert 'role="region" aria-label="Answers" tabindex="0"' in page
 
 
-def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
-    page = render_html(report(figure("a"), figure("b"), ReportStatement(text="x"), figure("c")))
+def test_figures_of_a_page_have_distinct_ids_and_are_adjacent() -> None:
+    page = render_html(
+        make_report(make_figure("a"), make_figure("b"), ReportStatement(text="x"), make_figure("c"))
+    )
     assert '<svg role="img" aria-label="Time. Less is better." viewBox' in page
     for number in (1, 2, 3):
         assert f'id="p{number}-a"' in page
@@ -78,24 +80,24 @@ def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[eval\]'"):
-        render_html(report())
+        render_html(make_report())
 
 
-def test_the_same_as_markdown_and_as_text() -> None:
-    made = report(
-        ReportStatement(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, figure()
+def test_markdown_and_text_have_the_same_content() -> None:
+    full_report = make_report(
+        ReportStatement(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, make_figure()
     )
-    assert render_markdown(made) == (
+    assert render_markdown(full_report) == (
         "## Section\n\nOne.\n\n**Two**\n\n- a\n- b\n\n**Answers**\n\n|  | naive |\n|---|---|\n"
         "| F1 | 0.5 [0.4, 0.6] |\n\n*Time*"
     )
-    assert render_text(made) == (
+    assert render_text(full_report) == (
         "SECTION\n\nOne.\n\nTwo\n- a\n- b\n\nAnswers\n    naive\n--  --------------\n"
         "F1  0.5 [0.4, 0.6]\n\n[Time]"
     )
 
 
-def test_a_bar_in_a_cell_ends_no_cell_of_markdown() -> None:
+def test_a_bar_in_a_cell_does_not_end_the_cell_of_markdown() -> None:
     assert "| a\\|b |" in [*render_block(ReportTable(title="", head=("x",), rows=(("a|b",),)))][-1]
 
 
@@ -105,18 +107,21 @@ def test_a_long_table_is_folded_in_markdown() -> None:
     assert lines[-1] == "</details>"
 
 
-def test_a_table_that_is_too_wide_for_a_terminal_is_turned() -> None:
+def test_a_table_too_wide_for_a_terminal_is_transposed() -> None:
     wide = ReportTable(title="", head=tuple(f"measure-{n}" for n in range(20)), rows=(("1",) * 20,))
-    lines = render_text(report(wide, title="")).splitlines()
+    lines = render_text(make_report(wide, title="")).splitlines()
     assert lines[0] == "measure-0   1"
     assert len(lines) == 21
 
 
-RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
+RECORDS = [make_record("q1"), make_abstention("q2"), make_failure("q3", seconds=2.0)]
 
 
-def test_a_table_leaves_cells_empty() -> None:
-    rows = [score_system(RECORDS), score_system([record(gold=(), relevant={}, dataset="bare")])]
+def test_a_table_may_have_empty_cells() -> None:
+    rows = [
+        score_system(RECORDS),
+        score_system([make_record(gold=(), relevant={}, dataset="bare")]),
+    ]
     lines = [*render_block(build_measure_table(rows, ("F1", "RAMDocs-EM", "answered")))]
     head = "| data set | system | queries | F1 | answered | retrievals | llm_calls | tokens | "
     assert lines[0] == head + "p50 ms | p95 ms |"

@@ -1,4 +1,4 @@
-"""A plot as a part of a page, or as a file that any page can show."""
+"""A plot as a part of a page, or as a file for any page."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -26,7 +26,7 @@ WRITTEN = f"""<?xml version="1.0" encoding="utf-8"?>
 INLINE = inline_svg(WRITTEN)
 
 
-def test_a_part_of_a_page_takes_the_size_the_ink_and_the_font_of_the_page() -> None:
+def test_a_plot_in_a_page_takes_size_colour_and_font_of_the_page() -> None:
     root = ET.fromstring(INLINE)
     assert INLINE.startswith("<svg")
     assert set(root.attrib) == {"viewBox"}
@@ -36,14 +36,14 @@ def test_a_part_of_a_page_takes_the_size_the_ink_and_the_font_of_the_page() -> N
         assert gone not in INLINE
 
 
-def test_ids_are_told_apart_with_what_refers_to_them() -> None:
+def test_ids_and_their_references_are_made_distinct() -> None:
     apart = prefix_ids(INLINE, "p7")
     ids = set(re.findall(r'\bid="([^"]+)"', apart))
     named = set(re.findall(r'(?:url\(|href=")#([^")]+)', apart))
     assert ids == named == {"p7-m1", "p7-c1"}
 
 
-def test_a_file_of_its_own_has_size_ink_font_and_paper() -> None:
+def test_a_plot_file_has_its_own_size_colour_font_and_background() -> None:
     written = make_standalone(INLINE)
     root = ET.fromstring(written)
     assert root.attrib == {

@@ -26,7 +26,7 @@ def make_unit_vectors(count: int, seed: int) -> NDArray[np.float32]:
 
 
 def make_entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, SourceRecord]]:
-    entries_ = []
+    entries = []
     for place in range(0, len(vectors), 100):
         name = f"d{first + place:05}"
         part = vectors[place : place + 100]
@@ -38,8 +38,8 @@ def make_entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, 
             id=name, text="x", path=name, title="", metadata={"even": place // 100 % 2 == 0}
         )
         source = SourceRecord(path=name, digest="d", outcome="ok", document_id=name)
-        entries_.append((Entry(document=document, chunks=chunks, vectors=part, digest="d"), source))
-    return entries_
+        entries.append((Entry(document=document, chunks=chunks, vectors=part, digest="d"), source))
+    return entries
 
 
 def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:

@@ -107,11 +107,11 @@ def check_documents(address: Address, acknowledged: list[int]) -> None:
             ]
             if again:
                 assert get_number(writer.get_document(f"again{number}")) >= again[-1]
-        once = {number_ for number_ in acknowledged if not number_ % 2}
-        gone = {number_ - 3 for number_ in acknowledged if number_ % 10 == 9}
+        once = {number for number in acknowledged if not number % 2}
+        gone = {number - 3 for number in acknowledged if number % 10 == 9}
         names = set(stored)
-        assert {f"once{number_}" for number_ in once - gone - list_unsure(acknowledged)} <= names
-        assert not {f"once{number_}" for number_ in gone} & names
+        assert {f"once{number}" for number in once - gone - list_unsure(acknowledged)} <= names
+        assert not {f"once{number}" for number in gone} & names
         put(writer, entry("checked", ["one"], [[1]]))
         assert writer.keyword_search("checked", k=1)
         writer.forget(["/c/checked"])

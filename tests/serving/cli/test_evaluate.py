@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.evaluation.test_datasets import write
+from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 
 from fathom import engine as engine_module
@@ -32,7 +32,7 @@ SURE = ("--set", "ask.min_confidence=0")
 @pytest.fixture
 def toy_dataset(tmp_path: Path) -> str:
     (tmp_path / "toy").mkdir()
-    return str(write(tmp_path / "toy", CORPUS, QUERIES, QRELS))
+    return str(write_dataset(tmp_path / "toy", CORPUS, QUERIES, QRELS))
 
 
 def test_strategies_give_rows_of_answers(run: CommandRunner, toy_dataset: str) -> None:
@@ -208,7 +208,7 @@ def test_a_failed_ranking_counts_and_is_reported(
 
 def test_without_judged_questions_there_is_no_ranking(run: CommandRunner, tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
-    bare = write(tmp_path / "bare", CORPUS, QUERIES, "")
+    bare = write_dataset(tmp_path / "bare", CORPUS, QUERIES, "")
     check_one_line(run("eval", str(bare), "--retriever", "keyword"), 2, "bare: no judged question")
 
 

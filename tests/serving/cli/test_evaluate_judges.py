@@ -10,7 +10,7 @@ from tests.serving.cli.test_evaluate import SURE, toy_dataset
 
 from fathom.llm.retry import RetryPolicy
 
-__all__ = ["run", "toy"]
+__all__ = ["run", "toy_dataset"]
 
 LOCAL = ("--set", "roles.reader=local", "--set", "llm.key_env=CANARY")
 

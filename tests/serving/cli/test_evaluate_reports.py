@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import failed, ranked, record
-from tests.evaluation.test_datasets import write
+from tests.evaluation.making import make_failure, make_ranking, make_record
+from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, SURE, toy_dataset
 
@@ -13,7 +13,7 @@ from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation
 from fathom.serving.cli.evaluate import choose_exit_code
 
-__all__ = ["run", "toy"]
+__all__ = ["run", "toy_dataset"]
 
 
 def test_one_command_writes_all_reports(run: CommandRunner, toy: str, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_run_that_abstains_fails_the_gate(run: CommandRunner, tmp_path: Path) 
         for n in numbers
     ]  # fmt: skip
     first, second = ("".join(json.dumps(row) + "\n" for row in rows) for rows in (corpus, queries))
-    ask = ("eval", str(write(tmp_path / "fees", first, second, "")), "--strategy", "naive")
+    ask = ("eval", str(write_dataset(tmp_path / "fees", first, second, "")), "--strategy", "naive")
     assert run(*ask, *SURE, "--save-baseline", "b.json").code == 0
     ran = run(*ask, "--set", "ask.min_confidence=1", "--gate", "b.json", "--markdown", "r.md")
     assert ran.code == 7
@@ -116,9 +116,9 @@ def test_a_setting_is_swept(run: CommandRunner, toy: str, tmp_path: Path) -> Non
 
 
 def test_the_exit_code_distinguishes_a_drop_from_a_failure() -> None:
-    good = [record(f"q{n}") for n in range(30)]
-    wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
-    broken = [failed(f"q{n}") for n in range(30)]
+    good = [make_record(f"q{n}") for n in range(30)]
+    wrong = [make_record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
+    broken = [make_failure(f"q{n}") for n in range(30)]
     codes = [
         choose_exit_code(
             Evaluation(answered=[now], verdict=compare_with_baseline(Baseline.of([good]), [now]))
@@ -129,7 +129,7 @@ def test_the_exit_code_distinguishes_a_drop_from_a_failure() -> None:
 
 
 def test_the_verdict_is_in_tables_and_json() -> None:
-    good = [record(f"q{n}") for n in range(30)]
+    good = [make_record(f"q{n}") for n in range(30)]
     verdict = compare_with_baseline(Baseline.of([good]), [good])
     findings = Evaluation(answered=[good], verdict=verdict)
     assert "Gate passed" in findings.to_markdown()
@@ -143,8 +143,8 @@ def test_an_empty_evaluation_prints_nothing() -> None:
 
 
 def test_breakdowns_are_tables_of_rankings_and_of_answers() -> None:
-    answered = [record("q1"), record("q2", phase="debate", kind="list")]
-    rankings = [ranked("q1"), ranked("q2", kind="list")]
+    answered = [make_record("q1"), make_record("q2", phase="debate", kind="list")]
+    rankings = [make_ranking("q1"), make_ranking("q2", kind="list")]
     findings = Evaluation(ranked=[rankings], answered=[answered])
     text = findings.to_markdown(("phase", "kind"))
     assert text.index("By phase") < text.index("naive: debate") < text.index("By kind")

@@ -13,7 +13,7 @@ from tests.serving.cli.test_evaluate import QUESTION, toy_dataset
 from fathom.evaluation.outcomes import OutcomeFile
 from fathom.planner.policy import LearnedPolicy
 
-__all__ = ["run", "toy"]
+__all__ = ["run", "toy_dataset"]
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ class ForgetfulEngine:
     sought: list[str] = field(default_factory=list)
 
     @property
-    def traces(self) -> "Forgets":
+    def traces(self) -> "ForgetfulEngine":
         return self
 
     def answer(self, trace_id: str) -> NoReturn:
