@@ -228,7 +228,9 @@ def test_files_have_the_ids_that_an_index_gives_them(run: CommandRunner, tmp_pat
     assert {document["id"] for document in held} == set(documents.values())
 
 
-def test_a_file_of_records_in_a_folder_gives_its_records(run: CommandRunner, tmp_path: Path) -> None:
+def test_a_file_of_records_in_a_folder_gives_its_records(
+    run: CommandRunner, tmp_path: Path
+) -> None:
     corpus = make_folder(tmp_path / "pdfs", one="One")
     (corpus / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n{"_id": "r2", "text": "b"}\n')
     documents = map_documents(corpus)
@@ -289,7 +291,9 @@ def write_questions(place: Path, *queries: Mapping[str, object]) -> Path:
     return file
 
 
-def test_a_file_of_questions_is_about_the_indexed_documents(run: CommandRunner, tmp_path: Path) -> None:
+def test_a_file_of_questions_is_about_the_indexed_documents(
+    run: CommandRunner, tmp_path: Path
+) -> None:
     run("ingest", str(make_folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two")))
     with Engine.open() as engine:
         held = {Path(document.path).name: document for document in engine.documents.list()}

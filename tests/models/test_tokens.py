@@ -102,7 +102,7 @@ def test_every_settled_character_is_split_as_by_tokenizers(tokens: WordPiece, or
         if tokens.encode(text, 99) != right.ids
     ]
 
-    assert len(known) > 90_000
+    assert len(characters) > 90_000
     assert wrong == []
 
 

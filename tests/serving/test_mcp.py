@@ -77,13 +77,13 @@ def serve_http(folder: Path, *arguments: str, **variables: str) -> Iterator[Http
     )
     assert child.stderr is not None
     try:
-        told, address = "", None
+        first_line, address = "", None
         while address is None:
             line = child.stderr.readline()
-            assert line, told
-            told += line
-            address = re.search(r"http://\S+/mcp", told)
-        token = re.search(r"Bearer (\S+)", told)
+            assert line, first_line
+            first_line += line
+            address = re.search(r"http://\S+/mcp", first_line)
+        token = re.search(r"Bearer (\S+)", first_line)
         yield HttpAddress(address[0], token[1] if token else variables.get("MCP_TOKEN", ""))
     finally:
         child.terminate()

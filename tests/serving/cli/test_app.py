@@ -474,8 +474,8 @@ def test_the_command_line_reads_a_conversation_from_a_file(
     answer = run("ask", follows, "--history", str(file), "--json").json
     assert (answer["question"], answer["standalone_question"]) == (follows, alone)
     assert run("ask", alone, "--json").json["standalone_question"] is None
-    shown = run("ask", follows, "--history", str(file))
-    assert shown.out.startswith(f"Understood as: {alone}\n")
+    completed = run("ask", follows, "--history", str(file))
+    assert completed.out.startswith(f"Understood as: {alone}\n")
     file.write_text("hello")
     wrong = run("ask", follows, "--history", str(file))
     assert (wrong.code, wrong.out, wrong.err.count("\n")) == (2, "", 1)

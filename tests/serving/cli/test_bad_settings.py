@@ -23,8 +23,10 @@ GENERAL = 'name = "x"\n[[classes]]\nname = "General"\n'
     ],
 )
 def test_an_invalid_value_is_refused(
-    run: CommandRunner, arguments: tuple[str, ...], parts: tuple[str, ...]
-) -> None:  # noqa: F811
+    run: CommandRunner,  # noqa: F811
+    arguments: tuple[str, ...],
+    parts: tuple[str, ...],
+) -> None:
     check_one_line(run(*ASK, *arguments), 2, *parts)
 
 

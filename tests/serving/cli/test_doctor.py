@@ -62,8 +62,10 @@ def test_the_query_encoder_is_checked_unless_it_is_the_embedder(
 
 
 def test_an_index_of_another_embedder_is_a_problem(
-    run: CommandRunner, corpus: Path, tmp_path: Path
-) -> None:  # noqa: F811
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     run("ingest", str(corpus))
     with closing(sqlite3.connect(tmp_path / ".fathom" / "fathom.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = 'other' WHERE key = 'identity.embedder.model'")

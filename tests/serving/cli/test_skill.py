@@ -96,7 +96,9 @@ def test_the_explained_fields_are_those_of_an_answer() -> None:
 
     explained = TEXT.split("## How to read an answer")[1].split("## Rules")[0]
     names = set(re.findall(r"`([a-z_]+)`", explained))
-    known = {field.name for record_class in (Answer, Citation) for field in fields(record_class)}
+    defined = {field.name for record_class in (Answer, Citation) for field in fields(record_class)}
     reasons = set(AbstentionReason.__args__)  # type: ignore[attr-defined]
     assert reasons <= names
-    assert names - known - reasons - {"answered", "abstained", "failed", "refuted", "null"} == set()
+    assert (
+        names - defined - reasons - {"answered", "abstained", "failed", "refuted", "null"} == set()
+    )

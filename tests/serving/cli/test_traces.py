@@ -28,8 +28,9 @@ def drop_recognised(citation: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_trace_is_listed_shown_replayed_and_deleted(
-    asked_question: CommandOutput, run: CommandRunner
-) -> None:  # noqa: F811
+    asked_question: CommandOutput,
+    run: CommandRunner,  # noqa: F811
+) -> None:
     answer: dict[str, Any] = asked_question.json
     trace_id = answer["trace_id"]
     (listed,) = run("trace", "--json").json["traces"]
@@ -101,8 +102,9 @@ def test_options_set_the_budget(asked_question: CommandOutput, run: CommandRunne
 
 
 def test_the_steps_are_explained_after_the_answer(
-    asked_question: CommandOutput, run: CommandRunner
-) -> None:  # noqa: F811
+    asked_question: CommandOutput,
+    run: CommandRunner,  # noqa: F811
+) -> None:
     out = run("ask", QUESTION, "--explain").out
     assert out.index(COSTS) < out.index("─ finalize (finalizer) -> answered")
     untraced = run("ask", QUESTION, "--explain", "--set", "trace.enabled=false")
@@ -150,8 +152,10 @@ def test_a_language_model_answers_and_its_key_is_shown_nowhere(
 
 
 def test_a_changed_trace_is_detected(
-    asked_question: CommandOutput, run: CommandRunner, tmp_path: Path
-) -> None:  # noqa: F811
+    asked_question: CommandOutput,
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     import sqlite3
     import zlib
 

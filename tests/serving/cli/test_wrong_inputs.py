@@ -137,8 +137,11 @@ def test_there_are_at_least_forty_cases() -> None:
     ("arguments", "part"), WRONG, ids=[" ".join(arguments)[:60] for arguments, _ in WRONG]
 )
 def test_wrong_input_is_refused_in_one_line(
-    run: CommandRunner, index_copy: Path, arguments: Sequence[str], part: str
-) -> None:  # noqa: F811
+    run: CommandRunner,  # noqa: F811
+    index_copy: Path,
+    arguments: Sequence[str],
+    part: str,
+) -> None:
     ran = run(*arguments)
     check_one_line(ran, 2, part)
     assert "a bug" not in ran.err

@@ -73,8 +73,8 @@ def test_streamed_stored_and_reloaded_answers_are_the_same_bytes(
     assert stored.content == final.encode()
     assert client.get(f"/api/v1/answers/{trace_id}").content == stored.content
     replied = client.post("/api/v1/ask", json={"question": question, "strategy": strategy})
-    kept = client.get(f"/api/v1/answers/{replied.json()['trace_id']}")
-    assert kept.content == replied.content
+    reloaded = client.get(f"/api/v1/answers/{replied.json()['trace_id']}")
+    assert reloaded.content == replied.content
     again = client.post(f"/api/v1/traces/{trace_id}/replay").json()
     assert again["same"] is True
 

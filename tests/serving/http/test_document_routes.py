@@ -79,9 +79,8 @@ def test_uploads_are_read_in_the_background_and_can_be_queried(fresh_client: Tes
     gone = get_document(fresh_client, "Ferry")["id"]
     assert fresh_client.delete(f"/api/v1/documents/{gone}").json() == {"removed": 1}
     assert fresh_client.get(f"/api/v1/documents/{gone}").status_code == 404
-    assert not (
-        Path(fresh_client.app.state.settings.index.directory) / UPLOADS / "trips/ferry.md"
-    ).exists()  # type: ignore[attr-defined]
+    directory = fresh_client.app.state.settings.index.directory  # type: ignore[attr-defined]
+    assert not (Path(directory) / UPLOADS / "trips/ferry.md").exists()
 
 
 def test_documents_are_listed_page_by_page(client: TestClient) -> None:

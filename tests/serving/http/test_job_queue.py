@@ -38,8 +38,8 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]
         return engines[-1]
 
     yield engine
-    for each in engines:
-        each.close()
+    for open_one in engines:
+        open_one.close()
 
 
 def make_job(name: str) -> Job:

@@ -21,7 +21,7 @@ from tests.serving.http.browser import (
     WatchedTab,
     browser,
     explain_absence,
-    open_page,
+    open_tab,
     serve,
 )
 
@@ -71,15 +71,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def open_page(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
-    with open_page(chrome, server.address) as watched:
+def watched_page(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
+    with open_tab(chrome, server.address) as watched:
         yield watched
         assert watched.list_faults() == []
 
 
 @pytest.fixture
 def phone(chrome: Browser, server: ServerProcess) -> Iterator[WatchedTab]:
-    with open_page(chrome, server.address, width=PHONE, touch=True) as watched:
+    with open_tab(chrome, server.address, width=PHONE, touch=True) as watched:
         yield watched
         assert watched.list_faults() == []
 
@@ -104,8 +104,8 @@ def make_report() -> EvaluationReport:
     )
 
 
-def test_an_answer_opens_its_source_at_the_highlighted_quote(open_page: WatchedTab) -> None:
-    page = open_page.ask(ITEMS)
+def test_an_answer_opens_its_source_at_the_highlighted_quote(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(ITEMS)
     expect(page.locator(".short")).to_have_text("Up to twelve")
     page.locator(".whole .mark").first.click()
     panel = page.get_by_role("complementary", name="Source document")
@@ -120,8 +120,8 @@ def test_an_answer_opens_its_source_at_the_highlighted_quote(open_page: WatchedT
     assert answer["x"] + answer["width"] <= beside["x"]
 
 
-def test_a_pdf_is_shown_as_drawn(open_page: WatchedTab) -> None:
-    page = open_page.ask(SHELTER)
+def test_a_pdf_is_shown_as_drawn(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(SHELTER)
     page.locator(".source").first.click()
     picture = page.locator(".panel img.page")
     expect(picture).to_have_attribute("alt", re.compile("Page 2 of Flood Plan"))
@@ -132,8 +132,8 @@ def test_a_pdf_is_shown_as_drawn(open_page: WatchedTab) -> None:
     expect(page.locator(".panel mark")).to_contain_text("420 people")
 
 
-def test_the_quote_is_marked_on_the_page_of_a_pdf(open_page: WatchedTab) -> None:
-    page = open_page.ask(SHELTER)
+def test_the_quote_is_marked_on_the_page_of_a_pdf(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(SHELTER)
     page.locator(".source").first.click()
     expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
     yellow = page.evaluate(
@@ -154,8 +154,8 @@ def test_the_quote_is_marked_on_the_page_of_a_pdf(open_page: WatchedTab) -> None
     assert yellow > 1000
 
 
-def test_disagreeing_documents_are_shown_side_by_side(open_page: WatchedTab) -> None:
-    page = open_page.ask(SKIP)
+def test_disagreeing_documents_are_shown_side_by_side(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(SKIP)
     claims = page.locator(".claim")
     expect(claims).to_have_count(2)
     text = " ".join(claims.all_inner_texts())
@@ -168,16 +168,18 @@ def test_disagreeing_documents_are_shown_side_by_side(open_page: WatchedTab) -> 
     expect(page.locator(".panel")).to_be_visible()
 
 
-def test_an_abstention_is_a_plain_sentence_with_the_nearest_evidence(open_page: WatchedTab) -> None:
-    page = open_page.ask(POOL)
+def test_an_abstention_is_a_plain_sentence_with_the_nearest_evidence(
+    watched_page: WatchedTab,
+) -> None:
+    page = watched_page.ask(POOL)
     expect(page.locator(".short")).to_have_text("I don\u2019t know.")
     expect(page.get_by_text("is not sure enough to answer this")).to_be_visible()
     expect(page.get_by_text("Nearest, but not enough")).to_be_visible()
     expect(page.locator(".source")).not_to_have_count(0)
 
 
-def test_the_confidence_is_shown_in_words_and_as_a_figure(open_page: WatchedTab) -> None:
-    page = open_page.ask(ITEMS)
+def test_the_confidence_is_shown_in_words_and_as_a_figure(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(ITEMS)
     sure = page.locator(".sure").inner_text()
     assert re.search(r"(Very|Quite|Rather) sure\. \d+ %\. About \d+ in 100 such answers", sure)
     unknown = page.evaluate(
@@ -189,8 +191,8 @@ def test_the_confidence_is_shown_in_words_and_as_a_figure(open_page: WatchedTab)
     assert unknown == "The confidence is unknown. These settings have not been calibrated."
 
 
-def test_steps_are_shown_before_the_answer(open_page: WatchedTab) -> None:
-    open_page.context.add_init_script(
+def test_steps_are_shown_before_the_answer(watched_page: WatchedTab) -> None:
+    watched_page.context.add_init_script(
         """addEventListener("DOMContentLoaded", () => new MutationObserver(() => {
             window.seen ??= [];
             for (const name of ["step", "statement", "answer"])
@@ -198,7 +200,7 @@ def test_steps_are_shown_before_the_answer(open_page: WatchedTab) -> None:
                     window.seen.push(name);
         }).observe(document.body, { childList: true, subtree: true }));"""
     )
-    page = open_page.ask(SKIP, strategy="maf")
+    page = watched_page.ask(SKIP, strategy="maf")
     assert page.evaluate("window.seen") == ["step", "statement", "answer"]
     page.locator(".work summary").first.click()
     steps = page.locator(".steps").inner_text()
@@ -214,10 +216,10 @@ def test_steps_are_shown_before_the_answer(open_page: WatchedTab) -> None:
 
 
 def test_a_follow_up_question_is_understood_and_the_conversation_kept(
-    open_page: WatchedTab,
+    watched_page: WatchedTab,
 ) -> None:
-    page = open_page.ask("Who designed the Mill Bridge?")
-    open_page.ask_follow_up("When was it opened?")
+    page = watched_page.ask("Who designed the Mill Bridge?")
+    watched_page.ask_follow_up("When was it opened?")
     expect(page.get_by_text("Understood as: When was the Mill Bridge opened?")).to_be_visible()
     expect(page.locator(".answer").nth(1)).to_contain_text("8 September 1891")
     expect(page.locator(".answer").nth(1)).to_be_in_viewport(ratio=0.9)
@@ -230,8 +232,8 @@ def test_a_follow_up_question_is_understood_and_the_conversation_kept(
     expect(page.locator(".steps").first).to_contain_text("Searching")
 
 
-def test_a_rating_and_a_correction_are_stored(open_page: WatchedTab) -> None:
-    page = open_page.ask(BRIDGE)
+def test_a_rating_and_a_correction_are_stored(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(BRIDGE)
     with page.expect_response("**/feedback") as right:
         page.get_by_role("button", name="This is right").click()
     assert right.value.ok
@@ -246,12 +248,12 @@ def test_a_rating_and_a_correction_are_stored(open_page: WatchedTab) -> None:
     expect(page.get_by_role("button", name="This is wrong")).to_have_attribute(
         "aria-pressed", "true"
     )
-    open_page.ask(BRIDGE)
+    watched_page.ask(BRIDGE)
     expect(page.locator(".sure")).to_have_text("A person has verified this answer.")
 
 
-def test_feedback_can_supply_an_answer_missing_from_the_documents(open_page: WatchedTab) -> None:
-    page = open_page.ask(FILM)
+def test_feedback_can_supply_an_answer_missing_from_the_documents(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(FILM)
     expect(page.locator(".short")).to_have_text("I don\u2019t know.")
     expect(page.get_by_role("button", name="This is right")).to_have_count(0)
     page.get_by_role("button", name="I know the answer").click()
@@ -266,9 +268,9 @@ def test_a_key_that_may_only_read_is_offered_no_correction(chrome: Browser, tmp_
         store = create_key_store(engine.index)
         _, text = store.add(Key(id="", name="reader"))
         store.close()
-    server = serve(tmp_path / "index")
+    own_server = serve(tmp_path / "index")
     try:
-        with open_tab(chrome, server.address) as watched:
+        with open_tab(chrome, own_server.address) as watched:
             watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{text}')")
             page = watched.ask(BRIDGE)
             with page.expect_response("**/feedback") as wrong:
@@ -281,11 +283,11 @@ def test_a_key_that_may_only_read_is_offered_no_correction(chrome: Browser, tmp_
             expect(page.get_by_role("button", name="I know the answer")).to_have_count(0)
             assert watched.list_faults() == []
     finally:
-        server.stop()
+        own_server.stop()
 
 
-def test_effort_strategy_and_budget_are_sent_with_the_question(open_page: WatchedTab) -> None:
-    page = open_page.open_screen()
+def test_effort_strategy_and_budget_are_sent_with_the_question(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen()
     page.get_by_label("Effort").select_option("low")
     page.get_by_label("Strategy", exact=True).select_option("rrf")
     page.get_by_role("button", name="Budget").click()
@@ -303,8 +305,8 @@ def test_effort_strategy_and_budget_are_sent_with_the_question(open_page: Watche
     expect(page.locator(".spent")).to_contain_text("of 1,234")
 
 
-def test_a_question_can_be_stopped(open_page: WatchedTab) -> None:
-    page = open_page.open_screen()
+def test_a_question_can_be_stopped(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen()
     page.route("**/ask/stream", lambda _: None)  # never answered
     page.locator("#question").fill(ITEMS)
     page.locator("#question").press("Enter")
@@ -314,9 +316,9 @@ def test_a_question_can_be_stopped(open_page: WatchedTab) -> None:
 
 
 def test_documents_are_added_by_drag_and_drop_and_failures_have_reasons(
-    open_page: WatchedTab,
+    watched_page: WatchedTab,
 ) -> None:
-    page = open_page.open_screen("#/documents")
+    page = watched_page.open_screen("#/documents")
     expect(page.locator("table.documents tbody tr")).not_to_have_count(0)
     dropped = page.evaluate_handle(
         """() => {
@@ -348,8 +350,8 @@ def test_documents_are_added_by_drag_and_drop_and_failures_have_reasons(
     expect(row).to_have_count(0)
 
 
-def test_the_outline_of_a_document_links_to_its_sections(open_page: WatchedTab) -> None:
-    page = open_page.open_screen("#/documents")
+def test_the_outline_of_a_document_links_to_its_sections(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen("#/documents")
     page.get_by_role("link", name="Rules of the Merrow Town Library").click()
     expect(page.locator(".outline li")).to_have_count(4)
     page.locator(".outline").get_by_role("button", name="Late returns").click()
@@ -357,8 +359,8 @@ def test_the_outline_of_a_document_links_to_its_sections(open_page: WatchedTab) 
     expect(page.locator(".lines")).to_contain_text("Film or game | 0.50 crowns")
 
 
-def test_a_link_to_a_quote_opens_it(open_page: WatchedTab) -> None:
-    page = open_page.ask(ITEMS)
+def test_a_link_to_a_quote_opens_it(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(ITEMS)
     cited = page.evaluate(
         """async () => {
             const { get } = await import("/page/api.js");
@@ -368,13 +370,13 @@ def test_a_link_to_a_quote_opens_it(open_page: WatchedTab) -> None:
         }"""
     )
     place = f"#/documents/{cited['document']}?start={cited['start']}&end={cited['end']}"
-    open_page.open_screen(place)
+    watched_page.open_screen(place)
     expect(page.locator("mark")).to_have_text(cited["quote"])
     expect(page.locator("mark")).to_be_in_viewport()
 
 
-def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(open_page: WatchedTab) -> None:
-    page = open_page.ask(ITEMS)
+def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(watched_page: WatchedTab) -> None:
+    page = watched_page.ask(ITEMS)
     page.get_by_role("link", name="Show the trace").click()
     expect(page.get_by_role("heading", name=ITEMS)).to_be_visible()
     expect(page.locator(".tree")).to_contain_text("Searching")
@@ -382,12 +384,12 @@ def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(open_page: Watche
     expect(page.locator(".tree details[open] .facts")).to_contain_text("query")
     page.get_by_role("button", name="Replay").click()
     expect(page.get_by_text("The same answer, byte for byte.")).to_be_visible()
-    open_page.open_screen("#/traces")
+    watched_page.open_screen("#/traces")
     expect(page.get_by_role("link", name=ITEMS).first).to_be_visible()
 
 
-def test_two_strategies_answer_one_question_side_by_side(open_page: WatchedTab) -> None:
-    page = compare_strategies(open_page, SKIP)
+def test_two_strategies_answer_one_question_side_by_side(watched_page: WatchedTab) -> None:
+    page = compare_strategies(watched_page, SKIP)
     expect(page.locator(".compared .answer")).to_have_count(2)
     table = page.locator(".verdict")
     expect(table).to_be_visible()
@@ -411,8 +413,8 @@ def compare_strategies(watched: WatchedTab, question: str) -> Page:
     return page
 
 
-def test_reports_are_shown_with_their_plots(open_page: WatchedTab) -> None:
-    page = open_page.open_screen("#/reports")
+def test_reports_are_shown_with_their_plots(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen("#/reports")
     page.get_by_role("link", name="Fathom: evaluation of samples").click()
     expect(page.get_by_role("heading", name="Who leads")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("F1"))).to_contain_text("0.71")
@@ -421,21 +423,21 @@ def test_reports_are_shown_with_their_plots(open_page: WatchedTab) -> None:
     assert plot.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
-def test_the_page_can_be_used_with_the_keyboard_alone(open_page: WatchedTab) -> None:
-    page = open_page.open_screen("#/documents")
+def test_the_page_can_be_used_with_the_keyboard_alone(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen("#/documents")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("/")
     expect(page.get_by_label("Filter by title or file")).to_be_focused()
-    open_page.ask(SKIP)
+    watched_page.ask(SKIP)
     page.locator("main").focus()
     page.keyboard.press("/")
     expect(page.locator("#question")).to_be_focused()
     page.keyboard.press("ArrowUp")
     expect(page.locator("#question")).to_have_value(SKIP)
-    open_page.ask(ITEMS)
+    watched_page.ask(ITEMS)
     source = page.locator(".source").first
     source.focus()
     page.keyboard.press("Enter")
@@ -446,8 +448,8 @@ def test_the_page_can_be_used_with_the_keyboard_alone(open_page: WatchedTab) -> 
     expect(source).to_be_focused()
 
 
-def test_the_arrow_keys_move_through_a_list(open_page: WatchedTab) -> None:
-    page = open_page.open_screen("#/documents")
+def test_the_arrow_keys_move_through_a_list(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen("#/documents")
     links = page.locator("table.documents tbody a")
     links.first.focus()
     page.keyboard.press("ArrowDown")
@@ -460,7 +462,7 @@ def test_the_arrow_keys_move_through_a_list(open_page: WatchedTab) -> None:
 
 def test_colours_follow_the_system_and_the_switch(chrome: Browser, server: ServerProcess) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
-    with open_page(chrome, server.address, scheme="dark") as dark:
+    with open_tab(chrome, server.address, scheme="dark") as dark:
         page = dark.open_screen()
         night = page.evaluate(ground)
         page.get_by_role("button", name="Light colours").click()
@@ -473,7 +475,7 @@ def test_colours_follow_the_system_and_the_switch(chrome: Browser, server: Serve
 
 
 def test_the_page_speaks_english_and_indonesian(chrome: Browser, server: ServerProcess) -> None:
-    with open_page(chrome, server.address, language="id-ID") as indonesian:
+    with open_tab(chrome, server.address, language="id-ID") as indonesian:
         page = indonesian.open_screen()
         expect(page.locator("html")).to_have_attribute("lang", "id")
         expect(page.get_by_role("heading", name="Apa yang ingin Anda ketahui?")).to_be_visible()
@@ -529,14 +531,14 @@ SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports")
 def test_every_screen_is_accessible(
     chrome: Browser, server: ServerProcess, scheme: str, width: int
 ) -> None:
-    found: list[str] = []
+    problems: list[str] = []
     # The checker is injected as a script, which the policy of the page refuses: it stands aside.
-    with open_page(chrome, server.address, scheme=scheme, width=width, trusting=True) as watched:
+    with open_tab(chrome, server.address, scheme=scheme, width=width, trusting=True) as watched:
         page = watched.page
 
         def check(name: str) -> None:
             violations = Axe().run(page).response["violations"]
-            found.extend(
+            problems.extend(
                 f"{name} {violation['id']}: {violation['nodes'][0]['html'][:160]}"
                 for violation in violations
                 if violation["impact"] in {"serious", "critical"}
@@ -566,14 +568,14 @@ def test_every_screen_is_accessible(
         page.locator(".card").first.click()
         page.locator(".plots img").wait_for()
         check("report")
-    assert found == []
+    assert problems == []
 
 
 def test_the_first_answer_arrives_soon(
-    open_page: WatchedTab, capsys: pytest.CaptureFixture[str]
+    watched_page: WatchedTab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    open_page.ask(POOL)  # whatever is loaded once is loaded
-    page = open_page.open_screen()
+    watched_page.ask(POOL)  # whatever is loaded once is loaded
+    page = watched_page.open_screen()
     page.locator("#question").fill(ITEMS)
     began = time.perf_counter()
     page.locator("#question").press("Enter")
@@ -593,10 +595,10 @@ def test_pictures_of_the_screens_are_taken(
     assert all(path.stat().st_size < 150_000 for path in taken)
 
 
-def take_pictures(chrome: Browser, served: ServerProcess, folder: Path) -> list[Path]:
+def take_pictures(chrome: Browser, server: ServerProcess, folder: Path) -> list[Path]:
     """Take the pictures of the documentation."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open_page(chrome, served.address) as wide:
+    with open_tab(chrome, server.address) as wide:
         page = wide.ask(SHELTER)
         page.locator(".source").first.click()
         expect(page.locator(".panel img.page")).to_have_attribute("alt", re.compile("Page 2"))
@@ -611,13 +613,13 @@ def take_pictures(chrome: Browser, served: ServerProcess, folder: Path) -> list[
         taken.append(save_picture(page, folder / "page-documents.png"))
         compare_strategies(wide, SHELTER)
         taken.append(save_picture(page, folder / "page-compare.png"))
-    with open_page(chrome, served.address, scheme="dark") as dark:
+    with open_tab(chrome, server.address, scheme="dark") as dark:
         page = dark.ask(ITEMS, strategy="adaptive")
         page.get_by_role("link", name="Show the trace").click()
         page.get_by_role("button", name="Replay").click()
         page.get_by_text("byte for byte").wait_for()
         taken.append(save_picture(page, folder / "page-trace-dark.png"))
-    with open_page(chrome, served.address, width=PHONE, scheme="dark") as small:
+    with open_tab(chrome, server.address, width=PHONE, scheme="dark") as small:
         taken.append(save_picture(small.ask(POOL), folder / "page-phone.png"))
     return taken
 

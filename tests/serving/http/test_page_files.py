@@ -95,7 +95,7 @@ def test_both_languages_have_the_same_keys() -> None:
 
 
 def test_every_shown_word_is_in_the_dictionary() -> None:
-    known = load_words("en")
+    dictionary = load_words("en")
     used = {
         key
         for module in MODULES
@@ -103,19 +103,19 @@ def test_every_shown_word_is_in_the_dictionary() -> None:
         if not key.endswith(".")
     }
     assert len(used) > 100
-    assert used - known.keys() == set()
+    assert used - dictionary.keys() == set()
 
 
 def test_every_verdict_of_the_control_laws_has_words() -> None:
-    known = load_words("en")
+    dictionary = load_words("en")
     for reason in (*get_args(GateReason), *get_args(CascadeReason), *get_args(AbstentionReason)):
         verb, _, what = reason.partition("_")
         parts = {f"gate.{verb}", f"what.{what}"}
-        assert f"reason.{reason}" in known or parts <= known.keys(), reason
+        assert f"reason.{reason}" in dictionary or parts <= dictionary.keys(), reason
     for move in get_args(Move):
-        assert f"move.{move}" in known
+        assert f"move.{move}" in dictionary
     for why in get_args(AbstentionReason):
-        assert f"abstained.{why}" in known
+        assert f"abstained.{why}" in dictionary
 
 
 def test_every_strategy_has_words() -> None:

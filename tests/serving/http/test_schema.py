@@ -19,8 +19,8 @@ def test_no_described_request_breaks_the_server(tmp_path: Path) -> None:
     app = create_app(settings)
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     statuses = {}
-    for found in schema.get_all_operations():
-        operation: Any = found.ok()  # type: ignore[union-attr]  # or it raises
+    for described in schema.get_all_operations():
+        operation: Any = described.ok()  # type: ignore[union-attr]  # or it raises
         statuses[operation.label] = collect_statuses(operation)
     assert len(statuses) >= 30
     assert {name: codes for name, codes in statuses.items() if max(codes) >= 500} == {}

@@ -128,12 +128,12 @@ def test_files_left_by_a_killed_server_are_removed_at_its_next_start(
 def test_removing_a_record_removes_no_upload_named_like_its_place(
     machine: Machine, url: str, tmp_path: Path, first: bool
 ) -> None:
-    one = machine("one")
+    server = machine("one")
     record = b'{"_id": "x", "text": "A record."}'
     files = [("c.jsonl#x", b"A file of its own."), ("c.jsonl", record)]
     for name, content in files if first else reversed(files):
-        wait_for_job(one, send_file(one, name, content)["job"])
-    one.delete(f"{API}/documents/x")
+        wait_for_job(server, send_file(server, name, content)["job"])
+    server.delete(f"{API}/documents/x")
     with Engine(make_settings(url, tmp_path / "two")) as engine:
         uploads = engine.index.open_uploads()
         assert uploads is not None

@@ -219,18 +219,18 @@ def test_usage_is_that_of_the_language_models(corpus: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "extra"),
     [
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": QUESTION}]}),
         ("/v1/responses", {"input": QUESTION}),
     ],
 )
 def test_a_client_that_disconnects_frees_its_work(
-    settings: Settings, live: Live, path: str, said: dict[str, Any], stream: bool
+    settings: Settings, live: Live, path: str, extra: dict[str, Any], stream: bool
 ) -> None:
     app = create_app(settings)
     slow = SlowEngine(app)
-    body = {**said, "model": "fathom-naive", "stream": stream}
+    body = {**extra, "model": "fathom-naive", "stream": stream}
     with live(app) as address:
         with httpx.Client(base_url=address, timeout=httpx.Timeout(20, read=1)) as client:
             if stream:

@@ -44,11 +44,11 @@ def test_no_text_becomes_active(payload: str) -> None:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_the_words_of_a_link_link_to_its_address(payload: str) -> None:
-    found = parse_tokens(f"- [1] [{escape_label(payload, 1_000)}](http://ours/#/documents/1)")
-    assert [token.attrs for token in found if token.type == "link_open"] == [
+    parsed = parse_tokens(f"- [1] [{escape_label(payload, 1_000)}](http://ours/#/documents/1)")
+    assert [token.attrs for token in parsed if token.type == "link_open"] == [
         {"href": "http://ours/#/documents/1"}
     ]
-    assert not {token.type for token in found} & (ACTIVE - {"link_open"})
+    assert not {token.type for token in parsed} & (ACTIVE - {"link_open"})
 
 
 @given(st.text(alphabet="ab1 \\`*_{}[]()<>#+-.!|&;:~\"'/=^@$", max_size=40))
