@@ -88,7 +88,9 @@ def test_a_long_word_takes_linear_time(tokens: WordPiece) -> None:
     assert tokens.count("!" * 1_000_000) == 1_000_000
 
 
-def test_every_settled_character_is_split_as_by_tokenizers(tokens: WordPiece, oracle: Tokenizer) -> None:
+def test_every_settled_character_is_split_as_by_tokenizers(
+    tokens: WordPiece, oracle: Tokenizer
+) -> None:
     # Python's own tables grow with every release; what Unicode 3.2 knew is settled everywhere.
     characters = [
         char

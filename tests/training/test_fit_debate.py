@@ -12,7 +12,9 @@ HIT = hit_of()
 
 
 def make_debated(answer: str, share: float, sure: float, *, answerable: bool = True) -> Held:
-    question = DatasetQuestion(id=answer, text="How much?", answers=("40 crowns",), answerable=answerable)
+    question = DatasetQuestion(
+        id=answer, text="How much?", answers=("40 crowns",), answerable=answerable
+    )
     draft = Draft(evidence=(Evidence(hit=HIT, span=Span(0, 4), support=0.5),), short_answer=answer)
     return Held(question, DebateOutcome(draft=draft, share=share, margin=2 * share - 1, sure=sure))
 
