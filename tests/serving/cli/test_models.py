@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.llm.file_server import DIGEST, WEIGHTS, FileServer, send, serve_file
-from tests.serving.cli.test_app import Run, one_line, run  # noqa: F401 - a fixture
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - a fixture
 
 from fathom.llm.catalogue import KNOWN_MODELS, measure_memory
 
@@ -18,7 +18,9 @@ def server() -> Iterator[FileServer]:
         yield served
 
 
-def test_a_model_is_pulled_listed_and_removed(run: Run, server: FileServer, tmp_path: Path) -> None:  # noqa: F811
+def test_a_model_is_pulled_listed_and_removed(
+    run: CommandRunner, server: FileServer, tmp_path: Path
+) -> None:  # noqa: F811
     folder = tmp_path / ".local" / "share" / "fathom" / "models"
     pulled = run("models", "pull", server.url, "--sha256", DIGEST, "--json")
     assert (pulled.code, pulled.err) == (0, "")
@@ -42,22 +44,24 @@ def test_a_model_is_pulled_listed_and_removed(run: Run, server: FileServer, tmp_
 
     removed = run("models", "remove", "tiny", "--json")
     assert removed.json == {"removed": "tiny", "bytes": len(WEIGHTS)}
-    one_line(run("models", "remove", "tiny"), 2, "no model 'tiny' is here; there are none")
+    check_one_line(run("models", "remove", "tiny"), 2, "no model 'tiny' is here; there are none")
 
 
-def test_an_interrupted_pull_is_listed_and_continued(run: Run, server: FileServer) -> None:  # noqa: F811
+def test_an_interrupted_pull_is_listed_and_continued(
+    run: CommandRunner, server: FileServer
+) -> None:  # noqa: F811
     server.acts += [send(upto=1_000), send(upto=1_000)]
     command = ("models", "pull", server.url, "--sha256", DIGEST)
-    one_line(run(*command), 5, "with 1,000 of 1,024,004 bytes here; run it again to go on")
+    check_one_line(run(*command), 5, "with 1,000 of 1,024,004 bytes here; run it again to go on")
     (model, *_) = run("models", "list", "--json").json["models"]
     assert (model["name"], model["status"], model["bytes"]) == ("tiny", "unfinished", 1_000)
     assert run(*command).code == 0
 
 
 @pytest.mark.parametrize("offline", [("--offline",), ("--set", "offline=true")])
-def test_offline_pulls_nothing(run: Run, offline: tuple[str, ...]) -> None:  # noqa: F811
+def test_offline_pulls_nothing(run: CommandRunner, offline: tuple[str, ...]) -> None:  # noqa: F811
     refused = run("models", "pull", "qwen-0.5b", *offline)
-    one_line(refused, 2, "--offline allows none; drop one of the two")
+    check_one_line(refused, 2, "--offline allows none; drop one of the two")
 
 
 def test_offline_opens_no_socket(tmp_path: Path) -> None:
@@ -73,10 +77,12 @@ cli.main()
     assert done.returncode == 2
 
 
-def test_what_cannot_be_pulled_is_told(run: Run, server: FileServer) -> None:  # noqa: F811
-    one_line(run("models", "pull", "qwen-9b"), 2, "name qwen-0.5b, qwen-1.5b, or a URL")
-    one_line(run("models", "pull", "https://example.org/m.gguf"), 2, "add --sha256")
-    one_line(run("models", "pull", "http://example.org/m.gguf", "--sha256", DIGEST), 2, "no https")
+def test_what_cannot_be_pulled_is_told(run: CommandRunner, server: FileServer) -> None:  # noqa: F811
+    check_one_line(run("models", "pull", "qwen-9b"), 2, "name qwen-0.5b, qwen-1.5b, or a URL")
+    check_one_line(run("models", "pull", "https://example.org/m.gguf"), 2, "add --sha256")
+    check_one_line(
+        run("models", "pull", "http://example.org/m.gguf", "--sha256", DIGEST), 2, "no https"
+    )
     server.acts.append(send(WEIGHTS[::-1]))
     wrong = run("models", "pull", server.url, "--sha256", DIGEST, "--json")
     assert wrong.code == 5
@@ -94,7 +100,7 @@ def test_what_cannot_be_pulled_is_told(run: Run, server: FileServer) -> None:  #
     ],
 )
 def test_models_are_recommended_by_memory(
-    run: Run,  # noqa: F811
+    run: CommandRunner,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
     memory: int,
     models: list[str],
