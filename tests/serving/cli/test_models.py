@@ -19,8 +19,10 @@ def server() -> Iterator[FileServer]:
 
 
 def test_a_model_is_pulled_listed_and_removed(
-    run: CommandRunner, server: FileServer, tmp_path: Path
-) -> None:  # noqa: F811
+    run: CommandRunner,  # noqa: F811
+    server: FileServer,
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / ".local" / "share" / "fathom" / "models"
     pulled = run("models", "pull", server.url, "--sha256", DIGEST, "--json")
     assert (pulled.code, pulled.err) == (0, "")
@@ -48,8 +50,9 @@ def test_a_model_is_pulled_listed_and_removed(
 
 
 def test_an_interrupted_pull_is_listed_and_continued(
-    run: CommandRunner, server: FileServer
-) -> None:  # noqa: F811
+    run: CommandRunner,  # noqa: F811
+    server: FileServer,
+) -> None:
     server.acts += [send(upto=1_000), send(upto=1_000)]
     command = ("models", "pull", server.url, "--sha256", DIGEST)
     check_one_line(run(*command), 5, "with 1,000 of 1,024,004 bytes here; run it again to go on")
