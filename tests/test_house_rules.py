@@ -42,8 +42,8 @@ EXCLUDED_WORDS = split_words(
 )
 """Words of DESIGN section 1 that name nothing in this package."""
 QUESTION_PARSERS = split_words(
-    "detect_form parse_count asks_steps asks_items extract_counted_noun detect_question_language "
-    "detect_answer_type can_answer detect_expected_value find_anchors extract_term parse_statement "
+    "detect_form parse_count asks_steps asks_items extract_counted_noun "
+    "detect_answer_type detect_expected_value find_anchors extract_term parse_statement "
     "parse_comparison list_options split_questions build_chain"
 )
 """The functions of the room `question` that `Question` calls for everybody else."""

@@ -3,10 +3,12 @@ import pytest
 from fathom.question.answer_kind import (
     ExpectedValue,
     contradicts_kind,
+    detect_answer_type,
     detect_expected_value,
     gives_value,
     is_plausible,
 )
+from fathom.text.answer_type import AnswerType
 
 
 @pytest.mark.parametrize(
@@ -173,3 +175,33 @@ def test_an_hour_of_the_day_is_no_date(question: str, value: str, hour: bool) ->
     expected = detect_expected_value(question)
     assert expected is not None
     assert contradicts_kind(expected, value) is not hour
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When was the mill built?", "time"),
+        ("What year did it open?", "time"),
+        ("Kapan pabrik itu dibangun?", "time"),
+        ("What is the population of Elm?", "number"),
+        ("Berapa jumlah penduduk Elm?", "number"),
+        ("Where is the mill?", "place"),
+        ("Di mana pabrik itu?", "place"),
+        ("What sport is he associated with?", "sport"),
+        ("Which political party is she in?", "party"),
+        ("Who built it?", "name"),
+        ("Siapa yang membangunnya?", "name"),
+        ("Kapankah pabrik itu dibangun?", "time"),
+        ("Pada tahun berapakah pabrik itu dibangun?", "time"),
+        ("Di negara manakah pabrik itu?", "place"),
+        ("Must I knock when I visit it?", "any"),
+        ("What time does the office open?", "time"),
+        ("Jam berapa kantor buka?", "time"),
+        ("How many branches does the library have?", "number"),
+        ("Berapa biaya izin usaha?", "number"),
+        ("Which company built it?", "name"),
+        ("What does it mean?", "any"),
+    ],
+)
+def test_the_words_of_a_question_determine_its_answer_type(question: str, kind: AnswerType) -> None:
+    assert detect_answer_type(question) == kind

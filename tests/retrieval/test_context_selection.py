@@ -25,6 +25,7 @@ from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
 QUESTION = "who won the 2004 award"
+LISTING = "list who won the 2004 award"
 SELECT = Selection(extract_terms=split_words, settings=AnchorSettings(title_overlap=0.0))
 LIST = "Winners:\n- Ada\n- Bela\n- Cleo\n"
 
@@ -94,21 +95,19 @@ def test_the_site_of_an_address_is_its_host(document: str, site: str | None) -> 
 def test_lists_have_their_own_places_when_a_list_is_asked_for() -> None:
     plain = [make_hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(8)]
     lists = [make_hit(LIST, document=f"l{n}", score=0.3 - n / 100, rank=n + 9) for n in range(4)]
-    listing = list_ids(SELECT(Question(QUESTION), [*plain, *lists], listing=True))
+    listing = list_ids(SELECT(Question(LISTING), [*plain, *lists]))
     assert listing == ["p0#0", "p1#0", "p2#0", "p3#0", "p4#0", "l0#0", "l1#0", "l2#0"]
     assert list_ids(SELECT(Question(QUESTION), [*plain, *lists])) == [f"p{n}#0" for n in range(8)]
 
 
 def test_places_for_lists_are_never_left_empty() -> None:
     plain = [make_hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(9)]
-    assert list_ids(SELECT(Question(QUESTION), plain, listing=True)) == [
-        f"p{n}#0" for n in range(8)
-    ]
+    assert list_ids(SELECT(Question(LISTING), plain)) == [f"p{n}#0" for n in range(8)]
 
 
 def test_caps_hold_for_lists_too() -> None:
     lists = [make_hit(LIST, document=f"l#{n}", score=0.5, rank=n + 1) for n in range(5)]
-    assert len(SELECT(Question(QUESTION), lists, listing=True)) == 2
+    assert len(SELECT(Question(LISTING), lists)) == 2
 
 
 @pytest.mark.parametrize(
@@ -145,12 +144,12 @@ HITS = st.lists(
 @CALM
 @given(hits=HITS, listing=st.booleans())
 def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
-    chosen = SELECT(Question(QUESTION), hits, listing=listing)
+    chosen = SELECT(Question(LISTING if listing else QUESTION), hits)
     assert len(chosen) <= SELECT.settings.fine
     assert max(Counter(hit.chunk.document_id for hit in chosen).values(), default=0) <= 2
     assert max(Counter(map(find_site, chosen)).values(), default=0) <= 2
     assert [hit.score for hit in chosen] == sorted((e.score for e in chosen), reverse=True)
-    assert chosen == SELECT(Question(QUESTION), hits, listing=listing)
+    assert chosen == SELECT(Question(LISTING if listing else QUESTION), hits)
 
 
 def test_a_hit_that_does_not_fit_is_skipped() -> None:
@@ -205,7 +204,6 @@ def narrow_to_documents(
             narrow(
                 Question(PERMIT),
                 hits,
-                listing=False,
                 diversity=diversity,
                 tokens=tokens,
                 context=context,

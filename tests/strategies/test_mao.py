@@ -29,7 +29,7 @@ from fathom.runs.ledger import BudgetRefused
 from fathom.strategies.mao import Mao
 from fathom.strategies.run import RunOutcome
 from fathom.text.content_words import ContentTerms
-from fathom.types import Draft, Evidence, Hit, Query, Span
+from fathom.types import Draft, Evidence, Filter, Hit, Query, Span
 from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/mao.md"
@@ -50,6 +50,19 @@ class RecordingSearch:
         if query.text == self.refuses:
             raise context.note_refusal(BudgetRefused("retrievals", needed=1, left=0))
         return (hit_of(document=f"found for {query.text}"),)
+
+
+@dataclass
+class RecordingAnchors:
+    """A search from the anchors of a question that records the questions and finds nothing."""
+
+    calls: list[str] = field(default_factory=list)
+
+    async def __call__(
+        self, question: Question, filters: tuple[Filter, ...], *, k: int, context: RunContext
+    ) -> tuple[Hit, ...]:
+        self.calls.append(question.text)
+        return ()
 
 
 @dataclass
@@ -178,7 +191,7 @@ def test_an_answer_without_retrieval_has_nothing_to_read() -> None:
 def test_bridges_are_followed_where_the_first_look_misses_names(
     covered: float, followed: list[str]
 ) -> None:
-    search, following = RecordingSearch(), RecordingSearch()
+    search, following = RecordingSearch(), RecordingAnchors()
     run_to_end(make_mao(search=search, follow_anchors=following, coverage_threshold=covered))
     assert (search.calls, following.calls) == ([QUESTION], followed)
 

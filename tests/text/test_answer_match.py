@@ -2,42 +2,11 @@ import pytest
 
 from fathom.text.answer_match import (
     amounts_agree,
-    answers_match,
-    cluster_answers,
     contains_answer,
     list_amounts,
     normalize_answer,
     parse_amount,
 )
-from fathom.text.answer_type import AnswerType
-
-WHEN: AnswerType = "time"
-WHO: AnswerType = "name"
-COUNT: AnswerType = "number"
-
-
-@pytest.mark.parametrize(
-    ("kind", "first", "other", "same"),
-    [
-        (WHO, "the Vales", "Vales", True),
-        (WHO, "Ada M. Vale", "Ada Vale", True),
-        (WHO, "Ada Vale", "Ada Hill", False),
-        (WHO, "", "", False),
-        (WHEN, "24 June 1630", "June 24, 1630", True),
-        (WHEN, "about 1835", "1835", True),
-        (WHEN, "1835", "1836", False),
-        (COUNT, "3,559 people", "3559", True),
-        (COUNT, "3,559 people", "3,550 people", False),
-        ("any", "Airbus A310-324 jet", "Airbus A320-324 jet", False),
-    ],
-)
-def test_equal_answers_match(kind: AnswerType, first: str, other: str, *, same: bool) -> None:
-    assert answers_match(kind, first, other) is answers_match(kind, other, first) is same
-
-
-def test_groups_leave_out_unknown_answers() -> None:
-    assert cluster_answers(WHO, ["Ada Vale", "", "Bo Hill", "Vale"]) == [[0, 3], [2]]
-    assert cluster_answers(WHO, ["", ""]) == []
 
 
 @pytest.mark.parametrize(

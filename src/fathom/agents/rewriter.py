@@ -5,8 +5,9 @@ that follows others, so that the question stands alone.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
@@ -186,43 +187,50 @@ class LLMRewriter:
         """
         with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as step:
             request = build_conversation_request(turns, question, self.conversation)
-            reply = await ask_model(self.model, RewriterReply, request, step)
-            rewritten = " ".join(reply.value.question.split()) if reply.value else ""
-            is_faithful = bool(rewritten) and follows_from(rewritten, question.text, turns)
-            text = rewritten if is_faithful else complete_question(question.text, turns)
-            objection = (
-                ""
-                if is_faithful or not rewritten
-                else "the model's question is the same or another one"
+            return await self._choose_text(
+                question,
+                request,
+                complete_question(question.text, turns),
+                lambda rewritten: follows_from(rewritten, question.text, turns),
+                "the model's question is the same or another one",
+                step,
             )
-            step.set_outcome(
-                outputs={"question": text},
-                verdict="model" if is_faithful else "local",
-                reason=objection or reply.reason or _describe_change(question.text, text),
-            )
-        return Question(text)
 
     async def rewrite(self, question: Question, context: RunContext) -> Question:
         """Ask the model for a better question; the rules decide if it loses a name or a number."""
         with context.step("rewrite", agent="rewriter") as step:
             request = self.prompt.build_request(f"Question: {question.text}")
-            reply = await ask_model(self.model, RewriterReply, request, step)
-            rewritten = " ".join(reply.value.question.split()) if reply.value else ""
+            simple = simplify_question(question.text)
             # Compared with the simplified question: a model may drop the greeting's names too.
-            is_faithful = bool(rewritten) and _keeps_names(
-                simplify_question(question.text), rewritten
+            return await self._choose_text(
+                question,
+                request,
+                simple,
+                partial(_keeps_names, simple),
+                "the model's question loses a name or a number",
+                step,
             )
-            text = rewritten if is_faithful else simplify_question(question.text)
-            objection = (
-                ""
-                if is_faithful or not rewritten
-                else "the model's question loses a name or a number"
-            )
-            step.set_outcome(
-                outputs={"question": text},
-                verdict="model" if is_faithful else "local",
-                reason=objection or reply.reason or _describe_change(question.text, text),
-            )
+
+    async def _choose_text(
+        self,
+        question: Question,
+        request: ModelRequest,
+        local: str,
+        is_faithful: Callable[[str], bool],
+        objection: str,
+        step: RunContext,
+    ) -> Question:
+        """Return the model's question where it is faithful, else the one that the rules make."""
+        reply = await ask_model(self.model, RewriterReply, request, step)
+        rewritten = " ".join(reply.value.question.split()) if reply.value else ""
+        chooses_model = bool(rewritten) and is_faithful(rewritten)
+        text = rewritten if chooses_model else local
+        reason = objection if rewritten and not chooses_model else reply.reason
+        step.set_outcome(
+            outputs={"question": text},
+            verdict="model" if chooses_model else "local",
+            reason=reason or _describe_change(question.text, text),
+        )
         return Question(text)
 
 

@@ -216,13 +216,6 @@ def _join_run(question: str, run: Sequence[Span]) -> tuple[Span, Anchor]:
     return whole, _make_anchor("entity", whole.cut(question), score)
 
 
-def measure_coverage(anchors: Sequence[Anchor], text: str) -> float:
-    """Return the share of the anchors that the text holds; 1 without anchors."""
-    if not anchors:
-        return 1.0
-    return (len(anchors) - len(find_missing(anchors, text))) / len(anchors)
-
-
 def find_missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """Return the anchors that the text does not hold.
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from fathom.question.answer_type import detect_answer_type
 from fathom.text import english, indonesian
+from fathom.text.answer_type import AnswerType
 from fathom.text.numbers import NUMBER_WORDS, parse_quantities
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]
@@ -107,6 +107,32 @@ _PRICE_ASKED = re.compile(
     re.IGNORECASE,
 )
 _KINDS: dict[str, AnswerKind] = {"time": "date", "place": "place", "name": "person"}
+# In order of precedence: the first kind whose cue matches decides.
+_QUESTION_CUES: tuple[tuple[AnswerType, str], ...] = (
+    (
+        "time",
+        r"(?:^(?:(?:and|since|until|by|from) )?when|"
+        r"when (?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|to))|"
+        r"(?:what|which) (?:year|date|day|month|century|time)|(?:birth|release) date|"
+        r"kapan(?:kah)?|(?:tahun|tanggal|jam|pukul|abad) (?:ke ?)?berapa(?:kah)?|"
+        r"(?:hari|bulan|tahun|abad) (?:apa|mana)(?:kah)?",
+    ),
+    (
+        "number",
+        r"how (?:many|much|long|old|tall|far|fast|large|big|high|deep|often)|population|"
+        r"median age|length|(?:what|which) (?:percentage|percent|number|amount|fee|price|cost)|"
+        r"(?:se)?berapa(?:kah)?|jumlah penduduk|panjang",
+    ),
+    (
+        "place",
+        r"where|(?:what|which) (?:city|country|state|county|town|village|province)|"
+        r"(?:di|ke|dari) ?mana(?:kah)?|(?:kota|negara|provinsi|kabupaten) (?:apa|mana)(?:kah)?",
+    ),
+    ("sport", r"(?:what|which) sports?|olahraga apa"),
+    ("party", r"(?:what|which) (?:political )?party|partai (?:politik )?apa"),
+    ("name", r"who|whom|whose|which (?:person|company)|siapa(?:kah)?"),
+)
+_CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _QUESTION_CUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +148,11 @@ class ExpectedValue:
     kind: AnswerKind
     units: frozenset[str] = frozenset()
     exact: bool = False
+
+
+def detect_answer_type(question: str) -> AnswerType:
+    """Return the kind of answer that a question asks for; `any` where its words do not tell."""
+    return next((kind for kind, cue in _CUES if cue.search(question)), "any")
 
 
 def detect_expected_value(question: str) -> ExpectedValue | None:

@@ -7,10 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from fathom.question.anchors import Anchor, find_anchors
-from fathom.question.answer_kind import ExpectedValue, detect_expected_value
-from fathom.question.answer_type import can_answer, detect_answer_type
+from fathom.question.answer_kind import (
+    ExpectedValue,
+    detect_answer_type,
+    detect_expected_value,
+)
 from fathom.question.clauses import build_chain, find_mentions
 from fathom.question.comparison import Comparison, list_options, parse_comparison, split_questions
 from fathom.question.definition import extract_term
@@ -22,9 +26,8 @@ from fathom.question.form import (
     extract_counted_noun,
     parse_count,
 )
-from fathom.question.language import QuestionLanguage, detect_question_language
 from fathom.question.statement import Statement, parse_statement
-from fathom.text.answer_match import answers_match, cluster_answers
+from fathom.text.answer_match import contains_answer, normalize_answer, parse_amount, words_overlap
 from fathom.text.answer_type import AnswerType, find_spans
 from fathom.text.entities import find_names
 from fathom.text.language import detect_language
@@ -33,6 +36,13 @@ from fathom.types import Span
 _ACCORDING = re.compile(
     r"\b(?:according to|as stated by|as reported by|menurut)\s+(?:the\s+)?", re.IGNORECASE
 )
+_INDONESIAN = re.compile(
+    r"\b(?:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|sebutkan|jelaskan|"
+    r"\w{2,}kah)\b",
+    re.IGNORECASE,
+)
+_WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)
+_LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _YES_NO_WORDS = {"en": ("no", "yes"), "id": ("tidak", "ya")}
 
 
@@ -50,9 +60,12 @@ class Question:
     text: str
 
     @cached_property
-    def language(self) -> QuestionLanguage:
-        """The language, in which yes and no are said too."""
-        return detect_question_language(self.text)
+    def language(self) -> Literal["en", "id"]:
+        """The language by its words, or by its question words where those leave it open."""
+        language = detect_language(self.text)
+        if language == "und":
+            return "id" if _INDONESIAN.search(self.text) else "en"
+        return language
 
     @cached_property
     def is_foreign(self) -> bool:
@@ -155,17 +168,49 @@ class Question:
         return _YES_NO_WORDS[self.language][yes]
 
     def can_answer(self, text: str, span: Span) -> bool:
-        """Return whether the text at a span can be of the kind asked for."""
-        return can_answer(self.text, text, span)
+        """Return whether the text at a span can be of the kind asked for.
+
+        Only what surely cannot is refused: a person needs letters, and is not a place where
+        something is ("in Indonesia").
+        """
+        if self.answer_type != "name" or _WHOSE.search(self.text):
+            return True
+        if not any(map(str.isalpha, span.cut(text))):
+            return False
+        return not (_LOCATED.search(text[: span.start]) and span in find_names(text))
 
     def find_spans(self, text: str) -> list[Span] | None:
         """Return the spans of the kind asked for; `None` for a kind that rules cannot see."""
         return find_spans(self.answer_type, text, self.text)
 
     def answers_match(self, one: str, other: str) -> bool:
-        """Return whether two answers to the question say the same."""
-        return answers_match(self.answer_type, one, other)
+        """Return whether two answers to a question for this kind say the same.
+
+        They do if one holds the other, if a date or number is asked for and theirs are equal,
+        or if most of their words are the same, with the same digits.
+        """
+        if not one or not other:
+            return False
+        if contains_answer(one, other):
+            return True
+        if self.answer_type in {"time", "number"}:
+            first, second = parse_amount(one), parse_amount(other)
+            return first is not None and first == second
+        return words_overlap(normalize_answer(one).split(), normalize_answer(other).split())
 
     def cluster_answers(self, answers: Sequence[str]) -> list[list[int]]:
-        """Return the places of answers that say the same, in the order of their first ones."""
-        return cluster_answers(self.answer_type, answers)
+        """Return the places of answers that say the same, in the order of the first of each group.
+
+        An answer joins the first group that holds a matching one. Empty answers are left out.
+        """
+        clusters: list[list[int]] = []
+        for place, answer in enumerate(answers):
+            matching = (
+                cluster
+                for cluster in clusters
+                if any(self.answers_match(answer, answers[member]) for member in cluster)
+            )
+            if answer:
+                home = next(matching, None)
+                home.append(place) if home is not None else clusters.append([place])
+        return clusters

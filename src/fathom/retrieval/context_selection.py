@@ -47,21 +47,19 @@ class Selection:
     settings: AnchorSettings = field(default_factory=AnchorSettings)
     find_source: Callable[[Hit], str | None] = find_site
 
-    def __call__(
-        self, question: Question, hits: Sequence[Hit], *, listing: bool = False
-    ) -> tuple[Hit, ...]:
+    def __call__(self, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the hits to read, best first, with new ranks; scores include the title bonus.
 
         Args:
             question: The question.
             hits: Hits in rank order, scores in [0, 1].
-            listing: Whether the question asks for a list.
         """
         question_terms = self.extract_terms(question.text)
         scored = [replace(hit, score=self._score(hit, question_terms)) for hit in hits]
         # At equal scores the order of the ranking decides.
         ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
-        slots = min(self.settings.list_slots, self.settings.fine) if listing else 0
+        is_list_question = question.form == "several"
+        slots = min(self.settings.list_slots, self.settings.fine) if is_list_question else 0
         lists = [hit for hit in ordered if is_list(hit.chunk.text)] if slots else []
         # Slots are held free for lists; what they do not fill goes to the other hits.
         chosen = self._fill([], ordered, self.settings.fine - slots)
@@ -147,7 +145,6 @@ class ContextSelector:
         question: Question,
         hits: Sequence[Hit],
         *,
-        listing: bool,
         diversity: float,
         tokens: int,
         context: RunContext,
@@ -157,7 +154,6 @@ class ContextSelector:
         Args:
             question: The question.
             hits: Hits in rank order; scores of any positive scale.
-            listing: Whether the question asks for a list.
             diversity: The diversity of MMR, in [0, 1].
             tokens: The tokens that all hits together may take.
             context: The run that records the step.
@@ -169,9 +165,7 @@ class ContextSelector:
         with context.step("select", agent="selector", inputs=inputs) as step:
             selected = await step.compute(
                 "select",
-                lambda: self.select_hits(
-                    question, hits, listing=listing, diversity=diversity, tokens=tokens
-                ),
+                lambda: self.select_hits(question, hits, diversity=diversity, tokens=tokens),
             )
             step.set_outcome(
                 outputs={"kept": [hit.chunk.id for hit in selected]},
@@ -184,7 +178,6 @@ class ContextSelector:
         question: Question,
         hits: Sequence[Hit],
         *,
-        listing: bool,
         diversity: float,
         tokens: int,
     ) -> tuple[Hit, ...]:
@@ -197,7 +190,7 @@ class ContextSelector:
             k=_SPARE * self.selection.settings.fine,
             diversity=diversity,
         )
-        selected = self.selection(question, rank_hits(diverse), listing=listing)
+        selected = self.selection(question, rank_hits(diverse))
         return pack_hits(selected, tokens=tokens, count=self.count_tokens)
 
 

@@ -199,12 +199,10 @@ class AnchorGate(GraphStrategy):
         )
         # Later rounds get only the tokens that the allowance still has.
         tokens = int(min(self.settings.context, available))
-        form = state.question.form
         hits = await self.context_selector(
             state.question,
             state.pool,
-            listing=form == "several",
-            diversity=self.settings.get_diversity(form),
+            diversity=self.settings.get_diversity(state.question.form),
             tokens=tokens,
             context=runtime.context,
         )

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from fathom.text.answer_type import AnswerType
 from fathom.text.dates import extract_dates, parse_date
 from fathom.text.numbers import parse_numbers
 
@@ -72,41 +71,7 @@ _OVERLAP = 0.6
 """The least share of common words of answers that match."""
 
 
-def answers_match(kind: AnswerType, one: str, other: str) -> bool:
-    """Return whether two answers to a question for this kind say the same.
-
-    They do if one holds the other, if a date or number is asked for and theirs are equal,
-    or if most of their words are the same, with the same digits.
-    """
-    if not one or not other:
-        return False
-    if contains_answer(one, other):
-        return True
-    if kind in {"time", "number"}:
-        first, second = parse_amount(one), parse_amount(other)
-        return first is not None and first == second
-    return _words_overlap(normalize_answer(one).split(), normalize_answer(other).split())
-
-
-def cluster_answers(kind: AnswerType, answers: Sequence[str]) -> list[list[int]]:
-    """Return the places of answers that say the same, in the order of the first of each group.
-
-    An answer joins the first group that holds a matching one. Empty answers are left out.
-    """
-    clusters: list[list[int]] = []
-    for place, answer in enumerate(answers):
-        matching = (
-            cluster
-            for cluster in clusters
-            if any(answers_match(kind, answer, answers[member]) for member in cluster)
-        )
-        if answer:
-            home = next(matching, None)
-            home.append(place) if home is not None else clusters.append([place])
-    return clusters
-
-
-def _words_overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+def words_overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether most words are common to both, and all words with digits."""
     first, second = set(one), set(other)
     if {word for word in first if not word.isalpha()} != {
