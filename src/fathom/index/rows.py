@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.block_lookup import select_blocks
+from fathom.index.base import Entry
 from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
@@ -171,6 +172,40 @@ def compute_fingerprint(
     """
     content = [*document, [list(chunk) for chunk in chunks]]
     return hashlib.sha256(json.dumps(content).encode() + vectors).digest()
+
+
+def compute_document_fingerprint(
+    document: Document, chunks: Iterable[Chunk], vectors: bytes
+) -> bytes:
+    """Compute the fingerprint of a document with its chunks and their stored vectors."""
+    metadata = pack_metadata(document.metadata)
+    return compute_fingerprint(
+        (document.id, document.title, document.language, metadata, document.text),
+        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in chunks],
+        vectors,
+    )
+
+
+def compute_entry_fingerprint(entry: Entry) -> bytes:
+    """Compute the fingerprint of a document that is about to be stored."""
+    vectors = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
+    return compute_document_fingerprint(entry.document, entry.chunks, vectors)
+
+
+def compute_kept_key(text: str, space: str = "") -> str:
+    """Compute the key of a text's kept vector in a space."""
+    named = f"{space}\0{text}" if space else text
+    return hashlib.sha256(named.encode()).hexdigest()
+
+
+def list_kept_keys(entries: Iterable[Entry]) -> list[str]:
+    """Return the keys of the kept vectors that entries with vectors make superfluous."""
+    return [
+        compute_kept_key(chunk.context, space)
+        for entry in entries
+        for chunk in entry.chunks
+        for space in (*([] if entry.vectors is None else [""]), *entry.more)
+    ]
 
 
 def build_document(row: StoredRow) -> Document:

@@ -1,6 +1,5 @@
 """Transactions on SQLite: one that adds and removes rows, one that publishes them."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from fathom.index.embedded.spaces import SqliteSpace
 from fathom.index.embedded.store import SqliteStore
 from fathom.index.rows import (
     compute_checksum,
-    compute_fingerprint,
+    compute_entry_fingerprint,
+    compute_kept_key,
+    list_kept_keys,
     pack_headings,
     pack_metadata,
     pack_structure,
@@ -194,7 +195,7 @@ class Changes:
             self._set(space.lacking_key, space.lacking - len(fresh))
             if not space.number:
                 self._update_fingerprints(list(fresh))
-            self._drop_kept([_compute_key(text, space.name) for text in texts])
+            self._drop_kept([compute_kept_key(text, space.name) for text in texts])
             self._set("published", self._next_revision())
 
     def _update_fingerprints(self, chunks: Sequence[int]) -> None:
@@ -242,12 +243,15 @@ class Changes:
         with open_transaction(self._connection, write=True):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO kept VALUES (?, ?)",
-                [(_compute_key(text, space), vector.tobytes()) for text, vector in vectors.items()],
+                [
+                    (compute_kept_key(text, space), vector.tobytes())
+                    for text, vector in vectors.items()
+                ],
             )
 
     def get_kept_vectors(self, texts: Sequence[str], space: str = "") -> dict[str, Vector]:
         """Return the vectors that are kept of these texts, by text."""
-        by_key = {_compute_key(text, space): text for text in texts}
+        by_key = {compute_kept_key(text, space): text for text in texts}
         rows = self._connection.execute(
             "SELECT key, vector FROM kept WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(list(by_key)),),
@@ -262,14 +266,7 @@ class Changes:
     def _drop_kept_vectors(self, entries: Sequence[Entry]) -> None:
         # Most puts keep nothing, so the keys (hashes of all texts) are computed only on demand.
         if self.keeps_vectors():
-            self._drop_kept(
-                [
-                    _compute_key(chunk.context, space)
-                    for entry in entries
-                    for chunk in entry.chunks
-                    for space in _list_spaces(entry)
-                ]
-            )
+            self._drop_kept(list_kept_keys(entries))
 
     def _drop_kept(self, keys: Sequence[str]) -> None:
         self._connection.execute(
@@ -370,7 +367,7 @@ class Changes:
                     document.language,
                     metadata,
                     entry.digest,
-                    _compute_fingerprint(entry, metadata),
+                    compute_entry_fingerprint(entry),
                     now,
                     revision,
                 )
@@ -462,29 +459,3 @@ class Changes:
 def _get_vectors(entry: Entry, space: SqliteSpace) -> Matrix | None:
     """Return the vectors of a document's chunks in a space, if they come with the document."""
     return entry.more.get(space.name) if space.name else entry.vectors
-
-
-def _list_spaces(entry: Entry) -> list[str]:
-    """Return the names of the spaces whose vectors come with the document."""
-    return [*([] if entry.vectors is None else [""]), *entry.more]
-
-
-def _compute_fingerprint(entry: Entry, metadata: str) -> bytes:
-    document = entry.document
-    stored = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
-    return compute_fingerprint(
-        (
-            document.id,
-            document.title,
-            document.language,
-            metadata,
-            document.text,
-        ),
-        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in entry.chunks],
-        stored,
-    )
-
-
-def _compute_key(text: str, space: str = "") -> str:
-    keyed = f"{space}\0{text}" if space else text
-    return hashlib.sha256(keyed.encode()).hexdigest()

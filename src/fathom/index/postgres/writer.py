@@ -1,6 +1,5 @@
 """The writer of an index on a server: each call is one transaction, and writers take turns."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,13 +19,16 @@ from fathom.index.postgres.store import PostgresStore, SpaceTable, read_index_ro
 from fathom.index.rows import (
     HalfMatrix,
     compute_checksum,
-    compute_fingerprint,
+    compute_document_fingerprint,
+    compute_entry_fingerprint,
+    compute_kept_key,
+    list_kept_keys,
     pack_headings,
     pack_metadata,
     pack_structure,
 )
 from fathom.index.validation import check_entries, check_vectors
-from fathom.types import Chunk, Document
+from fathom.types import Chunk
 
 
 class PostgresWriter(PostgresReader):
@@ -72,7 +74,7 @@ class PostgresWriter(PostgresReader):
             check_entries(entries, {name: space.dimension for name, space in spaces.items()})
             removed = _remove_documents(store, [entry.document.id for entry in entries])
             posted = self._add_entries(store, entries, spaces, first)
-            _drop_kept_vectors(store, entries)
+            _drop_kept_keys(store, list_kept_keys(entries))
             released = _replace_sources(store, sources)
             removed += _remove_documents(store, _find_orphans(store, released))
             self._backend.remove(store, removed)
@@ -194,7 +196,7 @@ class PostgresWriter(PostgresReader):
                     (
                         store.index.no,
                         store.index.workspace_no,
-                        _hash_text(text, space),
+                        compute_kept_key(text, space),
                         vector.tobytes(),
                     )
                     for text, vector in vectors.items()
@@ -203,7 +205,7 @@ class PostgresWriter(PostgresReader):
 
     def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
         """Return the vectors that are kept for these texts."""
-        by_key = {_hash_text(text, space): text for text in texts}
+        by_key = {compute_kept_key(text, space): text for text in texts}
         with self._open_store() as store:
             rows = store.select_rows(
                 "SELECT key, vector FROM fathom.kept WHERE index_no = %s AND key = ANY(%s)",
@@ -259,7 +261,9 @@ class PostgresWriter(PostgresReader):
                 if number not in filled
             }
             self._add_vectors(store, stored, fresh)
-            _drop_kept_keys(store, [_hash_text(chunk.context, space) for chunk in chunks.values()])
+            _drop_kept_keys(
+                store, [compute_kept_key(chunk.context, space) for chunk in chunks.values()]
+            )
             if not space:
                 _update_fingerprints(
                     store, {chunk.document_id for chunk in chunks.values()}, stored
@@ -293,7 +297,6 @@ def _build_document_row(store: PostgresStore, entry: Entry, number: int) -> tupl
     """Return a row for `_DOCUMENT_COLUMNS`."""
     document, blocks = entry.document, pack_structure(entry.document)
     path, metadata = PurePath(document.path), pack_metadata(document.metadata)
-    half = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
     text = document.text.encode()
     return (
         store.index.no,
@@ -309,7 +312,7 @@ def _build_document_row(store: PostgresStore, entry: Entry, number: int) -> tupl
         # jsonb refuses the null character; the text of the metadata keeps it.
         metadata.replace("\\u0000", ""),
         entry.digest,
-        _compute_document_fingerprint(document, entry.chunks, half),
+        compute_entry_fingerprint(entry),
         datetime.now(UTC).isoformat(timespec="seconds"),
         text,
         blocks,
@@ -468,37 +471,12 @@ def _update_fingerprints(
         if len(complete) == len(stored.chunks):
             half = b"".join(vector.tobytes() for vector in complete)
             chunks = [chunk for _, chunk in stored.chunks]
-            fingerprint = _compute_document_fingerprint(stored.document, chunks, half)
+            fingerprint = compute_document_fingerprint(stored.document, chunks, half)
             changed.append((fingerprint, store.index.no, stored.no))
     with store.connection.cursor() as cursor:
         cursor.executemany(
             "UPDATE fathom.documents SET fingerprint = %s WHERE index_no = %s AND no = %s", changed
         )
-
-
-def _compute_document_fingerprint(
-    document: Document, chunks: Sequence[Chunk], half: bytes
-) -> bytes:
-    """Return the fingerprint of a document; `half` are its chunks' vectors in 16 bits."""
-    metadata = pack_metadata(document.metadata)
-    return compute_fingerprint(
-        (document.id, document.title, document.language, metadata, document.text),
-        [(chunk.id, chunk.span.start, chunk.span.end) for chunk in chunks],
-        half,
-    )
-
-
-def _drop_kept_vectors(store: PostgresStore, entries: Sequence[Entry]) -> None:
-    """Delete the kept vectors of texts that are stored now."""
-    _drop_kept_keys(
-        store,
-        [
-            _hash_text(chunk.context, space)
-            for entry in entries
-            for chunk in entry.chunks
-            for space in (*([] if entry.vectors is None else [""]), *entry.more)
-        ],
-    )
 
 
 def _drop_kept_keys(store: PostgresStore, keys: Sequence[str]) -> None:
@@ -507,9 +485,3 @@ def _drop_kept_keys(store: PostgresStore, keys: Sequence[str]) -> None:
         "DELETE FROM fathom.kept WHERE index_no = %(index)s AND key = ANY(%(keys)s)",
         keys=list(keys),
     )
-
-
-def _hash_text(text: str, space: str = "") -> str:
-    """Return the key of a text's kept vector in a space."""
-    named = f"{space}\0{text}" if space else text
-    return hashlib.sha256(named.encode()).hexdigest()
