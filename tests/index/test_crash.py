@@ -18,7 +18,7 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from fathom.index.embedded.opening import open_writer
-from tests.index.conftest import made
+from tests.index.conftest import make_entry
 
 directory, step = Path(sys.argv[1]), sys.argv[2]
 armed = False
@@ -28,13 +28,14 @@ def die(name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 writer = open_writer(directory, {"a": "1"}, ann_from_chunks=3, on_step=die)
-for entry, source in (made("kept", "an old text", "second"), made("other", "other words")):
+for texts in (("kept", "an old text", "second"), ("other", "other words")):
+    entry, source = make_entry(*texts)
     writer.put([entry], [source])
 print("ready", flush=True)
 armed = True
-entry, source = made("kept", "a new text")
+entry, source = make_entry("kept", "a new text")
 writer.put([entry], [source])
-more, place = made("more", "one", "two", "three", "four")
+more, place = make_entry("more", "one", "two", "three", "four")
 writer.put([more], [place])
 writer.optimize()
 """
@@ -96,11 +97,11 @@ import resource, sys
 from pathlib import Path
 from fathom.errors import RunError
 from fathom.index.embedded.opening import open_writer
-from tests.index.conftest import made
+from tests.index.conftest import make_entry
 writer = open_writer(Path(sys.argv[1]), None)
 limit = 300_000
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-entry, source = made("large", *[f"line {n} " + "x" * 900 for n in range(900)])
+entry, source = make_entry("large", *[f"line {n} " + "x" * 900 for n in range(900)])
 try:
     writer.put([entry], [source])
 except RunError as error:

@@ -32,8 +32,8 @@ LIMIT_S = 400.0
 CHILD = """
 import sys
 from pathlib import Path
-from tests.ingest.test_workers import engine_at
-with engine_at(Path(sys.argv[1]), sys.argv[2]) as engine:
+from tests.ingest.test_workers import open_engine
+with open_engine(Path(sys.argv[1]), sys.argv[2]) as engine:
     engine.ingest([Path(sys.argv[3])])
 """
 

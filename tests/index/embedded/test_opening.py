@@ -158,10 +158,10 @@ REWRITE = """
 import sys
 from pathlib import Path
 from fathom.index.embedded.opening import open_writer
-from tests.index.conftest import made
+from tests.index.conftest import make_entry
 with open_writer(Path(sys.argv[1]), None) as writer:
     for turn in range(60):
-        entry, source = made("two", *[f"the words of two {turn}"] * (1 + turn % 3))
+        entry, source = make_entry("two", *[f"the words of two {turn}"] * (1 + turn % 3))
         writer.put([entry], [source])
 """
 

@@ -25,7 +25,7 @@ import os, signal, sys
 from pathlib import Path
 from fathom.index.embedded.opening import open_writer
 from fathom.index.embedded.rebuild import rebuild_index
-from tests.index.conftest import made
+from tests.index.conftest import make_entry
 
 directory, step = Path(sys.argv[1]), sys.argv[2]
 
@@ -38,7 +38,7 @@ def open_new(place):
 
 with rebuild_index(directory, ["/corpus"], open_new, die) as made_anew:
     for name in ("one", "two"):
-        entry, source = made(name, f"new words of {name}", f"more of {name}")
+        entry, source = make_entry(name, f"new words of {name}", f"more of {name}")
         made_anew.writer.put([entry], [source])
         die("stored")
     made_anew.writer.optimize()

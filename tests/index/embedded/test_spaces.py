@@ -241,7 +241,7 @@ def test_a_rebuilt_index_keeps_its_spaces_and_their_graphs(
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from tests.index.embedded.test_spaces import WIDE, filled, opened
+from tests.index.embedded.test_spaces import WIDE, fill_space, open_with_space
 
 directory, step, turn = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 seen = 0
@@ -252,9 +252,9 @@ def die(name):
     if seen == turn:
         os.kill(os.getpid(), signal.SIGKILL)
 
-writer = opened(directory, on_step=die)
+writer = open_with_space(directory, on_step=die)
 writer.create_spaces([WIDE])
-filled(writer, WIDE)
+fill_space(writer, WIDE)
 writer.optimize()
 writer.drop_space("wide")
 """
