@@ -1,7 +1,10 @@
 """The real small language model of the tests; one child process serves all of them."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
@@ -22,6 +25,14 @@ def explain_absence() -> str:
     return ""
 
 
+def find_test_weights() -> Path:
+    """Return the file that FATHOM_TEST_GGUF names, such as a model of 0.5 billion parameters."""
+    name = os.environ.get("FATHOM_TEST_GGUF", "")
+    if not name:
+        pytest.skip("FATHOM_TEST_GGUF names no file of a model")
+    return Path(name)
+
+
 @dataclass
 class RealModel:
     """SmolLM2-135M-Instruct in a child process.
@@ -30,7 +41,7 @@ class RealModel:
         server: Runs it.
     """
 
-    # One thread, as tests run side by side; what prompts have in common is read once.
+    # One thread, as tests run side by side; all that prompts have in common is read once.
     server: LocalServer = field(
         default_factory=lambda: LocalServer(LocalOptions(context_tokens=4096, cache_prompts=True))
     )

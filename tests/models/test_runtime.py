@@ -13,6 +13,8 @@ from fathom.models.runtime import (
     LazyRuntime,
     Runtime,
     choose_lanes,
+    count_cores,
+    count_physical_cores,
     group_batches,
     hash_file,
     load_runtime,
@@ -135,3 +137,16 @@ def test_a_batch_has_rows_of_one_length_and_keeps_to_its_tokens() -> None:
     batches = list(group_batches(lengths, 6))
     assert batches == [[0, 2], [3], [1], [5], [4]]
     assert list(group_batches([], 6)) == []
+
+
+def test_a_core_with_two_threads_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 1 <= count_physical_cores() <= count_cores()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5})
+    for number, siblings in ((0, "0,4"), (1, "1,5"), (4, "0,4"), (5, "1,5")):
+        (tmp_path / str(number)).write_text(f"{siblings}\n")
+    monkeypatch.setattr("fathom.models.runtime._SIBLINGS", f"{tmp_path}/{{}}")
+    assert count_physical_cores() == 2
+    (tmp_path / "5").unlink()  # a system that does not say it
+    assert count_physical_cores() == 3

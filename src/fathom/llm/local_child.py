@@ -14,8 +14,9 @@ import sys
 from typing import Any
 
 HOST = "127.0.0.1"
-# A cancelled call ends only after its current batch, so small batches free the server sooner.
-BATCH_TOKENS = 128
+# A cancelled call ends only after its current batch, so small batches free the server sooner. They
+# also leave less of a prompt's beginning over that does not fill a batch.
+BATCH_TOKENS = 64
 
 
 def main() -> None:
@@ -54,15 +55,14 @@ def _end_with_owner() -> None:
 
 
 def _set_params(params: Any, key: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - of xllamacpp
-    """Set the server to answer one request at a time.
-
-    Without `cache_prompts` the same prompt always gets the same reply.
-    """
+    """Set the server to answer one request at a time, from what it shares with the one before."""
     params.model.path = options["path"]
     params.n_ctx = options["context_tokens"]
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options["threads"]
+    for threads in (params.cpuparams, params.cpuparams_batch):
+        threads.n_threads = options["threads"]
+        threads.poll = 0  # threads that spin take the time that others need on a busy machine
     params.n_parallel = 1
-    params.cache_prompt = options["cache_prompts"]
+    params.cache_prompt = True
     params.cache_ram_mib = 0
     params.n_batch = params.n_ubatch = BATCH_TOKENS
     params.hostnames = [HOST]

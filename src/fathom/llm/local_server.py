@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import IO
@@ -25,6 +25,7 @@ from typing import IO
 from pydantic import SecretStr
 
 from fathom.errors import ModelUnavailable
+from fathom.llm.prompt_cache import PromptCache
 
 PACKAGE = "xllamacpp"
 _CHILD = Path(__file__).with_name("local_child.py")
@@ -43,7 +44,8 @@ class LocalOptions:
     Attributes:
         threads: The number of processor threads, at least 1.
         context_tokens: The room for prompt and reply together; a model may have been made for less.
-        cache_prompts: Whether to reuse the beginning that a prompt shares with the one before.
+        cache_prompts: Whether to reuse all that a prompt shares with the one before. If not, only
+            its fixed beginning is reused, which changes no reply.
     """
 
     threads: int = 1
@@ -53,10 +55,17 @@ class LocalOptions:
 
 @dataclass(frozen=True, slots=True)
 class LocalAddress:
-    """The address of a running child, and the key to it."""
+    """The address of a running child, the key to it, and the prompt that it holds.
+
+    Attributes:
+        base_url: The address of OpenAI's protocol.
+        key: The key that each request needs.
+        cache: The beginning of prompts that the child holds.
+    """
 
     base_url: str
     key: SecretStr
+    cache: PromptCache = field(compare=False)
 
 
 class LocalServer:
@@ -182,6 +191,7 @@ class _ChildProcess:
         self._key = SecretStr(secrets.token_urlsafe(32))
         self._address: LocalAddress | None = None
         self._output = b""
+        self._cache = PromptCache(is_exact=not options.cache_prompts)
         child_options = {"path": str(path), **asdict(options)}
         # S603: our own interpreter with our own code; -I shuts the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
@@ -227,7 +237,8 @@ class _ChildProcess:
             ended = not self.is_running()
             self._output += self._answers.read() or b""
             if self._output.endswith(b"\n"):
-                self._address = LocalAddress(f"{self._output.decode().strip()}/v1", self._key)
+                base_url = f"{self._output.decode().strip()}/v1"
+                self._address = LocalAddress(base_url, self._key, self._cache)
             elif ended:
                 raise ModelUnavailable(f"{self.path} cannot be loaded: {self._read_reason()}")
         return self._address

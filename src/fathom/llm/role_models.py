@@ -12,11 +12,12 @@ from fathom.llm.endpoint import resolve_endpoint, split_name
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.llm.prices import load_prices
 from fathom.llm.retry import RetryPolicy
+from fathom.runs.concurrency import run_in_loop
 from fathom.settings import Settings
 from fathom.settings.maf import MafSettings
 
 if TYPE_CHECKING:  # imported only if a model of a file is named
-    from fathom.llm.local import LocalChat
+    from fathom.llm.local import LocalChat, Speed
 
 ROLES = tuple(name for name, role in registry.ROLES.items() if not role.model_of)
 """The roles that the settings may give a language model."""
@@ -76,6 +77,14 @@ class RoleModels:
         """
         for chat in self._local[:1]:
             chat.load()
+
+    def measure_speed(self) -> "Speed | None":
+        """Measure the speed of a `local:` model; `None` without one.
+
+        Raises:
+            ModelUnavailable: If its weights cannot be loaded, or it does not answer.
+        """
+        return run_in_loop(self._local[0].measure_speed()) if self._local else None
 
     def close(self) -> None:
         """Stop the server of `local:` models. The models may be used again."""

@@ -18,6 +18,7 @@ from fathom.models.cache import ModelCache, load_through
 RuntimeName = Literal["onnxruntime", "openvino"]
 Ids = NDArray[np.int64]
 Output = NDArray[np.float32]
+_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 BATCH_TOKENS = 1024  # larger batches are no faster and need much more memory
 
 
@@ -156,6 +157,21 @@ def count_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def count_physical_cores() -> int:
+    """Return the number of physical cores that this process may use.
+
+    Two logical processors of one core share its arithmetic units, so matrix products gain nothing
+    from a second thread there.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return count_cores()
+    files = [_SIBLINGS.format(number) for number in os.sched_getaffinity(0)]
+    try:
+        return len({Path(file).read_text(encoding="ascii") for file in files})
+    except OSError:  # the system does not say which processors belong together
+        return count_cores()
 
 
 class _OnnxRuntime:

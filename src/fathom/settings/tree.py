@@ -283,10 +283,10 @@ class LlmSettings(Section):
     context_tokens: int = Field(default=8192, ge=256)
     """The room for prompt and reply of a `local:` model; a model made for less takes less."""
     threads: int = Field(default=0, ge=0)
-    """The threads of a `local:` model; 0 is one for each core."""
+    """The threads of a `local:` model; 0 is one for each physical core."""
     cache_prompts: bool = constant(False)
-    """If true, a `local:` model reuses the beginning that a prompt shares with the one before. That
-    is faster, but by rounding a reply may then depend on the prompt before."""
+    """If true, a `local:` model reuses all that a prompt shares with the one before, not only its
+    fixed beginning. By rounding, a reply may then depend on the prompt before."""
     tries: int = constant(4, ge=1)
     """The most calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)

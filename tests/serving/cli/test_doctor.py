@@ -1,12 +1,19 @@
 """The doctor finds the same problems as `ask`."""
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import CommandRunner, corpus, run  # noqa: F401 - fixtures
+from tests.real_model import RealModel
+from tests.serving.cli.test_app import (  # noqa: F401 - fixtures
+    CommandOutput,
+    CommandRunner,
+    corpus,
+    run,
+)
 
 from fathom.models.query_encoder import SHA256
 
@@ -107,3 +114,28 @@ def test_a_changed_trace_is_a_problem(run: CommandRunner, corpus: Path, tmp_path
     with closing(sqlite3.connect(tmp_path / ".fathom" / "traces.db")) as connection, connection:
         connection.execute("UPDATE traces SET data = x'00'")
     assert f"fathom trace --delete {trace}" in list_failures(run)["traces"]
+
+
+def test_the_doctor_says_what_auto_takes_and_how_fast_it_is(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+    real_model: RealModel,
+) -> None:
+    run("ingest", str(corpus))
+    offline = ("--json", "--set", "offline=true")
+    nothing = read_details(run("doctor", *offline))
+    assert nothing["language model"] == "none; every question is answered locally"
+    assert nothing["-m auto"].startswith("none: --offline asks no Ollama, and no file is pulled; ")
+    folder = tmp_path / ".local" / "share" / "fathom" / "models"
+    folder.mkdir(parents=True)
+    (folder / "smol.gguf").symlink_to(real_model.file)
+    details = read_details(run("doctor", *offline, "--set", "llm.model=auto"))
+    pattern = r"local:smol, [1-9]\d* tokens read and [1-9]\d* written a second"
+    assert re.fullmatch(pattern, details["language model"])
+    assert details["-m auto"].startswith("takes local:smol, the largest pulled file that fits")
+
+
+def read_details(output: CommandOutput) -> dict[str, str]:
+    """Return the details of the checks by name."""
+    return {finding["name"]: finding["detail"] for finding in output.json["findings"]}

@@ -13,6 +13,7 @@ from fathom.documents.ocr.availability import describe_extra as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find_entry, find_extension, iterate_extensions
+from fathom.llm.automatic import find_model
 from fathom.llm.local import describe_installation
 
 
@@ -48,6 +49,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         _try_check("cross-reader", lambda: _describe_cross_reader(engine)),
         _try_check("language model", lambda: _describe_language_models(engine)),
         Check("local language model", True, describe_installation()),
+        _try_check("-m auto", lambda: _describe_automatic_model(engine)),
         Check("ray", True, _describe_ray()),
         Check("text recognition", True, recognition()),
         _try_check("strategy", lambda: _describe_strategy(engine)),
@@ -117,8 +119,22 @@ def _describe_cross_reader(engine: Engine) -> str:
 
 def _describe_language_models(engine: Engine) -> str:
     engine.assembly.prepare()
-    engine.models.language_models.load()
-    return engine.settings.llm.model or "none; every question is answered locally"
+    language_models = engine.models.language_models
+    language_models.load()
+    speed = language_models.measure_speed()
+    pace = (
+        f", {speed.prompt:.0f} tokens read and {speed.reply:.0f} written a second" if speed else ""
+    )
+    return (engine.settings.llm.model or "none; every question is answered locally") + pace
+
+
+def _describe_automatic_model(engine: Engine) -> str:
+    settings = engine.settings
+    if not settings.llm.model.startswith("ollama:"):  # its address is that of another server
+        llm = settings.llm.model_copy(update={"base_url": None})
+        settings = settings.model_copy(update={"llm": llm})
+    choice = find_model(settings)
+    return f"takes {choice.name}, {choice.reason}" if choice.name else f"none: {choice.reason}"
 
 
 def _describe_strategy(engine: Engine) -> str:
