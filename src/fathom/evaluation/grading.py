@@ -83,8 +83,8 @@ class Judgement:
 class Judgements:
     """The judgements of one strategy on one data set, in a file of one JSON object a line.
 
-    Of two lines with the same key the later one counts. Answers without a grade are not kept as
-    by_key: the next run asks for them again.
+    Of two lines with the same key the later one counts. Answers without a grade do not count as
+    judged: the next run asks for them again.
     """
 
     def __init__(self, file: Path | None = None) -> None:
