@@ -60,7 +60,7 @@ KNOWN_MODELS = {
             "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             size=1_117_320_768,
-            memory=1_600_000_000,
+            memory=2_100_000_000,
             licence="Apache-2.0",
         ),
     )
@@ -149,8 +149,8 @@ def check_name(name: str) -> str:
 def estimate_memory(name: str, size: int) -> int:
     """Return the bytes of memory that a model needs, estimated from its size if not measured."""
     model = KNOWN_MODELS.get(name)
-    # The context takes memory in proportion to the model; buffers take about the same for all.
-    return model.memory if model else round(size * 1.3) + 300_000_000
+    # llama.cpp holds a part of the weights twice, in the order in which the processor reads them.
+    return model.memory if model else round(size * 1.6) + 300_000_000
 
 
 def does_fit(needs: int, memory: int) -> bool:
