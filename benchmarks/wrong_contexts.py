@@ -26,7 +26,7 @@ from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from experiments.lab.texts import Text, texts_of
+from experiments.lab.texts import Text, read_texts
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
@@ -113,7 +113,7 @@ class Planter:
     @cached_property
     def texts(self) -> dict[str, Text]:
         """The documents."""
-        return {each.id: each for each in texts_of(self.dataset.corpus)}
+        return {each.id: each for each in read_texts(self.dataset.corpus)}
 
     @cached_property
     def asked(self) -> tuple[DatasetQuestion, ...]:

@@ -1,4 +1,4 @@
-"""Remake the tables and figures of the five papers: python -m experiments [ID ...].
+"""Rebuild the tables and figures of the five papers: python -m experiments [ID ...].
 
 Without an ID all of them. What was asked before is not asked again: a run that was killed goes on.
 SHARED_DATA (default ../shared/data) holds the data sets; --fast asks the project's own samples
@@ -14,10 +14,15 @@ from pathlib import Path
 
 from experiments.lab import scores
 from experiments.lab.bench import ROOT, Bench
-from experiments.lab.clean import Published, faults, unchecked, without_manifest
+from experiments.lab.clean import (
+    Published,
+    find_faults,
+    find_models_without_manifest,
+    read_unchecked,
+)
 from experiments.lab.headlines import write_headlines
-from experiments.lab.pages import contents, page
-from experiments.lab.plan import Experiment, found
+from experiments.lab.pages import format_contents, format_page
+from experiments.lab.plan import Experiment, find_experiments
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 from research.contamination import Manifest, load_manifests
@@ -32,40 +37,46 @@ MODELS = ROOT / "src" / "fathom" / "models" / "resources"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, and write pages; gives the exit code."""
-    options = _asked(arguments)
+    """Run the experiments and write their pages; return the exit code."""
+    options = _parse_arguments(arguments)
     try:
-        experiments = found(ROOT / "experiments", options.ids)
+        experiments = find_experiments(ROOT / "experiments", options.ids)
         chosen = (
-            [experiment.shortened() for experiment in experiments] if options.fast else experiments
+            [experiment.shorten() for experiment in experiments] if options.fast else experiments
         )
         if options.list:
-            print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
+            print(
+                "\n".join(
+                    f"{experiment.id:28}{experiment.where}: {experiment.title}"
+                    for experiment in chosen
+                )
+            )
             return 0
         manifests = tuple(load_manifests(MANIFESTS, CHOSEN))
         if options.check:
-            return _faults(
-                _published(found(ROOT / "experiments"), options.out, manifests), options.out
+            return _report_faults(
+                _load_published(find_experiments(ROOT / "experiments"), options.out, manifests),
+                options.out,
             )
-        _check(options)
-        here = Provenance.here(ROOT)
+        _check_data(options)
+        provenance = Provenance.from_process(ROOT)
         bench = Bench(
             data=options.data,
             work=options.work,
             indexes=options.indexes,
-            commit=here.commits[0],
+            commit=provenance.commits[0],
             manifests=manifests,
         )
-        whole = True if options.pages else _run(bench, chosen, here, options.out)
-        written = chosen if options.fast else found(ROOT / "experiments")
-        _write(_published(written, options.out, manifests), options.out)
+        whole = True if options.pages else _run_experiments(bench, chosen, provenance, options.out)
+        written = chosen if options.fast else find_experiments(ROOT / "experiments")
+        _write_pages(_load_published(written, options.out, manifests), options.out)
     except UsageError as error:
-        return _told(error)
+        return _report_error(error)
     return 0 if whole else UsageError.exit_code
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Say once that there are no data at all, not for every experiment."""
+def _check_data(options: argparse.Namespace) -> None:
+    """Report once that there are no data at all, instead of once per experiment."""
     if not (options.fast or options.pages or options.data.is_dir()):
         raise UsageError(
             f"{options.data}: there are no data sets; set SHARED_DATA to the folder that holds "
@@ -73,8 +84,10 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-def _run(bench: Bench, chosen: list[Experiment], here: Provenance, out: Path) -> bool:
-    """Each experiment whose data sets are there; says whether all of them were."""
+def _run_experiments(
+    bench: Bench, chosen: list[Experiment], provenance: Provenance, out: Path
+) -> bool:
+    """Run each experiment whose data sets exist; return whether all of them did."""
     whole = True
     for experiment in chosen:
         sys.stderr.write(f"== {experiment.id}: {experiment.title}\n")
@@ -82,48 +95,53 @@ def _run(bench: Bench, chosen: list[Experiment], here: Provenance, out: Path) ->
             bench.check(experiment)
         except UsageError as error:
             whole = False
-            _told(error)
+            _report_error(error)
             continue
-        seen = bench.see(experiment)
-        prints = {name: bench.prints(name) for name in seen.sets}
-        Summary.of(seen, here).save(out)
-        scores.save(out, experiment.id, tuple(scores.scored(seen, prints)))
+        results = bench.collect_results(experiment)
+        prints = {name: bench.read_prints(name) for name in results.sets}
+        Summary.of(results, provenance).save(out)
+        scores.save_scores(out, experiment.id, tuple(scores.score_experiment(results, prints)))
     return whole
 
 
-def _told(error: UsageError) -> int:
+def _report_error(error: UsageError) -> int:
     sys.stderr.write(f"experiments: {error}\n")
     return error.exit_code
 
 
-def _published(
-    experiments: list[Experiment], out: Path, known: Sequence[Manifest]
+def _load_published(
+    experiments: list[Experiment], out: Path, manifests: Sequence[Manifest]
 ) -> list[Published]:
-    """All experiments that have a summary."""
-    each = (Published.load(out, experiment, known) for experiment in experiments)
-    return [published for published in each if published is not None]
+    """Load all experiments that have a summary."""
+    loaded = (Published.load(out, experiment, manifests) for experiment in experiments)
+    return [published for published in loaded if published is not None]
 
 
-def _faults(published: list[Published], out: Path) -> int:
-    """Say what is wrong; gives the exit code."""
-    wrong = [*without_manifest(MODELS, MANIFESTS), *faults(published, out, unchecked(UNCHECKED))]
+def _report_faults(published: list[Published], out: Path) -> int:
+    """Report the faults of published results; return the exit code."""
+    wrong = [
+        *find_models_without_manifest(MODELS, MANIFESTS),
+        *find_faults(published, out, read_unchecked(UNCHECKED)),
+    ]
     for line in wrong:
         sys.stderr.write(f"{line}\n")
     return 1 if wrong else 0
 
 
-def _write(published: list[Published], out: Path) -> None:
-    """The pages."""
+def _write_pages(published: list[Published], out: Path) -> None:
+    """Write the pages."""
     out.mkdir(parents=True, exist_ok=True)
-    for paper in dict.fromkeys(each.experiment.paper for each in published):
-        own = [each for each in published if each.experiment.paper == paper]
-        (out / f"{paper}.md").write_text(page(paper, own), encoding="utf-8")
-    (out / "README.md").write_text(contents(published), encoding="utf-8")
+    for paper in dict.fromkeys(entry.experiment.paper for entry in published):
+        of_paper = [entry for entry in published if entry.experiment.paper == paper]
+        (out / f"{paper}.md").write_text(format_page(paper, of_paper), encoding="utf-8")
+    (out / "README.md").write_text(format_contents(published), encoding="utf-8")
     if out == PUBLISHED:
-        write_headlines(ROOT / "README.md", {each.summary.id: each.summary for each in published})
+        write_headlines(
+            ROOT / "README.md", {entry.summary.id: entry.summary for entry in published}
+        )
 
 
-def _asked(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("ids", nargs="*", metavar="ID", help="PAPER or PAPER/NAME; default all")
     parser.add_argument("--list", action="store_true", help="say what there is")

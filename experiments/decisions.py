@@ -1,4 +1,4 @@
-"""How stable decisions are: python -m experiments.decisions --data DATA --indexes DIR.
+"""The stability of decisions: python -m experiments.decisions --data DATA --indexes DIR.
 
 `adaptive` is asked each question as it stands, with a slip of the fingers, and in other words
 (`experiments/lab/rephrase.py`). Printed is the share of variants on which other executors work, or
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from experiments.lab.rephrase import in_other_words, with_slip
+from experiments.lab.rephrase import add_slip, rephrase
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
@@ -20,31 +20,29 @@ from fathom.evaluation.statistics import bca_interval
 from fathom.runs.concurrency import run_in_loop
 
 VARIANTS: Mapping[str, Callable[[str], str]] = {
-    "slip": with_slip,
-    "other words": in_other_words,
+    "slip": add_slip,
+    "other words": rephrase,
 }
 SETS = ("hotpotqa-200", "musique-300", "squad-fresh", "facqa-id", "idk-mrc-retrieval", "ramdocs")
 
 
-def decided(engine: Engine, question: DatasetQuestion, text: str) -> tuple[str, ...]:
-    """The actions of `adaptive` on a question put this way."""
-    asked = engine.arun(
-        AskRequest.parse(text, strategy="adaptive", filters=build_filters(question))
-    )
-    steps = run_in_loop(asked).trace.steps
+def decide(engine: Engine, question: DatasetQuestion, text: str) -> tuple[str, ...]:
+    """Return the actions of `adaptive` on a question in these words."""
+    run = engine.arun(AskRequest.parse(text, strategy="adaptive", filters=build_filters(question)))
+    steps = run_in_loop(run).trace.steps
     return tuple(str(step.outputs["action"]) for step in steps if step.agent == "planner")
 
 
-def changes(
+def list_changes(
     engine: Engine, questions: Sequence[DatasetQuestion]
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """For each variant that is another text: its name, and both decisions."""
+    """Yield each variant that differs from the question: its name, and both decisions."""
     for question in questions:
-        plain = decided(engine, question, question.text)
+        plain = decide(engine, question, question.text)
         for name, vary in VARIANTS.items():
             text = vary(question.text)
             if text != question.text:
-                yield name, plain, decided(engine, question, text)
+                yield name, plain, decide(engine, question, text)
 
 
 def main() -> None:
@@ -58,17 +56,23 @@ def main() -> None:
     settings = {"trace.enabled": False}
     if arguments.policy:
         settings["adaptive.policy"] = arguments.policy
-    found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    shares: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for name in arguments.sets:
         dataset = load(arguments.data / name)
         questions = dataset.sample(arguments.queries, seed=1)
         with Engine.open(arguments.indexes / name, settings) as engine:
-            own = [(kind, one != other) for kind, one, other in changes(engine, questions)]
-        for kind, changed in own:
-            found[kind].append(float(changed))
-        print(f"{name}: {fmean(changed for _, changed in own):.3f} of {len(own)}", flush=True)
-    together = [value for values in found.values() for value in values]
-    for kind, values in {**found, "together": together}.items():
+            differences = [
+                (kind, original != other)
+                for kind, original, other in list_changes(engine, questions)
+            ]
+        for kind, changed in differences:
+            shares[kind].append(float(changed))
+        print(
+            f"{name}: {fmean(changed for _, changed in differences):.3f} of {len(differences)}",
+            flush=True,
+        )
+    together = [value for values in shares.values() for value in values]
+    for kind, values in {**shares, "together": together}.items():
         low, high = bca_interval(values, bounds=(0.0, 1.0))
         print(f"{kind}: {fmean(values):.3f} [{low:.3f}, {high:.3f}] of {len(values)}")
 

@@ -1,4 +1,4 @@
-"""What it changes to put definitions first where one is asked for.
+"""The effect of ranking definitions first for questions that ask for one.
 
     python -m experiments.definitions FOLDER... --indexes PLACE
 
@@ -21,19 +21,19 @@ DEPTH = 10
 HEAD = "| set | questions | nDCG@10 without | with | better | worse |\n|---|---|---|---|---|---|"
 
 
-def scores(dataset: Dataset, index: Path, hits: int) -> list[float]:
-    """nDCG@10 of each question that asks for a definition, with this `retrieval.definitions`."""
+def score_questions(dataset: Dataset, index: Path, hits: int) -> list[float]:
+    """Return nDCG@10 of each question that asks for a definition."""
     settings = Settings(index=IndexSettings(directory=index))
     retrieval = settings.retrieval.model_copy(update={"definitions": hits})
     engine = Engine(settings.model_copy(update={"retrieval": retrieval}))
     with prepare_engine(engine, dataset) as ready:
-        found = []
+        values = []
         for question in dataset.judged_questions:
             if Question(question.text).term:
                 names = [hit.chunk.document_id for hit in ready.search(question.text, k=4 * DEPTH)]
                 grades = dataset.qrels[question.id]
-                found.append(ndcg(DEPTH, list(dict.fromkeys(names)), grades))
-        return found
+                values.append(ndcg(DEPTH, list(dict.fromkeys(names)), grades))
+        return values
 
 
 def main() -> None:
@@ -44,8 +44,10 @@ def main() -> None:
     print(HEAD)
     for folder in arguments.folders:
         dataset = load(folder)
-        before = scores(dataset, arguments.indexes / dataset.name, 0)
-        after = scores(dataset, arguments.indexes / dataset.name, Settings().retrieval.definitions)
+        before = score_questions(dataset, arguments.indexes / dataset.name, 0)
+        after = score_questions(
+            dataset, arguments.indexes / dataset.name, Settings().retrieval.definitions
+        )
         if not before:
             print(f"| {dataset.name} | 0 | | | | |", flush=True)
             continue

@@ -1,4 +1,4 @@
-"""What one embedder more is worth.
+"""The value of one more embedder.
 
     python -m experiments.embedder_table FOLDER... --work PLACE
 
@@ -36,16 +36,18 @@ SYSTEMS = (
 RESULTS = Path(__file__).parent / "results" / "embedders.jsonl"
 
 
-class Kept(CachedEmbedder):
-    """Keeps vectors of chunks in a file, and of questions while it runs."""
+class StoredVectors(CachedEmbedder):
+    """Stores vectors of chunks in a file, and those of questions in memory."""
 
     def __init__(self, inner: Embedder, file: Path) -> None:
         super().__init__(inner, file)
         self.questions = Remembering(get_question_embedder(inner))
 
 
-def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[dict[str, object]]:
-    """One row a system."""
+def measure_systems(
+    folder: Path, work: Path, embedders: dict[str, Embedder]
+) -> list[dict[str, object]]:
+    """Return one row per system."""
     settings = Settings.model_validate(
         {
             "index": {"directory": work / "index" / folder.name},
@@ -53,7 +55,7 @@ def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[d
         }
     )
     dataset = load(folder)
-    found: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     with Engine(settings, embedder=embedders[SHIPPED]) as engine:
         engine.assembly.__dict__["further"] = {NAME: embedders[NAME]}
         report = engine.ingest([dataset.corpus])
@@ -61,7 +63,7 @@ def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[d
             begun = time.perf_counter()
             row = score_system(Session(engine=engine, dataset=dataset).collect_rankings(system))
             seconds = time.perf_counter() - begun
-            found.append(
+            rows.append(
                 {
                     "dataset": folder.name,
                     "documents": report.documents,
@@ -73,7 +75,7 @@ def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[d
                     "seconds": seconds,
                 }
             )
-    return found
+    return rows
 
 
 def main() -> None:
@@ -84,12 +86,12 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     embedders: dict[str, Embedder] = {
-        name: Kept(load_embedder(name, offline=True), arguments.work / f"{name}.db")
+        name: StoredVectors(load_embedder(name, offline=True), arguments.work / f"{name}.db")
         for name in (SHIPPED, NAME)
     }
     for folder in arguments.folders:
         with arguments.results.open("a", encoding="utf-8") as out:
-            for row in measured(folder, arguments.work, embedders):
+            for row in measure_systems(folder, arguments.work, embedders):
                 out.write(json.dumps(row) + "\n")
                 print(row, flush=True)
 

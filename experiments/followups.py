@@ -1,4 +1,4 @@
-"""How well follow-up questions are made to stand alone: python -m experiments.followups.
+"""The quality of completed follow-up questions: python -m experiments.followups.
 
 The questions of samples/followups.jsonl are asked of the samples' documents as they are, as the
 rewriter's rules (or the language model of -m) put them, and as a person puts them (`standalone`).
@@ -43,7 +43,7 @@ Judge = Callable[[str, Row], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One question: how it was put, and whether the right document came first.
+    """One question: its wording, and whether the right document came first.
 
     Attributes:
         way: `as asked`, `rewritten` or `by a person`.
@@ -57,14 +57,14 @@ class Outcome:
     verdict: str = ""
 
 
-def rows() -> list[Row]:
-    """The committed questions."""
+def read_rows() -> list[Row]:
+    """Return the committed questions."""
     text = (SAMPLES / "followups.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
-    """A question as the rewriter puts it, and who did: the rules or the model."""
+def rewrite(rewriter: Rewriter, row: Row) -> tuple[str, str]:
+    """Return a question as the rewriter puts it, and its author: the rules or the model."""
     with ThreadPoolExecutor(1) as executor:
         recorder = Recorder(Origin(question=row["text"], strategy="followups"))
         context = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
@@ -74,41 +74,41 @@ def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
     return whole.text, steps["stand alone"].verdict or "rules"
 
 
-def finds(engine: Engine, retriever: str) -> Judge:
-    """Whether the first document is the right one."""
+def make_document_judge(engine: Engine, retriever: str) -> Judge:
+    """Return a judge of whether the first document is the right one."""
 
-    def right(text: str, row: Row) -> bool:
+    def is_right(text: str, row: Row) -> bool:
         (best,) = engine.documents.locate(engine.search(text, k=1, retriever=retriever))
         return Path(best.path.partition("#")[0]).name in row["metadata"]["relevant"]
 
-    return right
+    return is_right
 
 
-def answers(engine: Engine, strategy: str) -> Judge:
-    """Whether the answer holds one of the right ones."""
+def make_answer_judge(engine: Engine, strategy: str) -> Judge:
+    """Return a judge of whether the answer contains a right one."""
 
-    def right(text: str, row: Row) -> bool:
-        said = normalize_answer(engine.ask(text, strategy=strategy).answer)
-        return any(normalize_answer(answer) in said for answer in row["answers"])
+    def is_right(text: str, row: Row) -> bool:
+        given = normalize_answer(engine.ask(text, strategy=strategy).answer)
+        return any(normalize_answer(answer) in given for answer in row["answers"])
 
-    return right
+    return is_right
 
 
-def measured(engine: Engine, right: Judge, questions: Sequence[Row]) -> Iterator[Outcome]:
-    """Each question in the three ways."""
+def measure_wordings(engine: Engine, right: Judge, questions: Sequence[Row]) -> Iterator[Outcome]:
+    """Yield the outcome of each question in the three wordings."""
     for row in questions:
-        text, verdict = rewritten(engine.assembly.agent(REWRITER), row)
+        text, verdict = rewrite(engine.assembly.agent(REWRITER), row)
         for way, words in (
             ("as asked", row["text"]),
             ("rewritten", text),
             ("by a person", row["standalone"]),
         ):
-            said = verdict if way == "rewritten" else ""
-            yield Outcome(row=row, way=way, text=words, right=right(words, row), verdict=said)
+            changed = verdict if way == "rewritten" else ""
+            yield Outcome(row=row, way=way, text=words, right=right(words, row), verdict=changed)
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """Right first documents by half and language, in each way."""
+def format_table(outcomes: Sequence[Outcome]) -> str:
+    """Return the counts of right first documents by half and language, in each wording."""
     ways = tuple(dict.fromkeys(outcome.way for outcome in outcomes))
     groups: dict[str, Callable[[Row], bool]] = {
         f"{split}, {language}": lambda row, split=split, language=language: (  # type: ignore[misc]
@@ -121,14 +121,14 @@ def table(outcomes: Sequence[Outcome]) -> str:
     lines = [f"| questions | n | {' | '.join(ways)} |", f"|---|---|{'---|' * len(ways)}"]
     for name, among in groups.items():
         mine = [outcome for outcome in outcomes if among(outcome.row)]
-        counts = [sum(each.right for each in mine if each.way == way) for way in ways]
+        counts = [sum(outcome.right for outcome in mine if outcome.way == way) for way in ways]
         cells = " | ".join(map(str, counts))
         lines.append(f"| {name} | {len(mine) // len(ways)} | {cells} |")
     return "\n".join(lines)
 
 
-def shifts(folder: Path) -> str:
-    """How many questions of a data set the rules change that only stand behind another one."""
+def count_shifts(folder: Path) -> str:
+    """Count the complete questions that the rules change behind another question."""
     texts = [question.text for question in load(folder).questions][:600]
     after = ((text, texts[n - FAR]) for n, text in enumerate(texts))
     pairs = [(text, parse_dialogue([{"role": "user", "content": other}])) for text, other in after]
@@ -137,7 +137,7 @@ def shifts(folder: Path) -> str:
 
 
 def main() -> None:
-    """Print the table, and with --show how each question was put."""
+    """Print the table, and with --show the wording of each question."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-m", "--llm", help="rewrite with this language model, provider:model")
     parser.add_argument("--base-url", default="", help="where it is")
@@ -148,25 +148,25 @@ def main() -> None:
     parser.add_argument("--shifts", nargs="+", type=Path, help="data sets of other questions")
     args = parser.parse_args()
     if args.shifts:
-        print("\n".join(map(shifts, args.shifts)))
+        print("\n".join(map(count_shifts, args.shifts)))
         return
     settings: dict[str, Any] = {"trace.enabled": False}
     if args.llm:
         settings |= {"llm.model": args.llm, "roles.rewriter": "llm", "roles.reader": "local"}
         settings |= {"llm.base_url": args.base_url} if args.base_url else {}
-    questions = [each for each in rows() if args.split in {None, each["metadata"]["split"]}]
+    questions = [row for row in read_rows() if args.split in {None, row["metadata"]["split"]}]
     with TemporaryDirectory() as folder, Engine.open(Path(folder) / "index", settings) as engine:
         engine.ingest(SAMPLES / "corpus")
-        asks = answers(engine, args.strategy) if args.strategy else None
-        right = asks or finds(engine, args.retriever)
-        outcomes = list(measured(engine, right, questions))
+        asks = make_answer_judge(engine, args.strategy) if args.strategy else None
+        right = asks or make_document_judge(engine, args.retriever)
+        outcomes = list(measure_wordings(engine, right, questions))
     if args.show:
         for outcome in outcomes:
             mark = "+" if outcome.right else "-"
             print(
                 f"{outcome.row['_id']} {mark} {outcome.way:<11} {outcome.verdict:<6} {outcome.text}"
             )
-    print(table(outcomes))
+    print(format_table(outcomes))
 
 
 if __name__ == "__main__":

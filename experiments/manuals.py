@@ -1,4 +1,4 @@
-"""How questions on real manuals are answered, graded by rules: python experiments/manuals.py.
+"""Answers to questions on real manuals, graded by rules: python experiments/manuals.py.
 
 Asks the questions of `manuals/` as a user would, with default settings, and prints a grade for each
 question and a table by kind and by language. `--show FILE` writes question, gold answer, answer and
@@ -33,7 +33,7 @@ _WORD = re.compile(r"-{0,2}\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gold:
-    """What a question of the set expects.
+    """The expected answer of a question of the set.
 
     Attributes:
         items: All that a complete answer names, each in one of several wordings. A question with
@@ -53,42 +53,42 @@ class Gold:
 
     @property
     def yes_or_no(self) -> str:
-        """The word that is expected first, if one is."""
+        """The word expected first, if any."""
         return self.items[0][0] if self.kind == "yes-no" else ""
 
 
-def read(folder: Path) -> Iterator[Gold]:
-    """The questions of a set, in their order."""
+def read_golds(folder: Path) -> Iterator[Gold]:
+    """Return the questions of a set, in order."""
     for line in (folder / "questions.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
-        told: Mapping[str, Any] = row["metadata"]
-        items = told.get("items") or ([row["answers"]] if row["answers"] else [])
+        metadata: Mapping[str, Any] = row["metadata"]
+        items = metadata.get("items") or ([row["answers"]] if row["answers"] else [])
         yield Gold(
             id=row["_id"],
             text=row["text"],
-            kind=told["type"],
-            language=told["language"],
-            answerable=told["answerable"],
+            kind=metadata["type"],
+            language=metadata["language"],
+            answerable=metadata["answerable"],
             items=tuple(map(tuple, items)),
-            quotes=tuple(told.get("quotes", ())),
-            documents=tuple(told.get("relevant", ())),
+            quotes=tuple(metadata.get("quotes", ())),
+            documents=tuple(metadata.get("relevant", ())),
         )
 
 
-def words(text: str) -> list[str]:
-    """The words of a text as a reader sees it, options with their hyphens, without roff's fonts."""
+def split_words(text: str) -> list[str]:
+    """Return the visible words of a text, options with their hyphens, without roff's fonts."""
     return _WORD.findall(_ROFF.sub("", text).replace("\\-", "-").casefold())
 
 
-def holds(text: str, wanted: str) -> bool:
-    """Whether the words stand in the text one after the other."""
-    there, sought = words(text), words(wanted)
+def contains_words(text: str, wanted_words: str) -> bool:
+    """Return whether the words occur in the text one after the other."""
+    there, sought = split_words(text), split_words(wanted_words)
     places = range(len(there) - len(sought) + 1)
     return bool(sought) and any(there[at : at + len(sought)] == sought for at in places)
 
 
-def grade(gold: Gold, record: Record) -> str:
-    """One of `GRADES`, by rules.
+def grade_answer(gold: Gold, record: Record) -> str:
+    """Return one of `GRADES`, by rules.
 
     Right is an answer that names every item and cites a document in which they stand; partly right
     one that names some, cites other documents, or only quotes what the answer rests on.
@@ -99,33 +99,35 @@ def grade(gold: Gold, record: Record) -> str:
         return REFUSED
     cited = any(citation.document in record.relevant for citation in record.citations)
     if gold.yes_or_no:
-        return _decided(gold, record, cited=cited)
-    found = sum(any(_says(record, each) for each in item) for item in gold.items)
-    if found == len(gold.items) and cited:
+        return _grade_yes_no(gold, record, cited=cited)
+    count = sum(any(_states(record, option) for option in item) for item in gold.items)
+    if count == len(gold.items) and cited:
         return RIGHT
-    return PARTLY if found or _quotes(gold, record) else WRONG
+    return PARTLY if count or _quotes_gold(gold, record) else WRONG
 
 
-def _decided(gold: Gold, record: Record, *, cited: bool) -> str:
-    first = words(record.compared_text)[:1]
+def _grade_yes_no(gold: Gold, record: Record, *, cited: bool) -> str:
+    first = split_words(record.compared_text)[:1]
     if first == [gold.yes_or_no]:
         return RIGHT if cited else PARTLY
     if set(first) & YES_NO:
         return WRONG
-    return PARTLY if _quotes(gold, record) else WRONG
+    return PARTLY if _quotes_gold(gold, record) else WRONG
 
 
-def _says(record: Record, wanted: str) -> bool:
-    return holds(record.short_answer, wanted) or holds(record.plain_text, wanted)
+def _states(record: Record, wanted_words: str) -> bool:
+    return contains_words(record.short_answer, wanted_words) or contains_words(
+        record.plain_text, wanted_words
+    )
 
 
-def _quotes(gold: Gold, record: Record) -> bool:
+def _quotes_gold(gold: Gold, record: Record) -> bool:
     quotes = [citation.quote for citation in record.citations]
-    return any(holds(quote, each) for quote in quotes for each in gold.quotes)
+    return any(contains_words(quote, gold_quote) for quote in quotes for gold_quote in gold.quotes)
 
 
-def asked(folder: Path, records: Path, more: Sequence[str]) -> dict[str, Record]:
-    """The records of all questions; what is missing is asked by `fathom eval`."""
+def collect_records(folder: Path, records: Path, more: Sequence[str]) -> dict[str, Record]:
+    """Return the records of all questions; missing ones are asked by `fathom eval`."""
     command = [
         "eval",
         str(folder),
@@ -145,10 +147,10 @@ def asked(folder: Path, records: Path, more: Sequence[str]) -> dict[str, Record]
     return {record.question: record for record in map(Record.from_json, rows)}
 
 
-def page(
+def format_page(
     golds: Sequence[Gold], records: Mapping[str, Record], grades: Mapping[str, str]
 ) -> Iterator[str]:
-    """All questions with what was answered, to be read."""
+    """Yield all questions with their answers, for review."""
     names = {identity: name for name, identity in map_documents(SET / "documents").items()}
     for gold in golds:
         record = records[gold.id]
@@ -164,60 +166,64 @@ def page(
         yield ""
 
 
-def table(golds: Sequence[Gold], grades: Mapping[str, str]) -> Iterator[str]:
-    """How many questions have which grade, by kind and by language."""
+def format_table(golds: Sequence[Gold], grades: Mapping[str, str]) -> Iterator[str]:
+    """Yield the number of questions with each grade, by kind and by language."""
     keys: tuple[Callable[[Gold], str], ...] = (
         lambda gold: gold.kind,
         lambda gold: f"{gold.language}, {'answerable' if gold.answerable else 'no answer'}",
         lambda gold: "answerable" if gold.answerable else "no answer",
     )
-    yield f"| {'questions':<22} |   n | " + " | ".join(f"{each:>7}" for each in GRADES) + " |"
+    yield f"| {'questions':<22} |   n | " + " | ".join(f"{grade:>7}" for grade in GRADES) + " |"
     yield f"|{'-' * 24}|----:|" + "|".join(["--------:"] * len(GRADES)) + "|"
     for key in keys:
         for name in sorted({key(gold) for gold in golds}):
             counter = Counter(grades[gold.id] for gold in golds if key(gold) == name)
-            counts = " | ".join(f"{counter[each]:>7}" for each in GRADES)
+            counts = " | ".join(f"{counter[grade]:>7}" for grade in GRADES)
             yield f"| {name:<22} | {counter.total():>3} | {counts} |"
 
 
-def graded(file: Path) -> dict[str, str]:
-    """Grades by question, of lines such as `m001 partly and why`."""
+def read_grades(file: Path) -> dict[str, str]:
+    """Return grades by question, from lines such as `m001 partly and why`."""
     lines = (line.split() for line in file.read_text("utf-8").splitlines() if line.strip())
     return {line[0]: line[1] for line in lines}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask, grade and tell."""
+    """Ask, grade and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=Path, default=Path(".work/manuals"))
     parser.add_argument("--show", type=Path, help="write answers to be read by eye here")
     parser.add_argument("--eye", type=Path, help="grades of a person, to be shown beside")
     parser.add_argument("--save", type=Path, help="write ids and grades here, no texts")
     parser.add_argument("--set", action="append", default=[], help="a setting, as of fathom eval")
-    told = parser.parse_args(arguments)
-    golds = list(read(SET))
-    records = asked(SET, told.records, [part for each in told.set for part in ("--set", each)])
-    grades = {gold.id: grade(gold, records[gold.id]) for gold in golds}
-    eye = graded(told.eye) if told.eye else {}
+    options = parser.parse_args(arguments)
+    golds = list(read_golds(SET))
+    records = collect_records(
+        SET, options.records, [part for assignment in options.set for part in ("--set", assignment)]
+    )
+    grades = {gold.id: grade_answer(gold, records[gold.id]) for gold in golds}
+    eye = read_grades(options.eye) if options.eye else {}
     for gold in golds:
         print(f"{gold.id}  {grades[gold.id]:<8} {eye.get(gold.id, ''):<8} {gold.text}")
-    for name, given in (("by rules", grades), ("by eye", eye)):
-        if given:
-            print(f"\n{name}\n", *table(golds, given), sep="\n")
-    if told.show:
-        told.show.write_text("\n".join(page(golds, records, grades)), encoding="utf-8")
-    if told.save:
-        told.save.write_text("".join(saved(golds, records, grades, eye)), encoding="utf-8")
+    for name, grades_given in (("by rules", grades), ("by eye", eye)):
+        if grades_given:
+            print(f"\n{name}\n", *format_table(golds, grades_given), sep="\n")
+    if options.show:
+        options.show.write_text("\n".join(format_page(golds, records, grades)), encoding="utf-8")
+    if options.save:
+        options.save.write_text(
+            "".join(format_saved(golds, records, grades, eye)), encoding="utf-8"
+        )
     return 0
 
 
-def saved(
+def format_saved(
     golds: Sequence[Gold],
     records: Mapping[str, Record],
     grades: Mapping[str, str],
     eye: Mapping[str, str],
 ) -> Iterator[str]:
-    """A line for each question: its id, what became of it and how it was graded."""
+    """Yield a line for each question: its id, its outcome and its grade."""
     for gold in golds:
         record = records[gold.id]
         row = {"_id": gold.id, "status": record.status, "confidence": record.confidence}

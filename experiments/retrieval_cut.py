@@ -1,4 +1,4 @@
-"""A part of a retrieval set, where embedding all of it takes too long: a BEIR folder like it.
+"""A part of a retrieval set whose full embedding takes too long, as a BEIR folder.
 
     python experiments/retrieval_cut.py ../shared/data/cacm FOLDER [--chars 450000]
 
@@ -20,61 +20,65 @@ from fathom.jsonable import hash_text
 NAMES = ("corpus.jsonl.gz", "queries.jsonl.gz")
 
 
-def lines(file: Path) -> Iterator[dict[str, Any]]:
+def read_lines(file: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(file, "rt", encoding="utf-8") as rows:
         yield from map(json.loads, rows)
 
 
-def chosen(dataset: Dataset, sizes: dict[str, int], chars: int, most: int) -> tuple[set[str], ...]:
-    """Ids of documents and of questions; `sizes` of the documents in characters."""
-    kept: set[str] = set()
-    asked: set[str] = set()
+def choose_part(
+    dataset: Dataset, sizes: dict[str, int], chars: int, most: int
+) -> tuple[set[str], ...]:
+    """Return ids of documents and of questions; `sizes` of the documents in characters."""
+    document_ids: set[str] = set()
+    question_ids: set[str] = set()
     for question in dataset.sample(judged=True):
-        needed = kept | (dataset.qrels[question.id].keys() & sizes.keys())
-        if len(asked) < most and (not asked or sum(sizes[one] for one in needed) <= chars / 2):
-            kept, asked = needed, asked | {question.id}
-    filled = sum(sizes[one] for one in kept)
-    for one in sorted(sizes.keys() - kept, key=hash_text):
-        if filled + sizes[one] <= chars:
-            kept.add(one)
-            filled += sizes[one]
-    return kept, asked
+        needed = document_ids | (dataset.qrels[question.id].keys() & sizes.keys())
+        if len(question_ids) < most and (
+            not question_ids or sum(sizes[document_id] for document_id in needed) <= chars / 2
+        ):
+            document_ids, question_ids = needed, question_ids | {question.id}
+    filled = sum(sizes[document_id] for document_id in document_ids)
+    for document_id in sorted(sizes.keys() - document_ids, key=hash_text):
+        if filled + sizes[document_id] <= chars:
+            document_ids.add(document_id)
+            filled += sizes[document_id]
+    return document_ids, question_ids
 
 
-def within(row: dict[str, Any], kept: set[str]) -> dict[str, Any]:
-    """A row whose own documents, where a question has some, are those of the part."""
+def restrict_row(row: dict[str, Any], document_ids: set[str]) -> dict[str, Any]:
+    """Return a row whose own documents, if any, are limited to the part."""
     about = row.get("metadata") or {}
     if "documents" not in about:
         return row
     documents = [
         document
         for document in about["documents"]
-        if (document["doc"] if isinstance(document, dict) else document) in kept
+        if (document["doc"] if isinstance(document, dict) else document) in document_ids
     ]
     return row | {"metadata": about | {"documents": documents}}
 
 
-def cut(source: Path, target: Path, chars: int, most: int) -> tuple[int, int]:
-    """Write the part; returns how many documents and questions it has."""
+def cut_dataset(source: Path, target: Path, chars: int, most: int) -> tuple[int, int]:
+    """Write the part; return its number of documents and of questions."""
     dataset = load(source)
-    sizes = {row["_id"]: len(row.get("text") or "") for row in lines(source / NAMES[0])}
-    kept, asked = chosen(dataset, sizes, chars, most)
+    sizes = {row["_id"]: len(row.get("text") or "") for row in read_lines(source / NAMES[0])}
+    document_ids, question_ids = choose_part(dataset, sizes, chars, most)
     target.mkdir(parents=True, exist_ok=True)
-    for name, among in zip(NAMES, (kept, asked), strict=True):
+    for name, among in zip(NAMES, (document_ids, question_ids), strict=True):
         with gzip.open(target / name, "wt", encoding="utf-8") as out:
             out.writelines(
-                json.dumps(within(row, kept)) + "\n"
-                for row in lines(source / name)
+                json.dumps(restrict_row(row, document_ids)) + "\n"
+                for row in read_lines(source / name)
                 if row["_id"] in among
             )
     grades = [
-        f"{one}\t{document}\t{grade}\n"
-        for one in sorted(asked)
-        for document, grade in dataset.qrels[one].items()
-        if document in kept
+        f"{question_id}\t{document}\t{grade}\n"
+        for question_id in sorted(question_ids)
+        for document, grade in dataset.qrels[question_id].items()
+        if document in document_ids
     ]
     (target / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(grades))
-    return len(kept), len(asked)
+    return len(document_ids), len(question_ids)
 
 
 def main() -> None:
@@ -84,7 +88,7 @@ def main() -> None:
     parser.add_argument("--chars", type=int, default=450_000)
     parser.add_argument("--questions", type=int, default=150)
     arguments = parser.parse_args()
-    documents, questions = cut(
+    documents, questions = cut_dataset(
         arguments.source, arguments.target, arguments.chars, arguments.questions
     )
     print(arguments.target, documents, "documents", questions, "questions")

@@ -31,21 +31,23 @@ SYSTEMS = ("keyword", "vector", "hybrid")
 UNJUDGED = {"crag-sample", "indonesian-regulations"}
 
 
-def names() -> list[str]:
-    """Folders with a corpus and judgements, the largest corpus last."""
+def list_datasets() -> list[str]:
+    """Return the folders with a corpus and judgements, the largest corpus last."""
     parents = [file.parent for file in DATA.glob("*/corpus.jsonl.gz")]
     parents.sort(key=lambda folder: (folder / "corpus.jsonl.gz").stat().st_size)
     return [folder.name for folder in parents if folder.name not in UNJUDGED]
 
 
-def known_rows(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
+def read_rows(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     if not file.exists():
         return {}
     rows = map(json.loads, file.read_text().splitlines())
     return {(row["dataset"], row["system"]): row for row in rows}
 
 
-def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup: str) -> None:
+def run_systems(
+    dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup: str
+) -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -58,8 +60,8 @@ def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup:
             out.write(json.dumps(row) + "\n")
 
 
-def table(rows: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """nDCG@10 of the three systems with intervals, and what hybrid gains on the better leg."""
+def format_table(rows: dict[tuple[str, str], dict[str, Any]]) -> str:
+    """Yield nDCG@10 with intervals, and the gain of hybrid over the better part."""
     lines = [
         "| data set | questions | keyword | vector | hybrid [95 %] | gain | R@5 | R@100 | Hit@10 |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -94,7 +96,7 @@ def main() -> None:
     parser.add_argument("--ingest-only", action="store_true")
     arguments = parser.parse_args()
     if arguments.table:
-        print(table(known_rows(arguments.results)))
+        print(format_table(read_rows(arguments.results)))
         return
     arguments.work.mkdir(parents=True, exist_ok=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
@@ -103,8 +105,8 @@ def main() -> None:
         models.embedder, runtime=models.runtime, threads=models.threads, offline=True
     )
     embedder = CachedEmbedder(inner, arguments.work / f"vectors-{models.runtime}.db")
-    for name in arguments.sets or names():
-        done = known_rows(arguments.results)
+    for name in arguments.sets or list_datasets():
+        done = read_rows(arguments.results)
         missing = [system for system in arguments.systems if (name, system) not in done]
         if not missing:
             continue
@@ -116,7 +118,9 @@ def main() -> None:
             report = engine.ingest([dataset.corpus])
             print(name, report.documents, report.chunks, f"{report.seconds:.0f} s", flush=True)
             if not arguments.ingest_only:
-                run(dataset, engine, arguments.results, missing, " ".join(arguments.assignments))
+                run_systems(
+                    dataset, engine, arguments.results, missing, " ".join(arguments.assignments)
+                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What each role of a language model costs and does: python -m experiments.roles [ROLE ...].
+"""The cost and the effect of each role on a language model: python -m experiments.roles [ROLE ...].
 
 Every role in turn has the model (`local:`, or another that -m and --set name), all others are
 local; each question is asked so, and with all roles local. Printed is a table: calls, valid
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from experiments.lab.bench import ROOT
 from experiments.lab.plan import SAMPLES, Data
-from experiments.lab.role_calls import AskedTwice, CallsOf, given, same
+from experiments.lab.role_calls import AskedTwice, CallReader, are_same, describe_answer
 from experiments.lab.role_plan import RolePlan, RoleRow, read_plan
-from experiments.lab.role_table import page, summary, table
+from experiments.lab.role_table import format_page, format_table, summarize_roles
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 
 from fathom.agents.reader.citations import choose_form
@@ -44,7 +44,7 @@ PLAN = ROOT / "experiments" / "models" / "roles.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class RoleBench:
-    """Where roles are measured; what was asked before is not asked again.
+    """The place where roles are measured; stored answers are not requested again.
 
     Attributes:
         data: The folder of the data sets.
@@ -61,86 +61,86 @@ class RoleBench:
     model: str
     assignments: Sequence[str] = ()
 
-    def identify_caller_async(self) -> list[AskedTwice]:
-        """What was asked before."""
+    def read_stored(self) -> list[AskedTwice]:
+        """Return the stored answers."""
         return [AskedTwice.from_json(json.loads(line)) for line in read_whole_lines(self.records)]
 
     def ask(
         self, row: RoleRow, most: int | None = None, calls: int | None = None
     ) -> Iterator[AskedTwice]:
-        """The questions of a row that were not asked yet.
+        """Yield the questions of a row that were not asked yet.
 
         Args:
             row: Of the plan.
             most: So many questions of each data set.
             calls: Of the model are enough.
         """
-        known = [each for each in self.identify_caller_async() if each.row == row.name]
-        made = sum(len(each.calls) for each in known)
-        done = {(each.set, each.question) for each in known}
-        for asked in (
-            self._compute_remaining(row, done, most) if calls is None or made < calls else ()
+        stored = [entry for entry in self.read_stored() if entry.row == row.name]
+        count = sum(len(entry.calls) for entry in stored)
+        done = {(entry.set, entry.question) for entry in stored}
+        for remaining in (
+            self._list_remaining(row, done, most) if calls is None or count < calls else ()
         ):
-            yield asked
-            made += len(asked.calls)
-            if calls is not None and made >= calls:
+            yield remaining
+            count += len(remaining.calls)
+            if calls is not None and count >= calls:
                 return
 
-    def _compute_remaining(
+    def _list_remaining(
         self, row: RoleRow, done: Collection[tuple[str, str]], most: int | None
     ) -> Iterator[AskedTwice]:
         for data in row.data:
             dataset = load(ROOT / SAMPLES if data.set == SAMPLES else self.data / data.set)
-            left = [
+            questions = [
                 question
                 for question in dataset.sample(data.queries)[:most]
                 if (data.set, question.id) not in done
             ]
-            if left:
-                yield from self._send_request(row, data, dataset, left)
+            if questions:
+                yield from self._ask_questions(row, data, dataset, questions)
 
-    def _send_request(
+    def _ask_questions(
         self, row: RoleRow, data: Data, dataset: Dataset, questions: Sequence[DatasetQuestion]
     ) -> Iterator[AskedTwice]:
         with (
-            self._engine(dataset, row, "") as local,
-            self._engine(dataset, row, self.model) as model,
+            self._open_engine(dataset, row, "") as local,
+            self._open_engine(dataset, row, self.model) as model,
         ):
             if not holds_dataset(local, dataset):
                 local.ingest([dataset.corpus], prune=True)
             for question in questions:
-                yield self._twice(row, data.set, question, (local, model))
+                yield self._ask_twice(row, data.set, question, (local, model))
 
-    def _twice(
+    def _ask_twice(
         self, row: RoleRow, name: str, question: DatasetQuestion, engines: tuple[Engine, Engine]
     ) -> AskedTwice:
         local, model = engines
-        before, after = (_outcome(engine, row.strategy, question) for engine in engines)
-        reader = CallsOf(
+        before, after = (_run_question(engine, row.strategy, question) for engine in engines)
+        reader = CallReader(
             quotes=choose_form(self.model, model.settings.llm.evidence) == "quotes",
             chunks=lambda ids: [
                 Hit(chunk=chunk, score=0.0, rank=rank, retriever=row.strategy)
                 for rank, chunk in enumerate(model.reader().chunks(ids), start=1)
             ],
         )
-        asked = AskedTwice(
+        entry = AskedTwice(
             row=row.name,
             set=name,
             question=question.id,
             calls=tuple(reader(after.trace)),
-            local=given(before.answer, question, local.documents.get),
-            model=given(after.answer, question, model.documents.get),
-            same=same(before.answer, after.answer),
-            overshoot=overshoots(after),
+            local=describe_answer(before.answer, question, local.documents.get),
+            model=describe_answer(after.answer, question, model.documents.get),
+            same=are_same(before.answer, after.answer),
+            overshoot=overshoots_budget(after),
         )
-        append_line(self.records, asdict(asked))
-        return asked
+        append_line(self.records, asdict(entry))
+        return entry
 
-    def _engine(self, dataset: Dataset, row: RoleRow, model: str) -> Engine:
+    def _open_engine(self, dataset: Dataset, row: RoleRow, model: str) -> Engine:
         place = self.indexes / dataset.name
-        told = [f'index.directory="{place}"', "trace.enabled=false"]
-        told += [*self.plan.assignments(row, model=model), *self.assignments]
-        layers = Layers.load(cwd=ROOT, environment={}, assignments=told, constants=True)
+        assignments = [f'index.directory="{place}"', "trace.enabled=false"]
+        assignments += [*self.plan.assignments(row, model=model), *self.assignments]
+        layers = Layers.load(cwd=ROOT, environment={}, assignments=assignments, constants=True)
         connect = (lambda _: self._stub) if model == NAME else None
         return Engine(
             layers.build_settings(),
@@ -155,17 +155,17 @@ class RoleBench:
 
     @cached_property
     def _reader(self) -> CrossReader:
-        """Of all engines: what is read once is not read again with the model's role."""
+        """The shared reader of all engines, so that nothing is read twice."""
         return load_shipped_reader(cache=Models.cache)
 
     @cached_property
     def _stub(self) -> StubLLM:
-        """Quotes whatever it is shown; for trying a plan without a model."""
+        """A stub that quotes its input, for trying a plan without a model."""
         return StubLLM(ExtractiveModel(self._reader))
 
 
-def overshoots(outcome: RunOutcome) -> bool:
-    """Whether a run spent more than its budget, in anything that is bounded."""
+def overshoots_budget(outcome: RunOutcome) -> bool:
+    """Return whether a run spent more than its budget in any limited unit."""
     usage, budget = outcome.answer.usage, outcome.trace.origin.budget
     spent = {
         "tokens": usage.tokens,
@@ -180,19 +180,19 @@ def overshoots(outcome: RunOutcome) -> bool:
     )
 
 
-def _outcome(engine: Engine, strategy: str, question: DatasetQuestion) -> RunOutcome:
+def _run_question(engine: Engine, strategy: str, question: DatasetQuestion) -> RunOutcome:
     filters = build_filters(question)
-    asked = engine.arun(
+    run = engine.arun(
         AskRequest.parse(
             question.text, strategy=strategy, filters=filters, history=question.history
         )
     )
-    return run_in_loop(asked)
+    return run_in_loop(run)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Ask what is not known yet, and print the table; gives the exit code."""
-    options = _options(arguments)
+    """Ask the missing questions and print the table; return the exit code."""
+    options = _parse_arguments(arguments)
     try:
         plan = read_plan(options.plan)
         model = options.llm or plan.model
@@ -204,24 +204,24 @@ def main(arguments: list[str] | None = None) -> int:
             model=model,
             assignments=options.set,
         )
-        rows = plan.find_system(options.rows)
+        rows = plan.select_rows(options.rows)
         for row in rows if not options.table else ():
             for count, _ in enumerate(bench.ask(row, options.questions, options.calls), start=1):
                 sys.stderr.write(f"{row.name}: {count} more questions\n")
-        found = [
-            each for each in bench.identify_caller_async() if each.row in {row.name for row in rows}
+        entries = [
+            entry for entry in bench.read_stored() if entry.row in {row.name for row in rows}
         ]
     except UsageError as error:
         sys.stderr.write(f"experiments.roles: {error}\n")
         return error.exit_code
-    lines = summary(found)
-    sys.stdout.write(table(lines) + "\n")
+    lines = summarize_roles(entries)
+    sys.stdout.write(format_table(lines) + "\n")
     if options.out:
-        options.out.write_text(page(plan, model, lines), encoding="utf-8")
+        options.out.write_text(format_page(plan, model, lines), encoding="utf-8")
     return 0
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.roles", description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROLE", help="a row or a role; default all")
     parser.add_argument("-m", "--llm", help="provider:model; default: that of the plan")

@@ -1,4 +1,4 @@
-"""How far synthetic questions carry: python -m experiments.synthetic --data DATA --indexes DIR.
+"""The value of synthetic questions: python -m experiments.synthetic --data DATA --indexes DIR.
 
 Of each data set synthetic questions are made, and asked like its real ones. A law of P(right) and
 its certificates are learned from the synthetic questions, or from one half of the real ones, and
@@ -27,8 +27,8 @@ RATES = (0.05, 0.10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """What a law that was learned elsewhere is worth on questions that people asked.
+class Transfer:
+    """The value of a law learned elsewhere on questions that people asked.
 
     Attributes:
         certified: By rate: share of the questions that are answered under its certificate, and
@@ -41,24 +41,26 @@ class Carried:
     certified: dict[float, tuple[float, float] | None]
 
 
-def carried(name: str, made: LearnedLaw | None, real: Sequence[LabelledAnswer | None]) -> Carried:
-    """Measure a law, or the reader's own confidence where none was learned."""
-    law: CorrectnessLaw = READER if made is None else made.law
-    answers = [each for each in real if each is not None]
+def measure_transfer(
+    name: str, learned_law: LearnedLaw | None, real: Sequence[LabelledAnswer | None]
+) -> Transfer:
+    """Measure a law, or the reader's own confidence if none was learned."""
+    law: CorrectnessLaw = READER if learned_law is None else learned_law.law
+    answers = [certificate for certificate in real if certificate is not None]
     sure = [law(answer.signals) for answer in answers]
     was = [answer.right for answer in answers]
     certified: dict[float, tuple[float, float] | None] = {}
-    for each in made.certificates if made else ():
-        kept = [
+    for certificate in learned_law.certificates if learned_law else ():
+        accepted = [
             good
-            for one, good in zip(sure, was, strict=True)
-            if each.threshold is not None and one >= each.threshold
+            for confidence, good in zip(sure, was, strict=True)
+            if certificate.threshold is not None and confidence >= certificate.threshold
         ]
-        wrong = fmean(not good for good in kept) if kept else 0.0
-        certified[each.max_error] = (
-            None if each.threshold is None else (len(kept) / len(real), wrong)
+        wrong = fmean(not good for good in accepted) if accepted else 0.0
+        certified[certificate.max_error] = (
+            None if certificate.threshold is None else (len(accepted) / len(real), wrong)
         )
-    return Carried(
+    return Transfer(
         learned_from=name,
         ece=calibration_error(sure, was),
         auroc=auroc(sure, was),
@@ -66,30 +68,35 @@ def carried(name: str, made: LearnedLaw | None, real: Sequence[LabelledAnswer | 
     )
 
 
-def learned(outcomes: Sequence[LabelledAnswer | None]) -> LearnedLaw | None:
-    """The law of some outcomes; `None` where they are too few or all alike."""
+def learn_calibration(outcomes: Sequence[LabelledAnswer | None]) -> LearnedLaw | None:
+    """Return the law of some outcomes; `None` if they are too few or all alike."""
     try:
         return learn_law(outcomes, rates=RATES)
     except ValueError:
         return None
 
 
-def _asked(engine: Engine, dataset: Dataset, queries: int | None, folder: Path) -> list[Record]:
+def _ask_dataset(
+    engine: Engine, dataset: Dataset, queries: int | None, folder: Path
+) -> list[Record]:
     with engine.open_unbounded() as free:
         session = Session(engine=free, dataset=dataset, queries=queries, folder=folder)
         return [record for record in session.collect_answers("naive") if is_gradable(record)]
 
 
-def _line(name: str, each: Carried) -> str:
-    told = [f"{name:20} {each.learned_from:22} {_shown(each.ece)} {_shown(each.auroc)}"]
-    for rate, found in each.certified.items():
-        told.append(
-            f"{rate:.0%}: {'none' if found is None else f'{found[0]:.0%} / {found[1]:.1%}'}"
+def _format_line(name: str, transfer: Transfer) -> str:
+    cells = [
+        f"{name:20} {transfer.learned_from:22} "
+        f"{_format_value(transfer.ece)} {_format_value(transfer.auroc)}"
+    ]
+    for rate, outcome in transfer.certified.items():
+        cells.append(
+            f"{rate:.0%}: {'none' if outcome is None else f'{outcome[0]:.0%} / {outcome[1]:.1%}'}"
         )
-    return "  ".join(told)
+    return "  ".join(cells)
 
 
-def _shown(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "   -  " if value is None else f"{value:6.3f}"
 
 
@@ -112,20 +119,24 @@ def main() -> None:
                     file.parent.mkdir(parents=True, exist_ok=True)
                     engine.make_questions(arguments.number).write(file)
                 questions = load_questions(file, engine.documents.list())
-                ours = _asked(engine, questions, None, folder)
-                real = _asked(engine, load(arguments.data / name), arguments.queries, folder)
-            print(f"{name}: right {_share(ours)} of the synthetic, {_share(real)} of the real")
+                ours = _ask_dataset(engine, questions, None, folder)
+                real = _ask_dataset(engine, load(arguments.data / name), arguments.queries, folder)
+            print(
+                f"{name}: right {_compute_share(ours)} of the synthetic, "
+                f"{_compute_share(real)} of the real"
+            )
             outcomes = [extract_outcome(record) for record in real]
-            known, held = outcomes[::2], outcomes[1::2]
-            for told, law in (
+            training, held = outcomes[::2], outcomes[1::2]
+            synthetic = [extract_outcome(record) for record in ours]
+            for name_of_source, law in (
                 ("nothing", None),
-                ("synthetic questions", learned([extract_outcome(record) for record in ours])),
-                ("half of the real ones", learned(known)),
+                ("synthetic questions", learn_calibration(synthetic)),
+                ("half of the real ones", learn_calibration(training)),
             ):
-                print(_line(name, carried(told, law, held)), flush=True)
+                print(_format_line(name, measure_transfer(name_of_source, law, held)), flush=True)
 
 
-def _share(records: Sequence[Record]) -> str:
+def _compute_share(records: Sequence[Record]) -> str:
     answers = [record for record in records if record.is_answered]
     return f"{fmean(map(is_correct, answers)):.0%} ({len(answers)} answers)" if answers else "none"
 

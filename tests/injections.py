@@ -163,7 +163,7 @@ class ObedientModel:
 def locate_claim(prompt: Prompt, claim: str) -> tuple[int, str]:
     """Return the number and the text of the shown chunk with the order."""
     for label in ("chunk", "agent", "quote", "pair"):
-        for number, text in enumerate(prompt.fenced(label), start=1):
+        for number, text in enumerate(prompt.list_fenced(label), start=1):
             if claim in text:
                 return number, text
     return 1, claim
@@ -177,7 +177,7 @@ def find_sentence(prompt: Prompt, quote: str) -> int:
 
 def build_reply(prompt: Prompt, *, chunk: int, quote: str, text: str, short: str) -> object:
     """Build the reply that the order asks for, in the shape that the role requires."""
-    count = len(prompt.fenced("chunk")) or len(prompt.fenced("agent")) or 1
+    count = len(prompt.list_fenced("chunk")) or len(prompt.list_fenced("agent")) or 1
     others = [number for number in range(1, count + 1) if number != chunk]
     shapes: Mapping[str, object] = {
         "ReaderReply": {
@@ -195,7 +195,7 @@ def build_reply(prompt: Prompt, *, chunk: int, quote: str, text: str, short: str
         "SummarizerReply": {
             "answer": {"sentences": [{"quotes": [1], "text": text}], "short_answer": short}
         },
-        "JudgeReply": {"support": [1] * len(prompt.fenced("pair"))},
+        "JudgeReply": {"support": [1] * len(prompt.list_fenced("pair"))},
         "OrderReply": {"order": [chunk, *others]},
         "SelectorReply": {"chunks": [chunk]},
     }
@@ -210,7 +210,7 @@ def quotes_the_order(model: ObedientModel, prompt: Prompt, order: Injection) -> 
 
 def cites_the_others(model: ObedientModel, prompt: Prompt, order: Injection) -> object:
     """State the claim and quote the document that contradicts it."""
-    texts = prompt.fenced("chunk")
+    texts = prompt.list_fenced("chunk")
     place = next((n for n, text in enumerate(texts, start=1) if order.truth in text), 1)
     return build_reply(
         prompt, chunk=place, quote=order.truth, text=f"{order.claim} [1][2].", short="gratis"

@@ -8,14 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.manuals import SET, Gold, grade, graded, holds, page, read, saved, table
+from experiments.manuals import (
+    SET,
+    Gold,
+    contains_words,
+    format_page,
+    format_saved,
+    format_table,
+    grade_answer,
+    read_golds,
+    read_grades,
+)
 from tests.evaluation.making import make_citation, make_record
 
 from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
 from fathom.evaluation.datasets import load
 
-QUESTIONS = list(read(SET))
+QUESTIONS = list(read_golds(SET))
 SUFFIXES = {
     *(".1", ".5", ".8", ".txt", ".html", ".md", ".rst", ".pdf", ".docx"),
     *(".xlsx", ".csv", ".json", ".odt", ".pptx", ".epub", ".eml"),
@@ -33,11 +43,11 @@ def read_text(name: str) -> str:
 def test_expected_answers_occur_in_the_named_documents(gold: Gold) -> None:
     assert gold.answerable == bool(gold.items) == bool(gold.documents) == bool(gold.quotes)
     for quote in gold.quotes:
-        assert any(holds(read_text(name), quote) for name in gold.documents), quote
+        assert any(contains_words(read_text(name), quote) for name in gold.documents), quote
     for item in () if gold.yes_or_no else gold.items:
-        assert any(holds(read_text(name), option) for option in item for name in gold.documents), (
-            item
-        )
+        assert any(
+            contains_words(read_text(name), option) for option in item for name in gold.documents
+        ), item
 
 
 def test_the_counts_of_the_readme_hold() -> None:
@@ -113,61 +123,67 @@ def make_answer(short: str, **fields: Any) -> Any:
 
 
 def test_a_right_answer_has_the_gold_words_and_cites_the_right_document() -> None:
-    assert grade(make_gold(), make_answer("in the fifth bay")) == "right"
-    assert grade(make_gold(), make_answer("in bay 5", citations=(make_citation("d9"),))) == "partly"
-    assert grade(make_gold(), make_answer("in bay 50")) == "wrong"
+    assert grade_answer(make_gold(), make_answer("in the fifth bay")) == "right"
+    assert (
+        grade_answer(make_gold(), make_answer("in bay 5", citations=(make_citation("d9"),)))
+        == "partly"
+    )
+    assert grade_answer(make_gold(), make_answer("in bay 50")) == "wrong"
 
 
 def test_the_quote_alone_counts_as_a_part_of_the_answer() -> None:
     quoting = (make_citation("d1", quote="It is stored in bay 5."),)
-    assert grade(make_gold(items=(("five",),)), make_answer("there", citations=quoting)) == "partly"
+    assert (
+        grade_answer(make_gold(items=(("five",),)), make_answer("there", citations=quoting))
+        == "partly"
+    )
 
 
 def test_a_list_is_right_when_it_is_complete() -> None:
     both = make_gold(items=(("bay 5",), ("bay 6",)))
-    assert grade(both, make_answer("bay 5 and bay 6")) == "right"
-    assert grade(both, make_answer("bay 6")) == "partly"
-    assert grade(both, make_answer("bay 7")) == "wrong"
+    assert grade_answer(both, make_answer("bay 5 and bay 6")) == "right"
+    assert grade_answer(both, make_answer("bay 6")) == "partly"
+    assert grade_answer(both, make_answer("bay 7")) == "wrong"
 
 
 def test_yes_or_no_must_come_first() -> None:
     closed = make_gold(kind="yes-no", items=(("tidak",),), quotes=())
-    assert grade(closed, make_answer("Tidak, sudah tutup")) == "right"
-    assert grade(closed, make_answer("ya")) == "wrong"
-    assert grade(closed, make_answer("sudah tutup, tidak buka")) == "wrong"
+    assert grade_answer(closed, make_answer("Tidak, sudah tutup")) == "right"
+    assert grade_answer(closed, make_answer("ya")) == "wrong"
+    assert grade_answer(closed, make_answer("sudah tutup, tidak buka")) == "wrong"
 
 
 def test_refusing_an_unanswerable_question_is_right() -> None:
     refused = make_record(status="abstained", short_answer="", answer="")
-    assert grade(make_gold(), refused) == "refused"
+    assert grade_answer(make_gold(), refused) == "refused"
     nothing = make_gold(answerable=False, items=(), quotes=(), documents=())
-    assert grade(nothing, refused) == "right"
-    assert grade(nothing, make_answer("bay 5")) == "wrong"
+    assert grade_answer(nothing, refused) == "right"
+    assert grade_answer(nothing, make_answer("bay 5")) == "wrong"
 
 
 def test_markup_of_options_is_ignored_in_comparisons() -> None:
-    assert holds(r"\fB\-k\fP, \fB\-\-keep\fP", "--keep")
-    assert holds("Use -k.", "-k")
-    assert not holds("the k", "-k")
+    assert contains_words(r"\fB\-k\fP, \fB\-\-keep\fP", "--keep")
+    assert contains_words("Use -k.", "-k")
+    assert not contains_words("the k", "-k")
 
 
 def test_tables_count_every_question_once() -> None:
     golds = [make_gold(), make_gold(id="m2", answerable=False, kind="unanswerable", language="id")]
-    lines = list(table(golds, {"m1": "partly", "m2": "right"}))
+    lines = list(format_table(golds, {"m1": "partly", "m2": "right"}))
     assert "| fact                   |   1 |       0 |       1 |       0 |       0 |" in lines
     assert "| no answer              |   1 |       1 |       0 |       0 |       0 |" in lines
 
 
 def test_the_review_page_shows_gold_answer_and_quote() -> None:
-    text = "\n".join(page([make_gold()], {"m1": make_answer("in bay 5")}, {"m1": "right"}))
+    text = "\n".join(format_page([make_gold()], {"m1": make_answer("in bay 5")}, {"m1": "right"}))
     for part in ("m1", "bay 5 / fifth bay", "a.txt: It is stored in bay 5.", "quote", "right"):
         assert part in text
 
 
 def test_a_stored_run_holds_ids_and_grades_only(tmp_path: Path) -> None:
     (tmp_path / "eye").write_text("m1 partly it is the sixth\n")
-    eye = graded(tmp_path / "eye")
-    (line,) = saved([make_gold()], {"m1": make_answer("in bay 5")}, {"m1": "right"}, eye)
+    eye = read_grades(tmp_path / "eye")
+    (line,) = format_saved([make_gold()], {"m1": make_answer("in bay 5")}, {"m1": "right"}, eye)
     assert json.loads(line) | {"confidence": 0} == {
         "_id": "m1",
         "status": "answered",

@@ -1,4 +1,4 @@
-"""Asks what an experiment wants to know, unless it is known already."""
+"""Runs the questions of an experiment, unless their answers are stored already."""
 
 import sys
 import time
@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from experiments.lab.cached_embedder import CachedEmbedder
-from experiments.lab.corpora import derived
+from experiments.lab.corpora import derive_dataset
 from experiments.lab.diary import Diary, Entry
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
-from experiments.lab.prints import Print, applies, prints_of
+from experiments.lab.prints import Print, applies_to, compute_prints
 from experiments.lab.results import Cell, Results
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 from research.contamination import Manifest
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where experiments are made; what was done before is not done again.
+    """The place where experiments run; stored answers are not requested again.
 
     Attributes:
         data: The folder of the data sets.
@@ -51,8 +51,8 @@ class Bench:
     indexes: Path | None = None
     manifests: Sequence[Manifest] = ()
 
-    def see(self, experiment: Experiment) -> Results:
-        """All records of an experiment.
+    def collect_results(self, experiment: Experiment) -> Results:
+        """Return all records of an experiment.
 
         Raises:
             UsageError: If a data set is not there, is malformed, or records of another setup are
@@ -61,13 +61,13 @@ class Bench:
         places: dict[tuple[Data, str], list[Arm]] = {}
         for data in experiment.data:
             for arm in experiment.arms:
-                if arm.asks(data):
+                if arm.is_asked_on(data):
                     places.setdefault((data, arm.corpus), []).append(arm)
-        systems = {data.set: experiment.systems(data) for data in experiment.data}
+        systems = {data.set: experiment.list_systems(data) for data in experiment.data}
         cells = {
             (cell.set, cell.arm.corpus, cell.arm.name): cell
             for (data, corpus), arms in places.items()
-            for cell in self._send_request(data, corpus, arms, systems[data.set])
+            for cell in self._run_arms(data, corpus, arms, systems[data.set])
         }
         ordered = [
             cells[data.set, arm.corpus, arm.name]
@@ -78,16 +78,16 @@ class Bench:
         return Results(experiment=experiment, cells=tuple(ordered))
 
     def check(self, experiment: Experiment) -> None:
-        """See to it that the data sets are there.
+        """Check that the data sets exist.
 
         Raises:
             UsageError: If one is not.
         """
         for data in experiment.data:
-            self.folder(data.set)
+            self.find_folder(data.set)
 
-    def folder(self, name: str) -> Path:
-        """The folder of a data set.
+    def find_folder(self, name: str) -> Path:
+        """Return the folder of a data set.
 
         Raises:
             UsageError: If it is not there.
@@ -100,34 +100,34 @@ class Bench:
             )
         return folder
 
-    def prints(self, name: str) -> Mapping[str, Print]:
-        """Of the questions of a data set, whatever variant of its corpus is searched."""
+    def read_prints(self, name: str) -> Mapping[str, Print]:
+        """Return the fingerprints of a data set's questions, for any variant of its corpus."""
         if name not in self._prints:
-            self._prints[name] = prints_of(load(self.folder(name)))
+            self._prints[name] = compute_prints(load(self.find_folder(name)))
         return self._prints[name]
 
-    def _send_request(
+    def _run_arms(
         self, data: Data, corpus: str, arms: Sequence[Arm], systems: frozenset[str]
     ) -> Iterator[Cell]:
-        folder = derived(self.folder(data.set), corpus, self.work / "corpora")
-        dataset = self._clean(load(folder), data, systems)
-        self._indexed(dataset)
+        folder = derive_dataset(self.find_folder(data.set), corpus, self.work / "corpora")
+        dataset = self._drop_stained(load(folder), data, systems)
+        self._index_dataset(dataset)
         for arm in arms:
-            records = self._records(dataset, arm, data.queries)
-            commits = self._diary.commits(dataset.name, arm.system, arm.assignments)
+            records = self._collect_records(dataset, arm, data.queries)
+            commits = self._diary.list_commits(dataset.name, arm.system, arm.assignments)
             named = (replace(record, strategy=arm.name, varied={}) for record in records)
             yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits)
 
-    def _clean(self, dataset: Dataset, data: Data, systems: frozenset[str]) -> Dataset:
-        """Without the questions that had a part in one of these systems."""
-        used = [manifest for manifest in self.manifests if applies(manifest, systems)]
+    def _drop_stained(self, dataset: Dataset, data: Data, systems: frozenset[str]) -> Dataset:
+        """Return the data set without the questions that were part of one of these systems."""
+        used = [manifest for manifest in self.manifests if applies_to(manifest, systems)]
         if not data.clean or not used:
             return dataset
-        prints = self.prints(data.set)
+        prints = self.read_prints(data.set)
         questions = tuple(
             question
             for question in dataset.questions
-            if not any(prints[question.id].touched(manifest) for manifest in used)
+            if not any(prints[question.id].touches(manifest) for manifest in used)
         )
         if not questions:
             raise UsageError(
@@ -136,21 +136,21 @@ class Bench:
             )
         return replace(dataset, questions=questions)
 
-    def _records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
-        """What was seen of an arm, by this process or before, else what it says now."""
+    def _collect_records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
+        """Return the records of an arm from this process or an earlier one, or else run it."""
         among = tuple(question.id for question in dataset.questions)
         system = (bool(arm.retriever), arm.system, dump_canonical(arm.assignments))
         key = (dataset.name, *system, among, queries)
         if key not in self._seen:
-            self._seen[key] = self._answers(dataset, arm, queries)
+            self._seen[key] = self._run_arm(dataset, arm, queries)
         return self._seen[key]
 
-    def _answers(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
+    def _run_arm(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         folder = self.work / "records"
         ranked = ".ranked" if arm.retriever else ""
         name = f"{build_file_name(arm.system, arm.assignments)}{ranked}.jsonl"
-        before, started = _lines(folder / dataset.name / name), time.perf_counter()
-        with self._engine(dataset, arm.assignments) as engine:
+        before, started = _count_lines(folder / dataset.name / name), time.perf_counter()
+        with self._open_engine(dataset, arm.assignments) as engine:
             session = Session(
                 engine=engine,
                 dataset=dataset,
@@ -160,26 +160,28 @@ class Bench:
             )
             ask = session.collect_rankings if arm.retriever else session.collect_answers
             records = ask(arm.system)
-        if new := _lines(folder / dataset.name / name) - before:
+        if new := _count_lines(folder / dataset.name / name) - before:
             self._add_note(started, dataset, arm, new)
         return records
 
-    def _indexed(self, dataset: Dataset) -> None:
+    def _index_dataset(self, dataset: Dataset) -> None:
         started = time.perf_counter()
-        with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._embed)) as engine:
+        with self._open_engine(dataset, {}, CachedEmbedder(self._embedder, self._embed)) as engine:
             if not holds_dataset(engine, dataset):
                 engine.ingest([dataset.corpus], prune=True)
                 self._add_note(started, dataset)
 
     @contextmanager
-    def _engine(
+    def _open_engine(
         self, dataset: Dataset, assignments: Mapping[str, str], embedder: Embedder | None = None
     ) -> Iterator[Engine]:
         place = (self.indexes or self.work / "indexes") / dataset.name
         # The traces are read at once; an index that others use is not written to.
-        given = [f'index.directory="{place}"', "trace.enabled=false"]
-        given += [f"{key}={value}" for key, value in assignments.items()]
-        layers = Layers.load(cwd=self.work, environment={}, assignments=given, constants=True)
+        assignments_list = [f'index.directory="{place}"', "trace.enabled=false"]
+        assignments_list += [f"{key}={value}" for key, value in assignments.items()]
+        layers = Layers.load(
+            cwd=self.work, environment={}, assignments=assignments_list, constants=True
+        )
         settings = layers.build_settings()
         connect = (lambda _: self._stub) if settings.llm.model == NAME else None
         # A cross-reader of its own for each arm: it remembers what it read, and would give a
@@ -194,7 +196,7 @@ class Bench:
 
     @property
     def _embed(self) -> Path:
-        """Of texts that several data sets and cuts share."""
+        """An embedder for texts that several data sets and cuts share."""
         self.work.mkdir(parents=True, exist_ok=True)
         return self.work / "vectors.db"
 
@@ -204,12 +206,12 @@ class Bench:
 
     @cached_property
     def _seen(self) -> dict[Hashable, Sequence[Record]]:
-        """Opening an engine takes longer than reading what it said before."""
+        """The records by arm, since opening an engine takes longer than reading its records."""
         return {}
 
     @cached_property
     def _prints(self) -> dict[str, Mapping[str, Print]]:
-        """A corpus is read once."""
+        """The fingerprints by data set, so that each corpus is read once."""
         return {}
 
     @cached_property
@@ -232,5 +234,5 @@ class Bench:
         sys.stderr.write(f"{dataset.name}: {arm.name if arm else 'index'}: {seconds:.0f} s\n")
 
 
-def _lines(file: Path) -> int:
+def _count_lines(file: Path) -> int:
     return file.read_bytes().count(b"\n") if file.is_file() else 0

@@ -1,4 +1,4 @@
-"""An embedder that remembers, so that data sets which share texts are embedded once."""
+"""An embedder with a file of vectors, so that shared texts are embedded once."""
 
 import hashlib
 import sqlite3
@@ -11,7 +11,7 @@ from fathom.models.base import Embedder, Matrix
 
 
 class CachedEmbedder:
-    """Gives the vectors of another embedder, each text's computed once and kept in a file."""
+    """Returns the vectors of another embedder and computes each text's vector only once."""
 
     def __init__(self, inner: Embedder, file: Path) -> None:
         self._inner = inner
@@ -21,33 +21,37 @@ class CachedEmbedder:
 
     @property
     def dimension(self) -> int:
-        """See `Embedder`."""
+        """The length of a vector."""
         return self._inner.dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Embedder`."""
+        """The identity of the other embedder."""
         return self._inner.identity
 
     def count(self, text: str) -> int:
-        """See `Embedder`."""
+        """Count the tokens of a text."""
         return self._inner.count(text)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder`."""
+        """Embed texts, from the file where it has their vectors."""
         if len(texts) <= 1:  # a question: its time is measured, so it is not remembered
             return self._inner.embed(texts)
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        known = {key: kept for key in keys if (kept := self._get(key)) is not None}
-        fresh = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        stored = {
+            key: known_vector
+            for key in keys
+            if (known_vector := self._read_vector(key)) is not None
+        }
+        fresh = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
         for key, vector in zip(fresh, self._inner.embed(list(fresh.values())), strict=True):
-            known[key] = vector.astype(np.float32)
+            stored[key] = vector.astype(np.float32)
             self._store.execute(
                 "INSERT OR IGNORE INTO vectors VALUES (?, ?)", (key, vector.tobytes())
             )
         self._store.commit()
-        return np.stack([known[key] for key in keys])
+        return np.stack([stored[key] for key in keys])
 
-    def _get(self, key: bytes) -> Matrix | None:
+    def _read_vector(self, key: bytes) -> Matrix | None:
         row = self._store.execute("SELECT v FROM vectors WHERE text = ?", (key,)).fetchone()
         return None if row is None else np.frombuffer(row[0], np.float32)

@@ -1,4 +1,4 @@
-"""Whether published rows are clean: nothing in them was learned from or chosen on.
+"""Clean results: none of their questions was used for training or for choices.
 
 A row is not clean if a question, or an article or document that it is about, is in the manifest of
 a model's training, or if a constant of the system was chosen on the question. What is not clean
@@ -16,8 +16,8 @@ from typing import Self
 
 from experiments.lab.headlines import HEADLINES, Headline
 from experiments.lab.plan import Experiment
-from experiments.lab.prints import applies
-from experiments.lab.scores import Scored, load
+from experiments.lab.prints import applies_to
+from experiments.lab.scores import Scored, load_scores
 from experiments.lab.summary import Summary
 from research.contamination import Manifest, locate_manifest
 
@@ -37,7 +37,7 @@ _NEAR = 2e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stain:
-    """Questions of a data set that had a part in what is measured on them.
+    """Questions of a data set that influenced a system that is measured on them.
 
     Attributes:
         asked: How many questions the experiment asks of the data set.
@@ -53,7 +53,7 @@ class Stain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """An experiment as it is published.
+    """An experiment as published.
 
     Attributes:
         questions: None are there if it was made before scores were published.
@@ -69,17 +69,17 @@ class Published:
     def load(
         cls, folder: Path, experiment: Experiment, manifests: Sequence[Manifest]
     ) -> Self | None:
-        """What a folder holds of an experiment; `None` without a summary."""
+        """Load the published files of an experiment; `None` without a summary."""
         summary = Summary.load(folder, experiment)
         if summary is None:
             return None
-        questions = load(folder, experiment.id)
-        stains = tuple(stains_of(questions, manifests))
+        questions = load_scores(folder, experiment.id)
+        stains = tuple(find_stains(questions, manifests))
         return cls(experiment=experiment, summary=summary, questions=questions, stains=stains)
 
     @property
     def state(self) -> str:
-        """Whether it is clean, in a word or two."""
+        """The state of the results, in a word or two."""
         if not self.questions:
             return "not checked"
         if not self.stains:
@@ -89,70 +89,73 @@ class Published:
 
     @property
     def note(self) -> str:
-        """What its page says of it."""
+        """The remark on its page."""
         if not self.questions:
             return UNCHECKED
-        return told(self.stains) if self.stains else CLEAN
+        return describe_stains(self.stains) if self.stains else CLEAN
 
     def is_clean(self, name: str) -> bool:
-        """Whether a data set's rows are known to be clean."""
-        known = any(question.set == name for question in self.questions)
-        return known and all(stain.set != name for stain in self.stains)
+        """Return whether the rows of a data set are known to be clean."""
+        has_questions = any(question.set == name for question in self.questions)
+        return has_questions and all(stain.set != name for stain in self.stains)
 
 
-def stains_of(questions: Sequence[Scored], manifests: Sequence[Manifest]) -> Iterator[Stain]:
-    """What is not clean, by data set and manifest."""
+def find_stains(questions: Sequence[Scored], manifests: Sequence[Manifest]) -> Iterator[Stain]:
+    """Return the stains by data set and manifest."""
     for name in dict.fromkeys(question.set for question in questions):
-        own = [question for question in questions if question.set == name]
+        of_set = [question for question in questions if question.set == name]
         for manifest in manifests:
             touched = sum(
-                applies(manifest, each.systems) and each.print.touched(manifest) for each in own
+                applies_to(manifest, question.systems) and question.print.touches(manifest)
+                for question in of_set
             )
             if touched:
-                yield Stain(set=name, asked=len(own), touched=touched, what=manifest.what)
+                yield Stain(set=name, asked=len(of_set), touched=touched, what=manifest.what)
 
 
-def told(stains: Sequence[Stain]) -> str:
-    """One sentence in plain words, data set by data set."""
+def describe_stains(stains: Sequence[Stain]) -> str:
+    """Describe the stains in one plain sentence, data set by data set."""
     parts = []
     for name in dict.fromkeys(stain.set for stain in stains):
-        own = [stain for stain in stains if stain.set == name]
-        text = "; ".join(f"{stain.what} ({_share(stain)})" for stain in own)
+        of_set = [stain for stain in stains if stain.set == name]
+        text = "; ".join(f"{stain.what} ({_format_share(stain)})" for stain in of_set)
         parts.append(f"*{name}*: {text}.")
     return " ".join(["**Not clean**, so no evidence of quality.", *parts])
 
 
-def faults(published: Sequence[Published], pages: Path, unchecked: Sequence[str]) -> Iterator[str]:
-    """What is wrong with what is published, a line each; nothing where all is well.
+def find_faults(
+    published: Sequence[Published], pages: Path, unchecked: Sequence[str]
+) -> Iterator[str]:
+    """Yield one line per fault of the published results.
 
     Args:
         published: All experiments that have a summary.
         pages: The folder of the pages.
         unchecked: Experiments that may be without scores, until they are made anew.
     """
-    for each in published:
-        name = each.experiment.id
-        if not each.questions:
+    for entry in published:
+        name = entry.experiment.id
+        if not entry.questions:
             if name not in unchecked:
                 yield f"{name}: no scores of its questions are published; make it anew"
         else:
             if name in unchecked:
                 yield f"{name}: is checked now; take it off experiments/unchecked.toml"
-            yield from _other_data(each)
-            yield from _other_means(each)
-            yield from _unmarked(each)
-        page = pages / f"{each.experiment.paper}.md"
-        if not page.is_file() or each.note not in page.read_text(encoding="utf-8"):
-            yield f"{name}: {page.name} does not say: {each.note} (python -m experiments --pages)"
-    known = {each.experiment.id: each for each in published}
-    for gone in sorted({*unchecked} - known.keys()):
+            yield from _find_other_data(entry)
+            yield from _find_other_means(entry)
+            yield from _find_unmarked(entry)
+        page = pages / f"{entry.experiment.paper}.md"
+        if not page.is_file() or entry.note not in page.read_text(encoding="utf-8"):
+            yield f"{name}: {page.name} does not say: {entry.note} (python -m experiments --pages)"
+    by_id = {entry.experiment.id: entry for entry in published}
+    for gone in sorted({*unchecked} - by_id.keys()):
         yield f"{gone}: is not published; take it off experiments/unchecked.toml"
     for headline in HEADLINES:
-        yield from _headline(headline, known)
+        yield from _check_headline(headline, by_id)
 
 
-def without_manifest(models: Path, manifests: Path) -> Iterator[str]:
-    """Shipped models of which nobody knows what they learned from.
+def find_models_without_manifest(models: Path, manifests: Path) -> Iterator[str]:
+    """Return the shipped models whose training data are unknown.
 
     Args:
         models: The folder of the models' cards.
@@ -167,67 +170,67 @@ def without_manifest(models: Path, manifests: Path) -> Iterator[str]:
             )
 
 
-def unchecked(file: Path) -> tuple[str, ...]:
-    """The experiments that `unchecked.toml` names."""
+def read_unchecked(file: Path) -> tuple[str, ...]:
+    """Return the experiments that `unchecked.toml` names."""
     return tuple(tomllib.loads(file.read_text(encoding="utf-8"))["experiments"])
 
 
-def _share(stain: Stain) -> str:
+def _format_share(stain: Stain) -> str:
     if stain.touched == stain.asked:
         return f"all {stain.asked} questions"
     return f"{stain.touched} of {stain.asked} questions"
 
 
-def _other_data(each: Published) -> Iterator[str]:
-    planned = [data.set for data in each.experiment.data]
-    asked = list(dict.fromkeys(question.set for question in each.questions))
-    if planned != asked:
+def _find_other_data(entry: Published) -> Iterator[str]:
+    planned = [data.set for data in entry.experiment.data]
+    sets = list(dict.fromkeys(question.set for question in entry.questions))
+    if planned != sets:
         yield (
-            f"{each.experiment.id}: its file asks {', '.join(planned)}, what is published is of "
-            f"{', '.join(asked)}; make it anew"
+            f"{entry.experiment.id}: its file asks {', '.join(planned)}, what is published is of "
+            f"{', '.join(sets)}; make it anew"
         )
 
 
-def _unmarked(each: Published) -> Iterator[str]:
-    for data in each.experiment.data:
-        clean = each.is_clean(data.set)
+def _find_unmarked(entry: Published) -> Iterator[str]:
+    for data in entry.experiment.data:
+        clean = entry.is_clean(data.set)
         if not clean and data.clean:
-            own = [stain for stain in each.stains if stain.set == data.set]
+            of_set = [stain for stain in entry.stains if stain.set == data.set]
             yield (
-                f"{each.experiment.id}: {told(own)} Ask other questions, or say clean = false for "
-                f"{data.set}"
+                f"{entry.experiment.id}: {describe_stains(of_set)} Ask other questions, "
+                f"or say clean = false for {data.set}"
             )
         if clean and not data.clean:
-            yield f"{each.experiment.id}: {data.set} is clean; take away clean = false"
+            yield f"{entry.experiment.id}: {data.set} is clean; take away clean = false"
 
 
-def _other_means(each: Published) -> Iterator[str]:
-    """Rows of the summary that are not the means of the published scores."""
+def _find_other_means(entry: Published) -> Iterator[str]:
+    """Yield rows of the summary that are not the means of the published scores."""
     values: dict[tuple[str, str, str], list[Mapping[str, float]]] = {}
-    for question in each.questions:
+    for question in entry.questions:
         for score in question.scores:
             key = (question.set, score.get("corpus", ""), score["system"])
             values.setdefault(key, []).append(score)
-    for row in each.summary.rows:
+    for row in entry.summary.rows:
         key = (row["set"], row["corpus"], row["system"])
-        own = values.get(key, [])
-        wrong = len(own) != row["queries"] or any(
-            abs(fmean(score[name] for score in own if name in score) - mean) > _NEAR
+        scores = values.get(key, [])
+        wrong = len(scores) != row["queries"] or any(
+            abs(fmean(score[name] for score in scores if name in score) - mean) > _NEAR
             for name, mean in row["measures"].items()
             if name in SCORES
         )
         if wrong:
-            yield f"{each.experiment.id}: the scores of {' '.join(filter(None, key))} are not its"
+            yield f"{entry.experiment.id}: the scores of {' '.join(filter(None, key))} are not its"
 
 
-def _headline(headline: Headline, known: Mapping[str, Published]) -> Iterator[str]:
-    """A headline has default settings, and questions that had no part in anything."""
-    each = known.get(headline.experiment)
-    if each is None:
+def _check_headline(headline: Headline, by_id: Mapping[str, Published]) -> Iterator[str]:
+    """Check that a headline has default settings and questions that influenced nothing."""
+    entry = by_id.get(headline.experiment)
+    if entry is None:
         return
     where = f"README, {headline.measure} on {headline.set} ({headline.experiment})"
-    if not each.is_clean(headline.set):
-        yield f"{where}: not clean; {each.note}"
-    arms = [arm for arm in each.experiment.arms if arm.name == headline.arm]
+    if not entry.is_clean(headline.set):
+        yield f"{where}: not clean; {entry.note}"
+    arms = [arm for arm in entry.experiment.arms if arm.name == headline.arm]
     if any(arm.settings or arm.corpus for arm in arms):
         yield f"{where}: {headline.arm} does not have the default settings"

@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from experiments.lab.packed import pack
-from experiments.lab.perturb import LEGACY, Neglect, degraded
-from experiments.lab.subset import cut
-from experiments.lab.texts import Text, texts_of
+from experiments.lab.perturb import LEGACY, Neglect, degrade
+from experiments.lab.subset import cut_dataset
+from experiments.lab.texts import Text, read_texts
 
 from fathom.documents.discover import digest_content
 from fathom.errors import UsageError
@@ -29,8 +29,8 @@ MADE = "made.json"
 """Says in a variant's folder what it was made from."""
 
 
-def derived(folder: Path, corpus: str, out: Path, *, neglect: Neglect = LEGACY) -> Path:
-    """The folder of a data set with a variant of its corpus, made if it is not there.
+def derive_dataset(folder: Path, corpus: str, out: Path, *, neglect: Neglect = LEGACY) -> Path:
+    """Return the folder of a data set with a variant of its corpus, and create it if missing.
 
     It is made again if what is there was made by another version of this code, from another
     source or with another neglect. A kill leaves a whole variant or none.
@@ -47,79 +47,81 @@ def derived(folder: Path, corpus: str, out: Path, *, neglect: Neglect = LEGACY) 
     """
     if not corpus:
         return folder
-    count = _count(corpus)
+    count = _parse_count(corpus)
     dataset = load(folder)
     place = out / f"{dataset.name}@{corpus}"
-    made = {"version": VERSION, "neglect": asdict(neglect), "source": _source(dataset)}
-    if _made(place) == made:
+    origin = {"version": VERSION, "neglect": asdict(neglect), "source": _hash_source(dataset)}
+    if _read_origin(place) == origin:
         return place
-    texts = texts_of(dataset.corpus)
+    texts = read_texts(dataset.corpus)
     if count is None:
-        _write(place, dataset, degraded(texts, neglect), made)
+        _write_dataset(place, dataset, degrade(texts, neglect), origin)
     else:
-        smaller = cut(dataset, count)
-        _write(place, smaller, (text for text in texts if text.id in smaller.documents), made)
+        smaller = cut_dataset(dataset, count)
+        _write_dataset(
+            place, smaller, (text for text in texts if text.id in smaller.documents), origin
+        )
     return place
 
 
-def _count(corpus: str) -> int | None:
-    """The N of `cut-N`, `None` for `legacy`."""
+def _parse_count(corpus: str) -> int | None:
+    """Return the N of `cut-N`, `None` for `legacy`."""
     if corpus == "legacy":
         return None
-    found = re.fullmatch(r"cut-([1-9][0-9]*)", corpus)
-    if found is None:
+    match = re.fullmatch(r"cut-([1-9][0-9]*)", corpus)
+    if match is None:
         raise UsageError(f"there is no corpus {corpus!r}; use legacy or cut-N, such as cut-1000")
-    return int(found[1])
+    return int(match[1])
 
 
-def _source(dataset: Dataset) -> str:
-    """A hash of all that a variant is made from."""
+def _hash_source(dataset: Dataset) -> str:
+    """Return a hash of everything from which a variant is made."""
     corpus = dataset.corpus
     content = digest_content(corpus) if corpus.is_file() else sorted(dataset.documents)
     questions = [asdict(question) for question in dataset.questions]
     return hash_text(dump_canonical([content, questions, dataset.qrels]))
 
 
-def _made(place: Path) -> Json:
+def _read_origin(place: Path) -> Json:
     file = place / MADE
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
-def _write(place: Path, dataset: Dataset, texts: Iterable[Text], made: Json) -> None:
-    """Write a data set folder aside, then put it in its place in one step."""
+def _write_dataset(place: Path, dataset: Dataset, texts: Iterable[Text], origin: Json) -> None:
+    """Write a data set folder aside, then move it into place in one step."""
     aside = place.with_name(f".{place.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    pack(aside / "corpus.jsonl.gz", map(_document, texts), level=3)
-    pack(aside / "queries.jsonl.gz", map(_query, dataset.questions), level=3)
+    pack(aside / "corpus.jsonl.gz", map(_serialize_document, texts), level=3)
+    pack(aside / "queries.jsonl.gz", map(_serialize_query, dataset.questions), level=3)
     judged = [
         f"{question}\t{document}\t{grade}\n"
         for question, grades in dataset.qrels.items()
         for document, grade in grades.items()
     ]
     (aside / "qrels.tsv").write_text("".join(judged), encoding="utf-8")
-    (aside / MADE).write_text(json.dumps(made), encoding="utf-8")
+    (aside / MADE).write_text(json.dumps(origin), encoding="utf-8")
     (place / MADE).unlink(missing_ok=True)  # half removed it must not count as made
     shutil.rmtree(place, ignore_errors=True)
     aside.rename(place)
 
 
-def _document(text: Text) -> Json:
+def _serialize_document(text: Text) -> Json:
     fields = {"title": text.title, "text": text.text, "metadata": dict(text.metadata)}
     return {"_id": text.id, **fields}
 
 
-def _query(question: DatasetQuestion) -> Json:
+def _serialize_query(question: DatasetQuestion) -> Json:
     metadata = {
         "answerable": question.answerable,
         "type": question.kind,
         "documents": question.documents,
         "wrong_answers": question.wrong,
     }
-    told = {key: value for key, value in metadata.items() if value not in (None, (), "")}
+    fields = {key: value for key, value in metadata.items() if value not in (None, (), "")}
     return {
         "_id": question.id,
         "text": question.text,
         "answers": question.answers,
-        "metadata": told,
+        "metadata": fields,
     }

@@ -1,4 +1,4 @@
-"""What was asked when by which code, and how long it took: over all runs that it needed."""
+"""A log of requests: questions, code and duration, over all runs."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Entry:
 
 
 class Diary:
-    """The entries of a folder, in a file of one JSON object a line."""
+    """The entries of a folder, in a file with one JSON object per line."""
 
     def __init__(self, file: Path) -> None:
         """Read what is there."""
@@ -38,12 +38,12 @@ class Diary:
         self.entries = [Entry(**json.loads(line)) for line in read_whole_lines(file)]
 
     def add(self, entry: Entry) -> None:
-        """Keep an entry."""
+        """Append an entry."""
         self.entries.append(entry)
         append_line(self._file, asdict(entry))
 
-    def commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
-        """Of the code that made these records, the first one first."""
+    def list_commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the commits that made these records, the first one first."""
         commits = [
             entry.commit
             for entry in self.entries
@@ -53,5 +53,5 @@ class Diary:
 
     @property
     def seconds(self) -> float:
-        """Of all work."""
+        """The total duration of all work, in seconds."""
         return sum(entry.seconds for entry in self.entries)

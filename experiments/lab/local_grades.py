@@ -1,4 +1,4 @@
-"""What openevals asks a language model of an answer, as far as it can be had without one.
+"""The judgements of openevals that can be computed without a language model.
 
 The RRF paper (section IV) has a model grade correctness, conciseness, hallucination and similarity.
 Here correctness is `right` or `F1` against the gold answers, hallucination `support`, similarity
@@ -21,8 +21,8 @@ from fathom.models.embedder import load_embedder
 WORDS = "words"
 
 
-def graded(cell: Cell) -> SystemScores:
-    """The measures of a cell, with `similarity` and the mean number of `words` of an answer.
+def grade_cell(cell: Cell) -> SystemScores:
+    """Return the measures of a cell, with `similarity` and the mean `words`.
 
     Similarity is 0 where an answer was wanted and none given, 1 where none was wanted nor given.
     """
@@ -43,5 +43,5 @@ def graded(cell: Cell) -> SystemScores:
 
 @cache
 def _judge() -> SimilarityJudge:
-    """With a memory: many systems give the same answers, and all have the same gold."""
+    """Return a caching judge, since systems repeat answers and share gold answers."""
     return SimilarityJudge(embedder=CachedEmbedder(load_embedder()))

@@ -1,4 +1,4 @@
-"""Files of one JSON object a line, packed: the same rows give the same bytes."""
+"""Compressed files with one JSON object per line: the same rows give the same bytes."""
 
 import gzip
 import json
@@ -10,13 +10,13 @@ from fathom.jsonable import Json
 
 
 def pack(file: Path, rows: Iterable[Json], *, level: int = 9) -> None:
-    """Write rows to a new file, in whose header neither a name nor a time stands."""
+    """Write rows to a new file whose header contains neither a name nor a time."""
     with file.open("wb") as raw, gzip.GzipFile("", "wb", level, raw, mtime=0) as packed:
         for row in rows:
             packed.write(json.dumps(row).encode() + b"\n")
 
 
 def unpack(file: Path) -> Iterator[dict[str, Any]]:
-    """The rows that `pack` wrote."""
+    """Yield the rows that `pack` wrote."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)

@@ -1,10 +1,10 @@
-"""The pages of results: Markdown, one page a paper, from summaries only."""
+"""The pages of results: Markdown, one page per paper, from summaries only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.lab.clean import Published
 from experiments.lab.plan import SAMPLES, Experiment
-from experiments.lab.provenance import together
+from experiments.lab.provenance import merge_provenances
 
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.render import render_block
@@ -19,25 +19,25 @@ PAPERS: Mapping[str, str] = {
 }
 
 
-def page(paper: str, published: Sequence[Published]) -> str:
-    """All experiments of a paper.
+def format_page(paper: str, published: Sequence[Published]) -> str:
+    """Return the page with all experiments of a paper.
 
     Args:
         paper: Its short name.
         published: Those of this paper that have a summary.
     """
-    lines = [f"# {PAPERS.get(paper, paper)}", "", *_few(published)]
+    lines = [f"# {PAPERS.get(paper, paper)}", "", *_warn_of_few(published)]
     lines += [
         "Made by `make reproduce` from records; do not edit. [What the measures "
         "mean](../measures.md), [all results](README.md)."
     ]
-    for each in published:
-        lines += ["", *_section(each)]
+    for entry in published:
+        lines += ["", *_format_section(entry)]
     return "\n".join(lines) + "\n"
 
 
-def contents(published: Sequence[Published]) -> str:
-    """The page that names all of them."""
+def format_contents(published: Sequence[Published]) -> str:
+    """Return the page that lists all of them."""
     lines = [
         "# Results",
         "",
@@ -48,23 +48,23 @@ def contents(published: Sequence[Published]) -> str:
         "chosen on; each page says what is not. The scores of every question, without texts, are "
         "in `<paper>/<name>.scores.jsonl.gz`.",
         "",
-        *_few(published),
+        *_warn_of_few(published),
         "| experiment | of the paper | questions asked | clean | seconds |",
         "|---|---|---|---|---|",
     ]
-    for each in published:
-        experiment, summary = each.experiment, each.summary
-        asked = sum(row["queries"] for row in summary.rows)
-        link = f"[{experiment.title}]({experiment.paper}.md#{_anchor(experiment)})"
-        cells = (link, experiment.where, str(asked), each.state, f"{summary.seconds:.0f}")
+    for entry in published:
+        experiment, summary = entry.experiment, entry.summary
+        count = sum(row["queries"] for row in summary.rows)
+        link = f"[{experiment.title}]({experiment.paper}.md#{_format_anchor(experiment)})"
+        cells = (link, experiment.where, str(count), entry.state, f"{summary.seconds:.0f}")
         lines.append(f"| {' | '.join(cells)} |")
-    made = together(each.summary.provenance for each in published)
-    return "\n".join([*lines, "", *(f"Made by {each.sentence}." for each in made)]) + "\n"
+    provenances = merge_provenances(entry.summary.provenance for entry in published)
+    return "\n".join([*lines, "", *(f"Made by {entry.sentence}." for entry in provenances)]) + "\n"
 
 
-def _few(published: Sequence[Published]) -> Sequence[str]:
-    """A warning where nothing but samples was asked."""
-    if any(data.set != SAMPLES for each in published for data in each.experiment.data):
+def _warn_of_few(published: Sequence[Published]) -> Sequence[str]:
+    """Return a warning if only samples were asked."""
+    if any(data.set != SAMPLES for entry in published for data in entry.experiment.data):
         return ()
     return (
         "**On the project's own samples only**, a handful of questions over 26 documents: this "
@@ -74,13 +74,13 @@ def _few(published: Sequence[Published]) -> Sequence[str]:
     )
 
 
-def _anchor(experiment: Experiment) -> str:
+def _format_anchor(experiment: Experiment) -> str:
     return experiment.id.replace("/", "-")
 
 
-def _section(published: Published) -> Iterator[str]:
+def _format_section(published: Published) -> Iterator[str]:
     experiment, summary = published.experiment, published.summary
-    yield f'<a id="{_anchor(experiment)}"></a>'
+    yield f'<a id="{_format_anchor(experiment)}"></a>'
     yield f"## {experiment.title}"
     yield ""
     yield f"*{experiment.where}.* `python -m experiments {experiment.id}`"
@@ -88,13 +88,13 @@ def _section(published: Published) -> Iterator[str]:
     yield published.note
     for block in summary.blocks:
         yield ""
-        yield from _lines(block, experiment)
+        yield from _format_block(block, experiment)
     if experiment.printed:
-        given = experiment.printed
-        rows = tuple(tuple(map(str, row)) for row in given.rows)
+        printed = experiment.printed
+        rows = tuple(tuple(map(str, row)) for row in printed.rows)
         yield ""
-        yield from render_block(ReportTable(title="The paper prints", head=given.head, rows=rows))
-        yield from ("", given.note) if given.note else ()
+        yield from render_block(ReportTable(title="The paper prints", head=printed.head, rows=rows))
+        yield from ("", printed.note) if printed.note else ()
     for paragraph in experiment.reading.split("\n\n"):
         yield ""
         yield " ".join(paragraph.split())
@@ -102,13 +102,13 @@ def _section(published: Published) -> Iterator[str]:
     yield f"<sub>{summary.provenance.sentence}.</sub>"
 
 
-def _lines(block: ReportBlock, experiment: Experiment) -> Iterator[str]:
+def _format_block(block: ReportBlock, experiment: Experiment) -> Iterator[str]:
     if isinstance(block, Figure):
-        yield f"![{block.caption}]({figure_file(experiment, block)})"
+        yield f"![{block.caption}]({locate_figure(experiment, block)})"
         yield ""
     yield from render_block(block)
 
 
-def figure_file(experiment: Experiment, figure: Figure) -> str:
-    """Where a plot lies, from the page."""
+def locate_figure(experiment: Experiment, figure: Figure) -> str:
+    """Return the path of a plot, relative to the page."""
     return f"{experiment.id}-{figure.name}.svg"

@@ -1,4 +1,4 @@
-"""The legacy corpus of MAF-RAG: what years of neglect make of a good one.
+"""The legacy corpus of MAF-RAG: the effect of years of neglect on a good one.
 
 The paper's legacy corpus has outdated regulations, incomplete procedures and inconsistent
 formatting (section III C), and is not published. Here the good corpus is given, and the legacy one
@@ -30,7 +30,7 @@ _SLIPS = {"rn": "m", "cl": "d", "li": "h", "m": "rn", "l": "1", "e": "c", "o": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neglect:
-    """Which share of a corpus is in which bad state, from 0 to 1 each.
+    """The share of a corpus in each bad state, from 0 to 1.
 
     The first three never meet in one document and together may be 1 at most. Their sizes are our
     guess: the paper gives none.
@@ -63,10 +63,10 @@ class Neglect:
         Raises:
             UsageError: If a share is not from 0 to 1, or the first three are more than 1 together.
         """
-        for each in fields(self):
-            share = getattr(self, each.name)
+        for field in fields(self):
+            share = getattr(self, field.name)
             if not 0 <= share <= 1:
-                raise UsageError(f"{each.name} = {share}: give a share from 0 to 1")
+                raise UsageError(f"{field.name} = {share}: give a share from 0 to 1")
         if self.unreadable + self.outdated + self.copied > 1:
             raise UsageError("unreadable, outdated and copied are more than 1 together; lower one")
 
@@ -75,8 +75,8 @@ LEGACY = Neglect()
 """The legacy corpus of our experiments."""
 
 
-def degraded(documents: Iterable[Text], neglect: Neglect = LEGACY) -> Iterator[Text]:
-    """The documents as neglect left them, older copies after their document.
+def degrade(documents: Iterable[Text], neglect: Neglect = LEGACY) -> Iterator[Text]:
+    """Yield the documents after neglect, older copies after their document.
 
     Every document keeps its id and its place in the corpus, so judgements stay valid: the relevant
     document is still the one where the answer should stand. If it has become unreadable it cannot
@@ -84,56 +84,56 @@ def degraded(documents: Iterable[Text], neglect: Neglect = LEGACY) -> Iterator[T
     relevant.
     """
     for document in documents:
-        for version in _versions(document, neglect):
-            bad = _chance(version.id, "unkempt") < neglect.unkempt
-            yield unkempt(version, neglect) if bad and version.text else version
+        for version in _make_versions(document, neglect):
+            bad = _draw(version.id, "unkempt") < neglect.unkempt
+            yield make_unkempt(version, neglect) if bad and version.text else version
 
 
-def _versions(document: Text, neglect: Neglect) -> Iterator[Text]:
-    fate = _chance(document.id, "fate")
+def _make_versions(document: Text, neglect: Neglect) -> Iterator[Text]:
+    fate = _draw(document.id, "fate")
     if fate < neglect.unreadable:
-        yield Text(id=document.id, title=_file_name(document.id), text="")
+        yield Text(id=document.id, title=_make_file_name(document.id), text="")
     elif fate < neglect.unreadable + neglect.outdated:
-        yield older(document, neglect)
+        yield make_older(document, neglect)
     elif fate < neglect.unreadable + neglect.outdated + neglect.copied:
         yield document
-        yield replace(older(document, neglect), id=f"{document.id}{COPY}")
+        yield replace(make_older(document, neglect), id=f"{document.id}{COPY}")
     else:
         yield document
 
 
-def older(document: Text, neglect: Neglect = LEGACY) -> Text:
-    """An older version: earlier years and versions, other figures, some paragraphs not yet there.
+def make_older(document: Text, neglect: Neglect = LEGACY) -> Text:
+    """Return an older version: earlier years and versions, other figures, some paragraphs missing.
 
     A figure that stands twice in a document is the same in both places.
     """
-    years = 1 + int(5 * _chance(document.id, "years"))
+    years = 1 + int(5 * _draw(document.id, "years"))
 
-    def earlier(found: re.Match[str]) -> str:
-        figure = found.group()
+    def make_earlier(match: re.Match[str]) -> str:
+        figure = match.group()
         if re.fullmatch(r"(?:19|20)\d\d", figure):
             return str(int(figure) - years)
         if figure.startswith("v"):
-            return _earlier_version(figure, years)
-        if len(figure) == 1 or _chance(document.id, "figure", figure) >= neglect.figures:
+            return _lower_version(figure, years)
+        if len(figure) == 1 or _draw(document.id, "figure", figure) >= neglect.figures:
             return figure
-        step = 1 + int(9 * _chance(document.id, "step", figure))
+        step = 1 + int(9 * _draw(document.id, "step", figure))
         return f"{figure[:-1]}{(int(figure[-1]) + step) % 10}"
 
     first, *more = _GAP.split(document.text)
-    kept = [
+    paragraphs_kept = [
         paragraph
         for number, paragraph in enumerate(more)
-        if _chance(document.id, "paragraph", str(number)) >= neglect.lacking
+        if _draw(document.id, "paragraph", str(number)) >= neglect.lacking
     ]
     return replace(
         document,
-        title=_FIGURE.sub(earlier, document.title),
-        text=_FIGURE.sub(earlier, "\n\n".join([first, *kept])),
+        title=_FIGURE.sub(make_earlier, document.title),
+        text=_FIGURE.sub(make_earlier, "\n\n".join([first, *paragraphs_kept])),
     )
 
 
-def _earlier_version(version: str, years: int) -> str:
+def _lower_version(version: str, years: int) -> str:
     """`v1.25` becomes `v1.22`; `v1.2` does not go below `v1.0`."""
     major, *minor = version.split(".")
     if not minor or not minor[0].isdigit():
@@ -141,11 +141,11 @@ def _earlier_version(version: str, years: int) -> str:
     return ".".join([major, str(max(0, int(minor[0]) - years)), *minor[1:]])
 
 
-def unkempt(document: Text, neglect: Neglect = LEGACY) -> Text:
-    """The same words, badly formatted and badly scanned."""
-    name = _file_name(document.id)
+def make_unkempt(document: Text, neglect: Neglect = LEGACY) -> Text:
+    """Return the same words, badly formatted and badly scanned."""
+    name = _make_file_name(document.id)
     words = [
-        _scanned(word, _chance(document.id, "word", str(number)), neglect)
+        _scan_word(word, _draw(document.id, "word", str(number)), neglect)
         for number, word in enumerate(_MARKS.sub(" ", document.text).split())
     ]
     starts = range(0, len(words), PAGE_WORDS)
@@ -155,20 +155,20 @@ def unkempt(document: Text, neglect: Neglect = LEGACY) -> Text:
     return replace(document, title=name, text=text)
 
 
-def _scanned(word: str, chance: float, neglect: Neglect) -> str:
+def _scan_word(word: str, chance: float, neglect: Neglect) -> str:
     if chance < neglect.slips:
-        for letters, seen in _SLIPS.items():
+        for letters, misread in _SLIPS.items():
             if letters in word:
-                return word.replace(letters, seen, 1)
+                return word.replace(letters, misread, 1)
     elif len(word) >= 8 and word.isalpha() and chance < neglect.slips + neglect.broken:
         return f"{word[: len(word) // 2]}- {word[len(word) // 2 :]}"
     return word
 
 
-def _file_name(document: str) -> str:
+def _make_file_name(document: str) -> str:
     return f"scan-{hash_text(document)[:8]}.pdf"
 
 
-def _chance(*words: str) -> float:
-    """A number from 0 up to 1, always the same for the same words."""
+def _draw(*words: str) -> float:
+    """Return a number from 0 up to 1 that is always the same for the same words."""
     return int(hash_text("\n".join(words))[:13], 16) / 16**13

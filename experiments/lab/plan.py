@@ -1,4 +1,4 @@
-"""An experiment as its TOML file says it: one table or figure of a paper."""
+"""An experiment as described by its TOML file: one table or figure of a paper."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ PartT = TypeVar("PartT", bound=Part)
 
 
 class Data(Part):
-    """A data set, and how many of its questions are asked.
+    """A data set, and the number of its questions to ask.
 
     Attributes:
         clean: Only questions are asked that had no part in making what is asked. Where nothing
@@ -42,7 +42,7 @@ class Data(Part):
 
 
 class Arm(Part):
-    """A system that is measured.
+    """A system to measure.
 
     Attributes:
         name: What tables call it; `{}` stands for each value of `vary`, in turn, and `{strategy}`
@@ -80,17 +80,17 @@ class Arm(Part):
         """The name of the strategy or retriever."""
         return self.strategy or self.retriever
 
-    def asks(self, data: Data) -> bool:
-        """Whether it is asked on a data set."""
+    def is_asked_on(self, data: Data) -> bool:
+        """Return whether the arm is asked on a data set."""
         return not self.on or data.set in self.on
 
     @property
     def assignments(self) -> dict[str, str]:
-        """Its settings as `--set` takes them."""
-        return {key: written(value) for key, value in sorted(self.settings.items())}
+        """Its settings in the form of `--set`."""
+        return {key: format_value(value) for key, value in sorted(self.settings.items())}
 
-    def each(self, groups: Mapping[str, Settings]) -> Iterator["Arm"]:
-        """One arm for each strategy, each corpus and each choice of the varied values.
+    def expand(self, groups: Mapping[str, Settings]) -> Iterator["Arm"]:
+        """Yield one arm for each strategy, each corpus and each choice of the varied values.
 
         Args:
             groups: The settings of `use`.
@@ -99,9 +99,9 @@ class Arm(Part):
         strategies, corpora = self.strategies or (self.strategy,), self.corpora or (self.corpus,)
         choices = list(product(*self.vary.values()))
         for strategy, corpus, chosen in product(strategies, corpora, choices):
-            told = map(written, chosen)
+            values = map(format_value, chosen)
             yield Arm(
-                name=self.name.format(*told, strategy=strategy),
+                name=self.name.format(*values, strategy=strategy),
                 strategy=strategy,
                 retriever=self.retriever,
                 settings={**used, **self.settings, **dict(zip(self.vary, chosen, strict=True))},
@@ -111,7 +111,7 @@ class Arm(Part):
 
 
 class Printed(Part):
-    """What the paper prints, word for word."""
+    """The values printed in the paper, verbatim."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str | float | int, ...], ...]
@@ -119,7 +119,7 @@ class Printed(Part):
 
 
 class Showing(Part):
-    """What is shown of the records; further keys are options of this kind of showing.
+    """A block of the page; further keys are options of its kind.
 
     Attributes:
         pooled: Whether all data sets are taken as one.
@@ -132,12 +132,12 @@ class Showing(Part):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the file says beside the kind."""
+        """The options in the file besides the kind."""
         return dict(self.model_extra or {})
 
 
 class Fast(Part):
-    """What is different where only the project's own samples are asked.
+    """The differences of a run on the project's own samples only.
 
     Attributes:
         corpora: Variants of the samples' corpus for those of the real ones.
@@ -181,20 +181,20 @@ class Experiment(Part):
 
     @property
     def paper(self) -> str:
-        """The folder: which paper."""
+        """The folder, which names the paper."""
         return self.id.partition("/")[0]
 
     @property
     def arms(self) -> tuple[Arm, ...]:
         """All arms, one for each corpus and choice of values."""
-        return tuple(each for arm in self.arm for each in arm.each(self.settings))
+        return tuple(expanded for arm in self.arm for expanded in arm.expand(self.settings))
 
-    def systems(self, data: Data) -> frozenset[str]:
-        """The strategies and retrievers that are asked on a data set."""
-        return frozenset(arm.system for arm in self.arms if arm.asks(data))
+    def list_systems(self, data: Data) -> frozenset[str]:
+        """Return the strategies and retrievers that are asked on a data set."""
+        return frozenset(arm.system for arm in self.arms if arm.is_asked_on(data))
 
-    def shortened(self) -> "Experiment":
-        """The same on the project's own samples."""
+    def shorten(self) -> "Experiment":
+        """Return the same experiment on the project's own samples."""
         few = Data(set=SAMPLES, queries=self.fast.queries, clean=False)
         arms = {}
         for arm in self.arms:
@@ -204,58 +204,62 @@ class Experiment(Part):
         return self.model_copy(update={"data": (few,), "arm": tuple(arms.values())})
 
 
-def read(file: Path) -> Experiment:
-    """The experiment of a TOML file.
+def read_experiment(file: Path) -> Experiment:
+    """Read the experiment of a TOML file.
 
     Raises:
         UsageError: If it is not TOML, or an unknown or missing key is in it.
     """
-    return parsed(Experiment, file, id=f"{file.parent.name}/{file.stem}")
+    return parse_part(Experiment, file, id=f"{file.parent.name}/{file.stem}")
 
 
-def parsed(kind: type[PartT], file: Path, **known: str) -> PartT:
-    """What a TOML file says, as a part of this kind.
+def parse_part(kind: type[PartT], file: Path, **extra: str) -> PartT:
+    """Parse a TOML file as a part of this kind.
 
     Args:
-        kind: Of which part.
-        file: Where it stands.
-        known: Fields that the file does not say.
+        kind: The class of the part.
+        file: The TOML file.
+        extra: Fields that are not in the file.
 
     Raises:
         UsageError: If it is not TOML, or an unknown or missing key is in it.
     """
     try:
         payload = tomllib.loads(file.read_text(encoding="utf-8"))
-        return kind.model_validate({**payload, **known})
+        return kind.model_validate({**payload, **extra})
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: not TOML: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
-        at = ".".join(str(each) for each in first["loc"])
+        at = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{file}: {at or 'the file'}: {first['msg']}") from None
 
 
-def found(root: Path, wanted: Sequence[str] = ()) -> list[Experiment]:
-    """The experiments below a folder, in the order of papers and of their `order`.
+def find_experiments(root: Path, names: Sequence[str] = ()) -> list[Experiment]:
+    """Return the experiments below a folder, in the order of papers and of their `order`.
 
     Args:
-        root: Holds a folder of TOML files for each paper.
-        wanted: Ids, or names of papers; empty is all.
+        root: A folder with a folder of TOML files for each paper.
+        names: Ids, or names of papers; empty is all.
 
     Raises:
         UsageError: If one is malformed, or nothing is called so.
     """
     files = (file for file in sorted(root.glob("*/*.toml")) if file.parent.name != MODELS)
-    known = [read(file) for file in files]
-    known.sort(key=lambda each: (each.paper, each.order, each.id))
-    for name in wanted:
-        if not any(name in (each.id, each.paper) for each in known):
-            ids = ", ".join(each.id for each in known)
+    experiments = [read_experiment(file) for file in files]
+    experiments.sort(key=lambda experiment: (experiment.paper, experiment.order, experiment.id))
+    for name in names:
+        if not any(name in (experiment.id, experiment.paper) for experiment in experiments):
+            ids = ", ".join(experiment.id for experiment in experiments)
             raise UsageError(f"there is no experiment {name!r}; there are {ids}")
-    return [each for each in known if not wanted or {each.id, each.paper} & {*wanted}]
+    return [
+        experiment
+        for experiment in experiments
+        if not names or {experiment.id, experiment.paper} & {*names}
+    ]
 
 
-def written(value: Value) -> str:
+def format_value(value: Value) -> str:
     return value if isinstance(value, str) else dump_canonical(value)

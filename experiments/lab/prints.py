@@ -1,10 +1,10 @@
-"""Fingerprints of what a question is asked about, to compare with what was learned from."""
+"""Fingerprints of the subject of a question, to compare with training data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.lab.texts import texts_of
+from experiments.lab.texts import read_texts
 from research.contamination import Manifest, fingerprint, fingerprint_all
 
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, read_rows
@@ -12,7 +12,7 @@ from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Print:
-    """Of one question.
+    """The fingerprints of one question.
 
     Attributes:
         question: Of its text.
@@ -25,8 +25,8 @@ class Print:
     articles: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
 
-    def touched(self, manifest: Manifest) -> bool:
-        """Whether the question, an article or a document of it is in the manifest."""
+    def touches(self, manifest: Manifest) -> bool:
+        """Return whether the question, an article or a document of it is in the manifest."""
         return (
             self.question in manifest.questions
             or not manifest.articles.isdisjoint(self.articles)
@@ -34,47 +34,47 @@ class Print:
         )
 
 
-def prints_of(dataset: Dataset) -> Mapping[str, Print]:
-    """Those of all questions of a data set, by question."""
-    named = _named(dataset)
-    about = {question.id: _about(dataset, question, named) for question in dataset.questions}
-    wanted = frozenset(document for own in about.values() for document in own)
-    known = {text.id: text for text in texts_of(dataset.corpus) if text.id in wanted}
-    titles = {document: fingerprint_all([text.title]) for document, text in known.items()}
-    texts = {document: fingerprint_all([text.text]) for document, text in known.items()}
+def compute_prints(dataset: Dataset) -> Mapping[str, Print]:
+    """Return the fingerprints of all questions of a data set, by question."""
+    named = _read_named(dataset)
+    about = {
+        question.id: _list_documents(dataset, question, named) for question in dataset.questions
+    }
+    wanted_ids = frozenset(document for documents in about.values() for document in documents)
+    texts_wanted = {text.id: text for text in read_texts(dataset.corpus) if text.id in wanted_ids}
+    titles = {document: fingerprint_all([text.title]) for document, text in texts_wanted.items()}
+    texts = {document: fingerprint_all([text.text]) for document, text in texts_wanted.items()}
     return {
         question.id: Print(
             question=fingerprint(question.text),
-            articles=_together(
-                [*(titles.get(each, frozenset()) for each in about[question.id])],
+            articles=_unite(
+                [*(titles.get(name, frozenset()) for name in about[question.id])],
                 fingerprint_all([str(named[question.id].get("article") or "")]),
             ),
-            documents=_together([*(texts.get(each, frozenset()) for each in about[question.id])]),
+            documents=_unite([*(texts.get(name, frozenset()) for name in about[question.id])]),
         )
         for question in dataset.questions
     }
 
 
-def applies(manifest: Manifest, systems: Iterable[str]) -> bool:
-    """Whether what was made is in one of these strategies and retrievers."""
+def applies_to(manifest: Manifest, systems: Iterable[str]) -> bool:
+    """Return whether one of these strategies and retrievers uses the trained part."""
     return not manifest.systems or not manifest.systems.isdisjoint(systems)
 
 
-def _named(dataset: Dataset) -> dict[str, Mapping[str, Any]]:
-    """What the data set says of each question beside what a `DatasetQuestion` holds."""
+def _read_named(dataset: Dataset) -> dict[str, Mapping[str, Any]]:
+    """Return the fields of each question that a data set has besides those of `Question`."""
     queries = find_file(dataset.corpus.parent, "queries.jsonl", "questions.jsonl")
     return {row["_id"]: row.get("metadata") or {} for _, row in read_rows(queries)}
 
 
-def _about(
+def _list_documents(
     dataset: Dataset, question: DatasetQuestion, named: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     paragraph = named[question.id].get("paragraph")
-    own = {*dataset.qrels.get(question.id, ()), *question.documents}
-    return frozenset(own | ({paragraph} if paragraph in dataset.documents else set()))
+    relevant = {*dataset.qrels.get(question.id, ()), *question.documents}
+    return frozenset(relevant | ({paragraph} if paragraph in dataset.documents else set()))
 
 
-def _together(
-    each: Sequence[frozenset[str]], more: frozenset[str] = frozenset()
-) -> tuple[str, ...]:
-    return tuple(sorted(more.union(*each)))
+def _unite(sets: Sequence[frozenset[str]], more: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    return tuple(sorted(more.union(*sets)))

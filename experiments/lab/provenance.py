@@ -1,4 +1,4 @@
-"""What made a figure: code, machine, seed."""
+"""The origin of a figure: code, machine, seed."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Where figures come from.
+    """The origin of figures.
 
     Attributes:
         commits: Of the code that asked; with a `+` where it was changed since.
@@ -31,52 +31,52 @@ class Provenance:
     seed: int = SEED
 
     @classmethod
-    def here(cls, root: Path) -> Self:
-        """That of this process.
+    def from_process(cls, root: Path) -> Self:
+        """Describe this process.
 
         Args:
             root: The repository; without one the commit is `unknown`.
         """
         return cls(
             version=__version__,
-            commits=(_commit(root),),
-            cpu=f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
+            commits=(_read_commit(root),),
+            cpu=f"{_read_processor()}, {len(os.sched_getaffinity(0))} cores",
             python=platform.python_version(),
             system=platform.system(),
         )
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """What `asdict` gave."""
-        return cls(**{**told, "commits": tuple(told["commits"])})
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Restore it from the output of `asdict`."""
+        return cls(**{**stored, "commits": tuple(stored["commits"])})
 
     @property
     def sentence(self) -> str:
-        """All of it in one line."""
+        """The whole origin in one line."""
         return (
             f"Fathom {self.version} at {', '.join(self.commits)}, {self.cpu}, "
             f"Python {self.python}, {self.system}, seed {self.seed}"
         )
 
 
-def together(all_: Iterable[Provenance]) -> list[Provenance]:
-    """One for each machine and version, with the commits of all of them."""
+def merge_provenances(all_: Iterable[Provenance]) -> list[Provenance]:
+    """Return one entry for each machine and version, with the commits of all of them."""
     commits: dict[Provenance, dict[str, None]] = {}
-    for each in all_:
-        commits.setdefault(replace(each, commits=()), {}).update(dict.fromkeys(each.commits))
-    return [replace(place, commits=tuple(found)) for place, found in commits.items()]
+    for entry in all_:
+        commits.setdefault(replace(entry, commits=()), {}).update(dict.fromkeys(entry.commits))
+    return [replace(place, commits=tuple(merged)) for place, merged in commits.items()]
 
 
-def _commit(root: Path) -> str:
+def _read_commit(root: Path) -> str:
     try:
-        head = _git(root, "rev-parse", "--short=10", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
+        head = _run_git(root, "rev-parse", "--short=10", "HEAD")
+        changed = _run_git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head + ("+" if changed else "")
 
 
-def _git(root: Path, *arguments: str) -> str:
+def _run_git(root: Path, *arguments: str) -> str:
     done = subprocess.run(
         ["git", "-C", str(root), *arguments],
         capture_output=True,
@@ -86,7 +86,7 @@ def _git(root: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _processor() -> str:
+def _read_processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

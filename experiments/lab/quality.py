@@ -1,4 +1,4 @@
-"""How well an arm did on each question: by a measure, by what it cites, or by its own retrieval."""
+"""The quality of an arm on each question: a measure, its citations, or its retrieval."""
 
 from collections.abc import Iterator, Mapping
 
@@ -21,11 +21,11 @@ Qualities = Mapping[str, float]
 """Question -> value; questions that cannot have one are absent."""
 
 
-def quality(seen: Results, cell: Cell, of: str, against: str = "") -> Qualities:
-    """The value of every question.
+def measure_quality(results: Results, cell: Cell, of: str, against: str = "") -> Qualities:
+    """Return the value of every question.
 
     Args:
-        seen: All arms, also the one of `against`.
+        results: All arms, also the one of `against`.
         cell: Whose values are wanted.
         of: A measure, `right-document`, or `self_retrieval_precision`, `_recall`, `_f1`: the ground
             truth of MAF-RAG (section II.D) is what a run of retrieval alone finds in the same
@@ -36,38 +36,44 @@ def quality(seen: Results, cell: Cell, of: str, against: str = "") -> Qualities:
         UsageError: If nothing is called so.
     """
     if of.startswith(SELF):
-        return dict(_agreement(cell, _alone(seen, cell, against), of.removeprefix(SELF)))
+        return dict(
+            _measure_agreement(cell, _collect_alone(results, cell, against), of.removeprefix(SELF))
+        )
     if of == CITED:
-        return {record.question: _cites(record) for record in cell.records if record.relevant}
+        return {
+            record.question: _cites_relevant(record) for record in cell.records if record.relevant
+        }
     if of not in SCORES:
-        raise UsageError(f"{seen.experiment.id}: no measure {of!r}; see docs/measures.md")
+        raise UsageError(f"{results.experiment.id}: no measure {of!r}; see docs/measures.md")
     return score_questions(of, cell.records)
 
 
-def accepted(record: Record) -> bool:
-    """Whether a phase of the ladder accepted what it found; the web would be asked otherwise."""
+def is_accepted(record: Record) -> bool:
+    """Return whether a phase of the ladder accepted its evidence."""
     return record.status != "failed" and not record.phase.endswith(NOT_ACCEPTED)
 
 
-def _cites(record: Record) -> float:
-    found = any(citation.document in record.relevant for citation in record.citations)
-    return float(record.is_answered and found)
+def _cites_relevant(record: Record) -> float:
+    is_cited = any(citation.document in record.relevant for citation in record.citations)
+    return float(record.is_answered and is_cited)
 
 
-def _alone(seen: Results, cell: Cell, against: str) -> Mapping[str, Record]:
-    """What the arm that retrieves alone found in the corpus of this cell."""
-    for each in seen.find_system([against]).on(cell.set):
-        if each.arm.corpus == cell.arm.corpus:
-            return {record.question: record for record in each.records}
+def _collect_alone(results: Results, cell: Cell, against: str) -> Mapping[str, Record]:
+    """Return the records of the arm that only retrieves, from the corpus of this cell."""
+    for candidate in results.select_arms([against]).select_set(cell.set):
+        if candidate.arm.corpus == cell.arm.corpus:
+            return {record.question: record for record in candidate.records}
     return {}
 
 
-def _agreement(cell: Cell, alone: Mapping[str, Record], part: str) -> Iterator[tuple[str, float]]:
-    """What ended without acceptance goes to the web in the paper: it has found nothing."""
+def _measure_agreement(
+    cell: Cell, alone: Mapping[str, Record], part: str
+) -> Iterator[tuple[str, float]]:
+    """Compare the evidence with that of plain retrieval."""
     for record in cell.records:
         if record.question in alone:
-            found = set(record.evidence[:DEPTH]) if accepted(record) else set()
-            wanted = set(alone[record.question].evidence[:DEPTH])
-            sizes = {"precision": len(found), "recall": len(wanted)}
-            whole = sizes.get(part, (len(found) + len(wanted)) / 2)
-            yield record.question, len(found & wanted) / whole if whole else 0.0
+            evidence = set(record.evidence[:DEPTH]) if is_accepted(record) else set()
+            expected = set(alone[record.question].evidence[:DEPTH])
+            sizes = {"precision": len(evidence), "recall": len(expected)}
+            whole = sizes.get(part, (len(evidence) + len(expected)) / 2)
+            yield record.question, len(evidence & expected) / whole if whole else 0.0

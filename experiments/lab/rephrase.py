@@ -1,4 +1,4 @@
-"""Questions put a little differently: with a slip of the fingers, or in other words.
+"""Questions in a slightly different form: with a typing error, or in other words.
 
 What is asked for stays the same, so a planner should decide the same. Everything follows from a
 hash of the question: the same question gives the same variants.
@@ -25,29 +25,29 @@ _SHORTER = (
 )
 
 
-def with_slip(question: str) -> str:
-    """One long word with two letters swapped, one lost, or one struck twice; never its first."""
+def add_slip(question: str) -> str:
+    """Return the question with a typing error in one long word, never in its first letter."""
     words = list(_WORD.finditer(question))
     if not words:
         return question
-    word = words[_drawn(question, "word", len(words))]
-    at = word.start() + 1 + _drawn(question, "letter", len(word.group()) - 2)
-    one, two = question[at], question[at + 1]
-    slips = (two + one, two, one + one + two)
-    chosen = slips[_drawn(question, "slip", len(slips))]
+    word = words[_draw(question, "word", len(words))]
+    at = word.start() + 1 + _draw(question, "letter", len(word.group()) - 2)
+    first_letter, two = question[at], question[at + 1]
+    slips = (two + first_letter, two, first_letter + first_letter + two)
+    chosen = slips[_draw(question, "slip", len(slips))]
     return question[:at] + chosen + question[at + 2 :]
 
 
-def in_other_words(question: str) -> str:
-    """Politer, or as typed in haste: without capital and question mark, and shortened."""
+def rephrase(question: str) -> str:
+    """Return a politer question, or one typed in haste and shortened."""
     leads: Sequence[str] = _LEADS["id" if Question(question).language == "id" else "en"]
     small = question[:1].lower() + question[1:]
-    if _drawn(question, "manner", 2):
-        return leads[_drawn(question, "lead", len(leads))] + small
+    if _draw(question, "manner", 2):
+        return leads[_draw(question, "lead", len(leads))] + small
     for pattern, shorter in _SHORTER:
         small = pattern.sub(shorter, small)
     return small.rstrip("? ")
 
 
-def _drawn(question: str, what: str, among: int) -> int:
+def _draw(question: str, what: str, among: int) -> int:
     return int(hash_text(f"{what}\n{question}")[:12], 16) % among

@@ -1,4 +1,4 @@
-"""What an experiment saw: the records of every arm on every data set."""
+"""The results of an experiment: the records of every arm on every data set."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """All of an experiment."""
+    """All cells of an experiment."""
 
     experiment: Experiment
     cells: tuple[Cell, ...]
@@ -45,20 +45,20 @@ class Results:
 
     @property
     def commits(self) -> tuple[str, ...]:
-        """Of the code that asked, in order."""
+        """The commits of the code that made the records, in order."""
         return tuple(dict.fromkeys(commit for cell in self.cells for commit in cell.commits))
 
-    def on(self, name: str) -> list[Cell]:
-        """The cells of a data set, in the order of the arms."""
+    def select_set(self, name: str) -> list[Cell]:
+        """Return the cells of a data set, in the order of the arms."""
         return [cell for cell in self.cells if cell.set == name]
 
     @property
     def by_set(self) -> list[Cell]:
         """All cells, one data set after the other."""
-        return [cell for name in self.sets for cell in self.on(name)]
+        return [cell for name in self.sets for cell in self.select_set(name)]
 
-    def find_system(self, names: Sequence[str]) -> "Results":
-        """Only the arms of these names, in this order; all where none is named.
+    def select_arms(self, names: Sequence[str]) -> "Results":
+        """Return only the arms of these names, in this order; all if none is named.
 
         Raises:
             UsageError: If no arm is called so.
@@ -68,12 +68,12 @@ class Results:
         for name in names:
             if not any(cell.arm.name == name for cell in self.cells):
                 raise UsageError(f"{self.experiment.id}: no arm is called {name!r}")
-        kept = [cell for name in names for cell in self.cells if cell.arm.name == name]
-        return Results(experiment=self.experiment, cells=tuple(kept))
+        cells = [cell for name in names for cell in self.cells if cell.arm.name == name]
+        return Results(experiment=self.experiment, cells=tuple(cells))
 
-    def pairs(self, first: str, second: str) -> Iterator[tuple[Cell, Cell]]:
-        """Two arms side by side, on each data set that both were asked on."""
-        theirs = {cell.set: cell for cell in self.find_system([second]).cells}
-        for ours in self.find_system([first]).cells:
+    def pair_arms(self, first: str, second: str) -> Iterator[tuple[Cell, Cell]]:
+        """Yield two arms side by side, on each data set that both were asked on."""
+        theirs = {cell.set: cell for cell in self.select_arms([second]).cells}
+        for ours in self.select_arms([first]).cells:
             if ours.set in theirs:
                 yield ours, theirs[ours.set]

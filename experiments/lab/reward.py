@@ -1,6 +1,6 @@
-"""What a workflow earns: the reward of MAO-ARAG's planner (arXiv 2508.01005, section 3.2)."""
+"""The reward of a workflow: that of MAO-ARAG's planner (arXiv 2508.01005, section 3.2)."""
 
-from experiments.lab.oracle_router import Value, measure_named
+from experiments.lab.oracle_router import Value, get_measure
 
 from fathom.evaluation.records import Record
 from fathom.planner.workflows import is_legal_workflow
@@ -10,35 +10,35 @@ SPLIT = 0.25
 TOKENS = 1000
 """So many tokens cost 1; the paper says only that they are normalised."""
 
-_f1 = measure_named("F1")
+_f1 = get_measure("F1")
 
 
-def cost(record: Record) -> float:
-    """What a question cost: tokens, searches and waiting for sub-questions (equation 4).
+def compute_cost(record: Record) -> float:
+    """Return the cost of a question: tokens, searches and waiting for sub-questions (equation 4).
 
     A parallel split waits once, a serial one for each sub-question. The first look of `mao` counts
     as a search.
     """
     spent = {name: record.usage.get(name) or 0.0 for name in record.usage}
     tokens = spent.get("prompt_tokens", 0.0) + spent.get("completion_tokens", 0.0)
-    return tokens / TOKENS + RETRIEVAL * spent.get("retrievals", 0.0) + SPLIT * _waits(record)
+    return tokens / TOKENS + RETRIEVAL * spent.get("retrievals", 0.0) + SPLIT * _count_waits(record)
 
 
-def reward(alpha: float) -> Value:
-    """F1 - alpha * cost, less 1 for an illegal workflow (equation 6).
+def make_reward(alpha: float) -> Value:
+    """Return the reward F1 - alpha * cost, less 1 for an illegal workflow (equation 6).
 
     Args:
         alpha: What cost weighs; at least 0.
     """
-    return lambda record: _f1(record) - alpha * cost(record) - _illegal(record)
+    return lambda record: _f1(record) - alpha * compute_cost(record) - _is_illegal(record)
 
 
-def _waits(record: Record) -> int:
-    """How many sub-questions were answered one after the other."""
+def _count_waits(record: Record) -> int:
+    """Count the sub-questions that were answered one after the other."""
     first, *subs = record.actions or ("",)
     return len(subs) if first == "QDS" else min(1, len(subs))
 
 
-def _illegal(record: Record) -> float:
+def _is_illegal(record: Record) -> float:
     plans = (action.split(",") for action in record.actions)
     return float(not all(is_legal_workflow(plan, first=at == 0) for at, plan in enumerate(plans)))

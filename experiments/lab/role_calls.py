@@ -1,4 +1,4 @@
-"""What the calls of one role came to, told from the traces of whole runs.
+"""The calls of one role, extracted from the traces of whole runs.
 
 In such a run the role has the language model and all others are local, so each `ask` step is one
 of its calls: with at most one repair inside it. What it was worth is seen by asking the same
@@ -26,7 +26,7 @@ ChunkHits = Callable[[Sequence[str]], Sequence[Hit]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleCall:
-    """One thing that a role asked its model.
+    """One request of a role to its model.
 
     Attributes:
         requests: That it took, the repair included.
@@ -51,8 +51,8 @@ class RoleCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """An answer, as far as it is compared; without any text of the documents.
+class GivenAnswer:
+    """The compared parts of an answer, without any text of the documents.
 
     Attributes:
         quotes: Citations of the corpus that were shown.
@@ -79,21 +79,23 @@ class AskedTwice:
     set: str
     question: str
     calls: tuple[RoleCall, ...]
-    local: Given
-    model: Given
+    local: GivenAnswer
+    model: GivenAnswer
     same: bool
     overshoot: bool = False
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "AskedTwice":
-        """What `asdict` made of one."""
-        given = {"local": Given(**told["local"]), "model": Given(**told["model"])}
-        return cls(**{**told, "calls": tuple(RoleCall(**call) for call in told["calls"]), **given})
+    def from_json(cls, stored: Mapping[str, Any]) -> "AskedTwice":
+        """Restore the record from the output of `asdict`."""
+        answers = {"local": GivenAnswer(**stored["local"]), "model": GivenAnswer(**stored["model"])}
+        return cls(
+            **{**stored, "calls": tuple(RoleCall(**call) for call in stored["calls"]), **answers}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallsOf:
-    """Reads the calls of a run from its trace.
+class CallReader:
+    """Extracts the calls of a run from its trace.
 
     Attributes:
         quotes: Whether the reader's model copies quotes; else it names numbers.
@@ -109,86 +111,90 @@ class CallsOf:
         for step in trace.steps:
             requests = [event for event in trace.events if event.step == step.id]
             if step.name == "ask" and requests:
-                yield self._call(step, steps[step.parent], requests)
+                yield self._read_call(step, steps[step.parent], requests)
 
-    def _call(self, ask: Step, asker: Step, requests: Sequence[Event]) -> RoleCall:
+    def _read_call(self, ask: Step, asker: Step, requests: Sequence[Event]) -> RoleCall:
         reply = ask.outputs.get("reply")
-        named, found = self._quoted(reply, asker, requests[-1]) if reply else (0, 0)
+        named, count_found = self._count_quotes(reply, asker, requests[-1]) if reply else (0, 0)
         return RoleCall(
             requests=len(requests),
             valid=reply is not None,
             repaired=reply is not None and len(requests) > 1,
             used=reply is not None and asker.verdict not in LOCAL,
             named=named,
-            found=found,
+            found=count_found,
             prompt_tokens=ask.usage.prompt_tokens,
             completion_tokens=ask.usage.completion_tokens,
             seconds=ask.seconds,
             failure="" if reply else ask.reason,
         )
 
-    def _quoted(self, reply: Json, asker: Step, request: Event) -> tuple[int, int]:
-        """Quotes or numbers named, and those found."""
+    def _count_quotes(self, reply: Json, asker: Step, request: Event) -> tuple[int, int]:
+        """Return the numbers of quotes or sentences named, and of those found."""
         if asker.agent == "reader" and self.quotes:
-            said = ReaderReply.model_validate(reply).answer
+            reader_reply = ReaderReply.model_validate(reply).answer
             hits = self.chunks(asker.inputs["chunks"])
             copied = (
-                [quote for sentence in said.sentences for quote in sentence.quotes] if said else []
+                [quote for sentence in reader_reply.sentences for quote in sentence.quotes]
+                if reader_reply
+                else []
             )
-            places = [locate_quote(each.quote, hits, chunk=each.chunk) for each in copied]
+            places = [locate_quote(copy.quote, hits, chunk=copy.chunk) for copy in copied]
             return len(copied), sum(place is not None for place in places)
-        shown = set(_numbers(request.request["schema"]))
-        named = list(_numbers(reply))
-        return len(named), sum(number in shown for number in named)
+        allowed = set(_list_numbers(request.request["schema"]))
+        named = list(_list_numbers(reply))
+        return len(named), sum(number in allowed for number in named)
 
 
-def given(answer: Answer, question: DatasetQuestion, document: Callable[[str], Document]) -> Given:
-    """What is compared of an answer."""
+def describe_answer(
+    answer: Answer, question: DatasetQuestion, document: Callable[[str], Document]
+) -> GivenAnswer:
+    """Return the compared parts of an answer."""
     quotes = [citation for citation in answer.citations if citation.source == "corpus"]
     texts = [document(quote.document).text for quote in quotes]
     verbatim = [
-        text[each.start : each.end] == each.quote for each, text in zip(quotes, texts, strict=True)
+        text[span.start : span.end] == span.quote for span, text in zip(quotes, texts, strict=True)
     ]
-    return Given(
+    return GivenAnswer(
         status=answer.status,
-        right=_right(answer, question),
+        right=_is_right(answer, question),
         quotes=len(quotes),
         verbatim=sum(verbatim),
     )
 
 
-def same(one: Answer, other: Answer) -> bool:
-    """Whether two answers say the same in the same words."""
-    return (one.status, one.answer, one.short_answer) == (
+def are_same(first: Answer, other: Answer) -> bool:
+    """Return whether two answers say the same in the same words."""
+    return (first.status, first.answer, first.short_answer) == (
         other.status,
         other.answer,
         other.short_answer,
     )
 
 
-def _right(answer: Answer, question: DatasetQuestion) -> bool:
+def _is_right(answer: Answer, question: DatasetQuestion) -> bool:
     if answer.status != "answered":
         return answer.status == "abstained" and not question.answerable
-    said = answer.short_answer or strip_markers(answer.answer)
-    return question.answerable and is_right(said, question.answers, question.wrong or ())
+    text = answer.short_answer or strip_markers(answer.answer)
+    return question.answerable and is_right(text, question.answers, question.wrong or ())
 
 
-def _numbers(value: Json) -> Iterator[int]:
-    """The numbers of evidence that stand in a reply, or that its schema lets it name."""
+def _list_numbers(value: Json) -> Iterator[int]:
+    """Yield the numbers of evidence in a reply, or those that its schema allows."""
     if isinstance(value, list):
         for part in value:
-            yield from _numbers(part)
+            yield from _list_numbers(part)
     elif isinstance(value, dict):
         for name, part in value.items():
-            yield from _whole(part) if name in NUMBERS else _numbers(part)
+            yield from _list_integers(part) if name in NUMBERS else _list_numbers(part)
 
 
-def _whole(value: Json) -> Iterator[int]:
-    """All whole numbers of a field, be it of a reply or of a schema."""
+def _list_integers(value: Json) -> Iterator[int]:
+    """Yield all whole numbers of a field, of a reply or of a schema."""
     if isinstance(value, int):
         yield value
     elif isinstance(value, list):
         for part in value:
-            yield from _whole(part)
+            yield from _list_integers(part)
     elif isinstance(value, dict):
-        yield from _whole(value.get("enum", value.get("items")))
+        yield from _list_integers(value.get("enum", value.get("items")))

@@ -1,16 +1,16 @@
-"""Which role is asked what: `experiments/models/*.toml`."""
+"""The questions for each role: `experiments/models/*.toml`."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.lab.plan import Data, Part, Settings, parsed, written
+from experiments.lab.plan import Data, Part, Settings, format_value, parse_part
 from pydantic import Field
 
 from fathom.errors import UsageError
 
 
 class RoleRow(Part):
-    """A role that is measured: one row of the table.
+    """A role to measure: one row of the table.
 
     Attributes:
         name: What the table calls it.
@@ -28,7 +28,7 @@ class RoleRow(Part):
 
 
 class RolePlan(Part):
-    """A file.
+    """The plan of a file.
 
     Attributes:
         model: `provider:model`, unless another one is named.
@@ -41,20 +41,20 @@ class RolePlan(Part):
     role: tuple[RoleRow, ...] = Field(min_length=1)
 
     def assignments(self, row: RoleRow, *, model: str = "") -> list[str]:
-        """The settings of a row as `--set` takes them.
+        """Return the settings of a row in the form of `--set`.
 
         Args:
             row: One of `role`.
             model: Has the role; without one all roles are local.
         """
-        own = {**self.settings, **row.settings}
+        settings = {**self.settings, **row.settings}
         if model:
-            own |= {"roles.reader": "local", **row.settings}
-            own |= {"llm.model": model, f"roles.{row.role}": "llm"}
-        return [f"{key}={written(value)}" for key, value in own.items()]
+            settings |= {"roles.reader": "local", **row.settings}
+            settings |= {"llm.model": model, f"roles.{row.role}": "llm"}
+        return [f"{key}={format_value(value)}" for key, value in settings.items()]
 
-    def find_system(self, names: Sequence[str]) -> tuple[RoleRow, ...]:
-        """The rows with these names or roles; without any, all.
+    def select_rows(self, names: Sequence[str]) -> tuple[RoleRow, ...]:
+        """Return the rows with these names or roles, or all rows without any.
 
         Raises:
             UsageError: If one is called so by none.
@@ -67,9 +67,9 @@ class RolePlan(Part):
 
 
 def read_plan(file: Path) -> RolePlan:
-    """The plan of a TOML file.
+    """Read the plan of a TOML file.
 
     Raises:
         UsageError: If it is not TOML, or an unknown or missing key is in it.
     """
-    return parsed(RolePlan, file)
+    return parse_part(RolePlan, file)

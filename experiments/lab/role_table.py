@@ -1,9 +1,9 @@
-"""The table of roles: what their calls came to, and what they changed."""
+"""The table of roles: their calls and their effect on answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.lab.plan import written
+from experiments.lab.plan import format_value
 from experiments.lab.role_calls import AskedTwice, RoleCall
 from experiments.lab.role_plan import RolePlan
 
@@ -33,7 +33,7 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleLine:
-    """A row of the table: its name, and all that was asked for it."""
+    """A row of the table: its name, and its questions."""
 
     name: str
     asked: tuple[AskedTwice, ...]
@@ -41,59 +41,59 @@ class RoleLine:
     @property
     def calls(self) -> tuple[RoleCall, ...]:
         """All calls."""
-        return tuple(call for each in self.asked for call in each.calls)
+        return tuple(call for entry in self.asked for call in entry.calls)
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What stands under `HEAD`."""
-        calls, asked = self.calls, self.asked
+        """The cells below `HEAD`."""
+        calls, entries = self.calls, self.asked
         count, named = len(calls), sum(call.named for call in calls)
         valid = sum(call.valid for call in calls)
-        shown = sum(each.model.quotes for each in asked)
+        quotes = sum(entry.model.quotes for entry in entries)
         return (
             self.name,
-            str(len(asked)),
+            str(len(entries)),
             str(count),
-            _sure(valid, count),
+            _format_interval(valid, count),
             str(sum(call.repaired for call in calls)),
-            _share(sum(call.used for call in calls), count),
+            _format_share(sum(call.used for call in calls), count),
             str(named) if named else "",
-            _sure(sum(call.found for call in calls), named),
-            str(shown),
-            _share(sum(each.model.verbatim for each in asked), shown),
-            _mean(sum(call.prompt_tokens for call in calls), count),
-            _mean(sum(call.completion_tokens for call in calls), count),
-            _mean(sum(call.seconds for call in calls), count, digits=1),
-            str(sum(not each.same for each in asked)),
-            str(sum(each.local.right for each in asked)),
-            str(sum(each.model.right for each in asked)),
-            str(sum(each.overshoot for each in asked)),
+            _format_interval(sum(call.found for call in calls), named),
+            str(quotes),
+            _format_share(sum(entry.model.verbatim for entry in entries), quotes),
+            _format_mean(sum(call.prompt_tokens for call in calls), count),
+            _format_mean(sum(call.completion_tokens for call in calls), count),
+            _format_mean(sum(call.seconds for call in calls), count, digits=1),
+            str(sum(not entry.same for entry in entries)),
+            str(sum(entry.local.right for entry in entries)),
+            str(sum(entry.model.right for entry in entries)),
+            str(sum(entry.overshoot for entry in entries)),
         )
 
 
-def summary(asked: Sequence[AskedTwice]) -> list[RoleLine]:
-    """A line for each role that was asked, in the order in which they were."""
-    names = dict.fromkeys(each.row for each in asked)
+def summarize_roles(entries: Sequence[AskedTwice]) -> list[RoleLine]:
+    """Return a line for each role, in the order of the questions."""
+    names = dict.fromkeys(entry.row for entry in entries)
     return [
-        RoleLine(name=name, asked=tuple(each for each in asked if each.row == name))
+        RoleLine(name=name, asked=tuple(entry for entry in entries if entry.row == name))
         for name in names
     ]
 
 
-def table(lines: Sequence[RoleLine]) -> str:
-    """The lines in Markdown."""
+def format_table(lines: Sequence[RoleLine]) -> str:
+    """Return the lines in Markdown."""
     rows = [HEAD, tuple("---" for _ in HEAD), *(line.cells for line in lines)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def page(plan: RolePlan, model: str, lines: Sequence[RoleLine]) -> str:
-    """The table under its title, with the settings that are not the default ones."""
-    text = ", ".join(f"`{name} = {written(value)}`" for name, value in plan.settings.items())
-    return f"# {plan.title}\n\nModel: `{model}`. Settings: {text}.\n\n{table(lines)}\n"
+def format_page(plan: RolePlan, model: str, lines: Sequence[RoleLine]) -> str:
+    """Return the table under its title, with the settings that differ from the defaults."""
+    text = ", ".join(f"`{name} = {format_value(value)}`" for name, value in plan.settings.items())
+    return f"# {plan.title}\n\nModel: `{model}`. Settings: {text}.\n\n{format_table(lines)}\n"
 
 
-def _sure(part: int, whole: int) -> str:
-    """A share with its exact 95 % interval (Clopper and Pearson 1934)."""
+def _format_interval(part: int, whole: int) -> str:
+    """Format a share with its exact 95 % interval (Clopper and Pearson 1934)."""
     if not whole:
         return ""
     low = 1 - compute_upper_bound(whole - part, whole, _TAIL)
@@ -101,9 +101,9 @@ def _sure(part: int, whole: int) -> str:
     return f"{part / whole:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def _share(part: int, whole: int) -> str:
+def _format_share(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else ""
 
 
-def _mean(total: float, count: int, *, digits: int = 0) -> str:
+def _format_mean(total: float, count: int, *, digits: int = 0) -> str:
     return f"{total / count:.{digits}f}" if count else ""

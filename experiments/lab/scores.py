@@ -19,7 +19,7 @@ from fathom.evaluation.records import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """One question, and what became of it.
+    """One question and its scores.
 
     Attributes:
         question: Its id in the data set.
@@ -42,50 +42,52 @@ class Scored:
         return frozenset(score["of"] for score in self.scores)
 
 
-def scored(seen: Results, prints: Mapping[str, Mapping[str, Print]]) -> Iterator[Scored]:
-    """The questions of an experiment, one data set after the other.
+def score_experiment(
+    results: Results, prints: Mapping[str, Mapping[str, Print]]
+) -> Iterator[Scored]:
+    """Yield the questions of an experiment, one data set after the other.
 
     Args:
-        seen: The records.
+        results: The records.
         prints: By data set and question.
     """
-    for name in seen.sets:
-        asked: dict[str, list[tuple[Cell, Record]]] = {}
-        for cell in seen.on(name):
+    for name in results.sets:
+        records: dict[str, list[tuple[Cell, Record]]] = {}
+        for cell in results.select_set(name):
             for record in cell.records:
-                asked.setdefault(record.question, []).append((cell, record))
-        for question, own in asked.items():
+                records.setdefault(record.question, []).append((cell, record))
+        for question, entries in records.items():
             yield Scored(
                 set=name,
                 question=question,
-                answerable=own[0][1].answerable,
+                answerable=entries[0][1].answerable,
                 print=prints[name][question],
-                scores=tuple(_score(cell, record) for cell, record in own),
+                scores=tuple(_score_record(cell, record) for cell, record in entries),
             )
 
 
-def save(folder: Path, experiment: str, questions: Sequence[Scored]) -> Path:
-    """Write them below a folder; the same scores give the same bytes."""
-    file = scores_file(folder, experiment)
+def save_scores(folder: Path, experiment: str, questions: Sequence[Scored]) -> Path:
+    """Write the scores below a folder; equal scores give equal bytes."""
+    file = locate_scores(folder, experiment)
     file.parent.mkdir(parents=True, exist_ok=True)
     pack(file, map(asdict, questions))
     return file
 
 
-def load(folder: Path, experiment: str) -> tuple[Scored, ...]:
-    """What was saved; none where nothing was."""
-    file = scores_file(folder, experiment)
-    return tuple(map(_scored, unpack(file))) if file.is_file() else ()
+def load_scores(folder: Path, experiment: str) -> tuple[Scored, ...]:
+    """Return the saved scores; none if nothing was saved."""
+    file = locate_scores(folder, experiment)
+    return tuple(map(_restore_score, unpack(file))) if file.is_file() else ()
 
 
-def scores_file(folder: Path, experiment: str) -> Path:
-    """Where the scores of an experiment lie."""
+def locate_scores(folder: Path, experiment: str) -> Path:
+    """Return the path of the scores of an experiment."""
     return folder / f"{experiment}.scores.jsonl.gz"
 
 
-def _score(cell: Cell, record: Record) -> dict[str, Any]:
+def _score_record(cell: Cell, record: Record) -> dict[str, Any]:
     values = {name: score(record) for name, score in SCORES.items()}
-    told = {
+    row = {
         "system": cell.arm.name,
         "of": cell.arm.system,
         "corpus": cell.arm.corpus,
@@ -95,14 +97,14 @@ def _score(cell: Cell, record: Record) -> dict[str, Any]:
         **{name: value for name, value in record.usage.items() if value and name != "seconds"},
         **{name: round(value, 6) for name, value in values.items() if value is not None},
     }
-    return {key: value for key, value in told.items() if value not in ("", None)}
+    return {key: value for key, value in row.items() if value not in ("", None)}
 
 
-def _scored(told: Mapping[str, Any]) -> Scored:
-    of = told["print"]
+def _restore_score(stored: Mapping[str, Any]) -> Scored:
+    of = stored["print"]
     print_ = Print(
         question=of["question"],
         articles=tuple(of["articles"]),
         documents=tuple(of["documents"]),
     )
-    return Scored(**{**told, "print": print_, "scores": tuple(told["scores"])})
+    return Scored(**{**stored, "print": print_, "scores": tuple(stored["scores"])})

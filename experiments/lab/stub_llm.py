@@ -1,4 +1,4 @@
-"""A stub for a language model: it repeats sentences of the prompt, by the schema it is given.
+"""A stub for a language model: it repeats sentences of the prompt, following the given schema.
 
 Every role's prompt gets a valid reply by a simple rule; whoever reads or speaks for a chunk quotes
 the sentence around the best span of a cross-reader. So it knows nothing that the local agents do
@@ -43,7 +43,7 @@ _QUOTE, _TEXT, _SHORT = 200, 200, 120
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a role asks.
+    """The request of a role.
 
     Attributes:
         kind: The name of the reply's schema.
@@ -57,18 +57,18 @@ class Prompt:
 
     @classmethod
     def of(cls, messages: Messages) -> "Prompt":
-        """The prompt in a conversation, whatever was said after it."""
-        found = (_SCHEMA.search(message["content"]) for message in messages)
-        schema = next(match.group(1) for match in found if match)
+        """Extract the prompt from a conversation, whatever follows it."""
+        matches = (_SCHEMA.search(message["content"]) for message in messages)
+        schema = next(match.group(1) for match in matches if match)
         return cls(json.loads(schema)["title"], messages[0]["content"], messages[1]["content"])
 
     @property
     def question(self) -> str:
-        """What is to be answered."""
+        """The question to answer."""
         return self.user.rpartition(_QUESTION)[2].strip()
 
-    def fenced(self, label: str = "chunk") -> list[str]:
-        """The texts between the fences that have this label, in order."""
+    def list_fenced(self, label: str = "chunk") -> list[str]:
+        """Return the texts between the fences with this label, in order."""
         heads = ((_LABEL.match(part), part) for part in _FENCE.split(self.user))
         return [
             part[head.end() :].removesuffix("\n")
@@ -78,8 +78,8 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """The best answer of a chunk; empty where it has none."""
+class BestAnswer:
+    """The best answer of a chunk; empty if it has none."""
 
     answer: str = ""
     sentence: str = ""
@@ -115,62 +115,66 @@ class ExtractiveModel:
             "JudgeReply": judge,
             "AggregatorReply": aggregate,
             "SummarizerReply": summarize,
-            "RewriterReply": lambda asked: {"question": asked.question},
-            "HydeReply": lambda asked: {"paragraph": asked.question.rstrip("?. ") + "."},
+            "RewriterReply": lambda prompt: {"question": prompt.question},
+            "HydeReply": lambda prompt: {"paragraph": prompt.question.rstrip("?. ") + "."},
         }
         return json.dumps(roles[prompt.kind](prompt), ensure_ascii=False)
 
     def read(self, prompt: Prompt) -> object:
-        """The best sentence of all chunks."""
-        found = self._quoted(prompt.question, prompt.fenced())
-        place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
-        if place is None or not found[place].sentence:
+        """Quote the best sentence of all chunks."""
+        answers = self._read_texts(prompt.question, prompt.list_fenced())
+        place = max(range(len(answers)), key=lambda at: answers[at].sure, default=None)
+        if place is None or not answers[place].sentence:
             return {"answer": None}
-        best = found[place]
+        best = answers[place]
         quotes = [{"chunk": place + 1, "quote": best.sentence}]
         sentence = {"quotes": quotes, "text": best.sentence[:_TEXT]}
         return {"answer": {"sentences": [sentence], "short_answer": best.answer[:_SHORT]}}
 
     def number(self, prompt: Prompt) -> object:
-        """The best of the numbered sentences, each read alone."""
-        said = [each for text in prompt.fenced() for each in _NUMBERED.findall(text)]
-        found = self._quoted(prompt.question, [text for _, text in said])
-        place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
-        if place is None or not found[place].sentence:
+        """Name the best of the numbered sentences, each read alone."""
+        numbered = [
+            sentence for text in prompt.list_fenced() for sentence in _NUMBERED.findall(text)
+        ]
+        best = self._read_texts(prompt.question, [text for _, text in numbered])
+        place = max(range(len(best)), key=lambda at: best[at].sure, default=None)
+        if place is None or not best[place].sentence:
             return {"answer": None}
-        number, text = said[place]
+        number, text = numbered[place]
         sentence = {"evidence": [int(number)], "text": text[:_TEXT]}
-        short = found[place].answer[:_SHORT]
+        short = best[place].answer[:_SHORT]
         return {"answer": {"sentences": [sentence], "short_answer": short}}
 
     def speak(self, prompt: Prompt) -> object:
-        """The best sentence of its own chunk; supports whoever says what stands there."""
-        (own,), others = prompt.fenced(), prompt.fenced("agent")
-        numbered = _NUMBERED.findall(own)
-        found = self._quoted(prompt.question, [text for _, text in numbered])
-        place = max(range(len(found)), key=lambda at: found[at].sure, default=None)
-        said = [each.partition("\n")[0].removeprefix("answer: ") for each in others]
-        supports = [number for number, each in enumerate(said, start=1) if _within(each, own)]
+        """Give the best sentence of its own chunk, and support agents whose answer occurs there."""
+        (own_text,), others = prompt.list_fenced(), prompt.list_fenced("agent")
+        numbered = _NUMBERED.findall(own_text)
+        best = self._read_texts(prompt.question, [text for _, text in numbered])
+        place = max(range(len(best)), key=lambda at: best[at].sure, default=None)
+        claims = [claim.partition("\n")[0].removeprefix("answer: ") for claim in others]
+        supports = [
+            number for number, claim in enumerate(claims, start=1) if _is_within(claim, own_text)
+        ]
         answer = None
-        if place is not None and found[place].sentence:
-            number, short = numbered[place][0], found[place].answer[:_SHORT]
+        if place is not None and best[place].sentence:
+            number, short = numbered[place][0], best[place].answer[:_SHORT]
             answer = {"sentence": int(number), "text": short}
         return {"answer": answer, "supports": supports, "contradicts": []}
 
     def order(self, prompt: Prompt) -> object:
-        """By relevance."""
-        scores = self._relevance(prompt)
+        """Order the chunks by relevance."""
+        scores = self._score_relevance(prompt)
         return {"order": sorted(range(1, len(scores) + 1), key=lambda n: -scores[n - 1])}
 
     def select(self, prompt: Prompt) -> object:
-        """What is nearly as relevant as the best."""
-        scores = self._relevance(prompt)
+        """Select the chunks that are nearly as relevant as the best."""
+        scores = self._score_relevance(prompt)
         ranked = sorted(range(1, len(scores) + 1), key=lambda n: -scores[n - 1])
         floor = self.keep * max(scores, default=0.0)
         return {"chunks": [number for number in ranked if scores[number - 1] >= floor] or None}
 
     def split(self, prompt: Prompt) -> object:
-        """By clause rules."""
+        """Split by clause rules."""
         serial = "one after the other" in prompt.system
         parts = self.decomposer.split_by_rules(
             Question(prompt.question), "serial" if serial else "parallel"
@@ -178,7 +182,7 @@ class ExtractiveModel:
         return {"questions": [part.text[:300] for part in parts]}
 
     def plan(self, prompt: Prompt) -> object:
-        """A split where clause rules can split; else one look-up."""
+        """Plan a split where clause rules can split; otherwise one look-up."""
         if "QDS;" in prompt.system:
             if len(self.decomposer.split_by_rules(Question(prompt.question), "parallel")) > 1:
                 return {"workflow": "QDP"}
@@ -186,36 +190,40 @@ class ExtractiveModel:
                 return {"workflow": "QDS"}
         return {"workflow": "R,AG"}
 
-    def _quoted(self, question: str, texts: Sequence[str]) -> list[Quoted]:
-        chunks = [_chunk(text) for text in texts]
+    def _read_texts(self, question: str, texts: Sequence[str]) -> list[BestAnswer]:
+        chunks = [_parse_chunk(text) for text in texts]
         read = self.pairs.open_session(question).read(chunks)
-        return [self._best(*each) for each in zip(chunks, read, strict=True)]
+        return [self._find_best(*pair) for pair in zip(chunks, read, strict=True)]
 
-    def _best(self, chunk: Chunk, reading: Reading) -> Quoted:
+    def _find_best(self, chunk: Chunk, reading: Reading) -> BestAnswer:
         if reading.answerable < self.floor or not reading.spans:
-            return Quoted()
+            return BestAnswer()
         best = reading.spans[0]
-        around = [each for each in split(chunk.text) if each.start < best.span.end]
+        around = [sentence for sentence in split(chunk.text) if sentence.start < best.span.end]
         sentence = around[-1].cut(chunk.text)[:_QUOTE] if around else ""
-        return Quoted(best.span.cut(chunk.text), sentence, best.score)
+        return BestAnswer(best.span.cut(chunk.text), sentence, best.score)
 
-    def _relevance(self, prompt: Prompt) -> list[float]:
-        chunks = [_chunk(text) for text in prompt.fenced()]
-        return [each.relevance for each in self.pairs.open_session(prompt.question).read(chunks)]
+    def _score_relevance(self, prompt: Prompt) -> list[float]:
+        chunks = [_parse_chunk(text) for text in prompt.list_fenced()]
+        return [
+            reading.relevance for reading in self.pairs.open_session(prompt.question).read(chunks)
+        ]
 
 
 def judge(prompt: Prompt) -> object:
-    """1 where every word of a claim stands in its quote, else 0."""
+    """Return 1 where every word of a claim occurs in its quote, otherwise 0."""
     pairs = _PAIR.findall(prompt.user)
-    return {"support": [float(_words(claim) <= _words(quote)) for claim, quote in pairs]}
+    return {
+        "support": [float(_split_words(claim) <= _split_words(quote)) for claim, quote in pairs]
+    }
 
 
 def aggregate(prompt: Prompt) -> object:
-    """Every answer once, the most frequent first; refutes none."""
+    """List every answer once, the most frequent first, and refute none."""
     agents: dict[str, list[int]] = defaultdict(list)
     answers: dict[str, str] = {}
-    for number, said in enumerate(prompt.fenced("agent"), start=1):
-        answer = said.partition("\n")[0].removeprefix("answer: ")
+    for number, claim in enumerate(prompt.list_fenced("agent"), start=1):
+        answer = claim.partition("\n")[0].removeprefix("answer: ")
         if answer != "unknown":
             agents[answer.casefold()].append(number)
             answers.setdefault(answer.casefold(), answer)
@@ -225,14 +233,14 @@ def aggregate(prompt: Prompt) -> object:
 
 
 def summarize(prompt: Prompt) -> object:
-    """The first quote as it stands; what it comes to is left to the rules."""
-    quotes = prompt.fenced("quote")[:1]
+    """Repeat the first quote; the rules derive the answer."""
+    quotes = prompt.list_fenced("quote")[:1]
     sentences = [{"quotes": [1], "text": quote[:_QUOTE]} for quote in quotes]
     return {"answer": {"sentences": sentences, "short_answer": ""}}
 
 
-def _chunk(context: str) -> Chunk:
-    """A chunk as a prompt shows it: title and headings, a line break, the text."""
+def _parse_chunk(context: str) -> Chunk:
+    """Parse a chunk as a prompt shows it: title and headings, a line break, the text."""
     head, _, text = context.partition("\n")
     head, text = (head, text) if text else ("", context)
     title = head.partition(" > ")[0]
@@ -246,11 +254,11 @@ def _chunk(context: str) -> Chunk:
     )
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-def _within(answer: str, text: str) -> bool:
+def _is_within(answer: str, text: str) -> bool:
     return answer not in {"", "unknown"} and answer.casefold() in text.casefold()
 
 
@@ -266,7 +274,7 @@ class StubLLM:
     name: str = NAME
 
     async def complete(self, call: Call) -> Completion:
-        """See `ChatModel.complete`; tokens are counted as those of any model."""
+        """Complete a call; tokens are counted as for any model."""
         turns = [{"role": message.role, "content": message.text} for message in call.messages]
         text = await asyncio.to_thread(self.model, turns)
         if call.on_text is not None:

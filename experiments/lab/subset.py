@@ -14,8 +14,8 @@ SMALLEST = 1000
 """Cuts of so many documents or more ask the same questions."""
 
 
-def cut(dataset: Dataset, count: int) -> Dataset:
-    """A data set with `count` documents, or all where there are fewer; `corpus` stays the whole.
+def cut_dataset(dataset: Dataset, count: int) -> Dataset:
+    """Return a data set with `count` documents, or all of fewer; `corpus` stays the whole.
 
     All documents stand in one order, of which a cut is the beginning: so a smaller cut is part of
     a larger one. In this order the documents that the first judged questions of the seeded sample
@@ -25,14 +25,14 @@ def cut(dataset: Dataset, count: int) -> Dataset:
     Raises:
         UsageError: If no judged question is left.
     """
-    asked = dataset.sample(QUESTIONS, judged=True)
-    needed = {question.id: _needed(dataset, question) for question in asked}
+    sampled = dataset.sample(QUESTIONS, judged=True)
+    needed = {question.id: _list_needed(dataset, question) for question in sampled}
     first = dict.fromkeys(chain.from_iterable(needed.values()))
-    others = sorted(dataset.documents - first.keys(), key=lambda each: (hash_text(each), each))
+    others = sorted(dataset.documents - first.keys(), key=lambda name: (hash_text(name), name))
     turns = chain.from_iterable(zip_longest(first, others))
     order = [document for document in turns if document is not None]
     shared = frozenset(order[: min(count, SMALLEST)])
-    questions = tuple(question for question in asked if shared.issuperset(needed[question.id]))
+    questions = tuple(question for question in sampled if shared.issuperset(needed[question.id]))
     if not questions:
         raise UsageError(
             f"{dataset.name}: {count} documents are not enough for any judged question; cut larger"
@@ -45,5 +45,5 @@ def cut(dataset: Dataset, count: int) -> Dataset:
     )
 
 
-def _needed(dataset: Dataset, question: DatasetQuestion) -> tuple[str, ...]:
+def _list_needed(dataset: Dataset, question: DatasetQuestion) -> tuple[str, ...]:
     return (*sorted(dataset.qrels[question.id]), *question.documents)

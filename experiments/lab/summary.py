@@ -1,4 +1,4 @@
-"""What is published of an experiment: measures and tables, none of the data set's texts."""
+"""The published part of an experiment: measures and tables, none of the data set's texts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, Self
 from experiments.lab.plan import Experiment
 from experiments.lab.provenance import Provenance
 from experiments.lab.results import Results
-from experiments.lab.show import shown
+from experiments.lab.show import render_blocks
 
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable, Sentences
 from fathom.evaluation.report.svg import make_standalone
@@ -24,7 +24,7 @@ KINDS: Mapping[str, type[ReportTable] | type[Sentences] | type[Figure]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """An experiment's outcome.
+    """The outcome of an experiment.
 
     Attributes:
         rows: All measures of every arm, as `fathom eval --json` gives them.
@@ -39,32 +39,32 @@ class Summary:
     blocks: tuple[ReportBlock, ...]
 
     @classmethod
-    def of(cls, seen: Results, provenance: Provenance) -> Self:
-        """That of records."""
-        spent = sum(record.seconds for cell in seen.cells for record in cell.records)
+    def of(cls, results: Results, provenance: Provenance) -> Self:
+        """Summarize results."""
+        spent = sum(record.seconds for cell in results.cells for record in cell.records)
         return cls(
-            id=seen.experiment.id,
-            provenance=replace(provenance, commits=seen.commits or provenance.commits),
+            id=results.experiment.id,
+            provenance=replace(provenance, commits=results.commits or provenance.commits),
             rows=[
-                _rounded({"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)})
-                for cell in seen.cells
+                _round_values({"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)})
+                for cell in results.cells
             ],
             seconds=round(spent, 1),
-            blocks=tuple(shown(seen)),
+            blocks=tuple(render_blocks(results)),
         )
 
     def save(self, folder: Path) -> Path:
-        """Write it below a folder; plots become files of their own beside the JSON."""
-        file = summary_file(folder, self.id)
+        """Write the summary below a folder, with plots as separate files beside the JSON."""
+        file = locate_summary(folder, self.id)
         file.parent.mkdir(parents=True, exist_ok=True)
-        told = {
+        fields = {
             "id": self.id,
             "provenance": asdict(self.provenance),
             "seconds": self.seconds,
-            "blocks": [_as_json(block) for block in self.blocks],
+            "blocks": [_serialize_block(block) for block in self.blocks],
             "rows": list(self.rows),
         }
-        file.write_text(_lined(told) + "\n", encoding="utf-8")
+        file.write_text(_format_json(fields) + "\n", encoding="utf-8")
         for old in file.parent.glob(f"{file.stem}-*.svg"):
             old.unlink()
         for block in self.blocks:
@@ -75,8 +75,8 @@ class Summary:
 
     @classmethod
     def load(cls, folder: Path, experiment: Experiment) -> Self | None:
-        """What was saved; `None` where nothing was."""
-        file = summary_file(folder, experiment.id)
+        """Load the saved summary; `None` if nothing was saved."""
+        file = locate_summary(folder, experiment.id)
         if not file.is_file():
             return None
         payload = json.loads(file.read_text(encoding="utf-8"))
@@ -85,47 +85,47 @@ class Summary:
             provenance=Provenance.from_json(payload["provenance"]),
             rows=payload["rows"],
             seconds=payload["seconds"],
-            blocks=tuple(_block(block) for block in payload["blocks"]),
+            blocks=tuple(_restore_block(block) for block in payload["blocks"]),
         )
 
 
-def summary_file(folder: Path, name: str) -> Path:
-    """Where the summary of an experiment lies."""
+def locate_summary(folder: Path, name: str) -> Path:
+    """Return the path of the summary of an experiment."""
     return folder / f"{name}.json"
 
 
-def _lined(told: Mapping[str, Any]) -> str:
-    """JSON with a line for each key, and for each item of a list: small, and easy to compare."""
+def _format_json(values: Mapping[str, Any]) -> str:
+    """Format JSON with a line for each key and each item of a list: small, and easy to compare."""
     lines = []
-    for key, value in told.items():
+    for key, value in values.items():
         items = value if isinstance(value, list) else [value]
         text = ",\n  ".join(json.dumps(item, ensure_ascii=False) for item in items)
         lines.append(f' "{key}": ' + (f"[\n  {text}\n ]" if isinstance(value, list) else text))
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def _rounded(value: Json) -> Json:
-    """The same with six digits after the point at most."""
+def _round_values(value: Json) -> Json:
+    """Return the value with at most six digits after the point."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, Mapping):
-        return {key: _rounded(each) for key, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _round_values(item) for key, item in value.items()}
+    return [_round_values(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _as_json(block: ReportBlock) -> dict[str, Any]:
-    kind = next(name for name, made in KINDS.items() if isinstance(block, made))
-    told = {key: value for key, value in asdict(block).items() if key != "svg"}
+def _serialize_block(block: ReportBlock) -> dict[str, Any]:
+    kind = next(name for name, block_class in KINDS.items() if isinstance(block, block_class))
+    fields = {key: value for key, value in asdict(block).items() if key != "svg"}
     if isinstance(block, Figure):
-        del told["title"]  # its caption says all
-    return {"kind": kind, **told}
+        del fields["title"]  # its caption says all
+    return {"kind": kind, **fields}
 
 
-def _block(told: Mapping[str, Any]) -> ReportBlock:
-    given = {key: value for key, value in told.items() if key != "kind"}
-    if told["kind"] == "figure":
-        return Figure(**given, svg="")
-    if told["kind"] == "sentences":
-        return Sentences(title=given["title"], lines=tuple(given["lines"]))
-    rows = tuple(tuple(row) for row in given["rows"])
-    return ReportTable(title=given["title"], head=tuple(given["head"]), rows=rows)
+def _restore_block(stored: Mapping[str, Any]) -> ReportBlock:
+    fields = {key: value for key, value in stored.items() if key != "kind"}
+    if stored["kind"] == "figure":
+        return Figure(**fields, svg="")
+    if stored["kind"] == "sentences":
+        return Sentences(title=fields["title"], lines=tuple(fields["lines"]))
+    rows = tuple(tuple(row) for row in fields["rows"])
+    return ReportTable(title=fields["title"], head=tuple(fields["head"]), rows=rows)

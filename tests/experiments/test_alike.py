@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.lab.renderers.alike import alike
+from experiments.lab.renderers.alike import group_alike
 from experiments.lab.results import Results
 from tests.experiments.workflows import LONG, PLANNER, SHORT, make_results
 
@@ -26,7 +26,7 @@ def add_twin(whole: Results, name: str, twin: str, **fields: Any) -> Results:
 
 
 def test_twins_share_a_line_on_each_data_set(tmp_path: Path) -> None:
-    table, sentence = alike(
+    table, sentence = group_alike(
         add_twin(make_results(tmp_path), SHORT, "R,QR,AG"), measures=["F1", "retrievals"]
     )
     assert isinstance(table, ReportTable)
@@ -46,7 +46,7 @@ def test_another_answer_or_another_search_separates_twins(tmp_path: Path) -> Non
         {"usage": {**whole.cells[1].records[0].usage, "retrievals": 9}},
     ]
     for fields in others:
-        table, _ = alike(
+        table, _ = group_alike(
             add_twin(whole, SHORT, "twin", **fields), measures=["F1"], arms=[SHORT, "twin"]
         )
         assert isinstance(table, ReportTable)

@@ -12,7 +12,7 @@ from fathom.errors import UsageError
 
 
 def test_every_arm_is_asked_and_stored(tmp_path: Path) -> None:
-    results = bench(tmp_path).see(experiment(tmp_path))
+    results = bench(tmp_path).collect_results(experiment(tmp_path))
     assert [(cell.set, cell.arm.name) for cell in results.cells] == [
         ("toy", "naive"),
         ("toy", "k = 1"),
@@ -24,7 +24,7 @@ def test_every_arm_is_asked_and_stored(tmp_path: Path) -> None:
     stored = {file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()}
     assert len(stored) == 3
 
-    again = bench(tmp_path).see(experiment(tmp_path))
+    again = bench(tmp_path).collect_results(experiment(tmp_path))
     assert again.cells == results.cells
     assert stored == {
         file.name: file.read_bytes() for file in (tmp_path / "work/records/toy").iterdir()
@@ -33,11 +33,11 @@ def test_every_arm_is_asked_and_stored(tmp_path: Path) -> None:
 
 def test_experiments_share_records(tmp_path: Path) -> None:
     at = bench(tmp_path)
-    at.see(experiment(tmp_path))
+    at.collect_results(experiment(tmp_path))
     other = TOML.replace('name = "k = {}"', 'name = "{} candidates"').replace(
         "k = 1", "1 candidates"
     )
-    results = at.see(experiment(tmp_path, other))
+    results = at.collect_results(experiment(tmp_path, other))
     assert results.cells[1].arm.name == "1 candidates"
     assert len(list((tmp_path / "work" / "records" / "toy").iterdir())) == 3
 
@@ -45,7 +45,7 @@ def test_experiments_share_records(tmp_path: Path) -> None:
 def test_an_arm_may_use_some_data_sets_only(tmp_path: Path) -> None:
     only = TOML.replace('strategy = "rrf"', 'strategy = "rrf"\non = ["elsewhere"]')
     only = only.replace('[["k = 1", "naive"]]', "[]")
-    results = bench(tmp_path).see(experiment(tmp_path, only))
+    results = bench(tmp_path).collect_results(experiment(tmp_path, only))
     assert [cell.arm.name for cell in results.cells] == ["naive"]
 
 
@@ -58,10 +58,10 @@ def test_missing_data_are_reported(tmp_path: Path) -> None:
 def test_the_log_names_questions_and_code(tmp_path: Path) -> None:
     first = replace(bench(tmp_path), commit="aaa")
     few = TOML.replace("queries = 2", "queries = 1")
-    assert first.see(experiment(tmp_path, few)).commits == ("aaa",)
+    assert first.collect_results(experiment(tmp_path, few)).commits == ("aaa",)
     second = replace(bench(tmp_path), commit="bbb")
-    assert second.see(experiment(tmp_path)).commits == ("aaa", "bbb")
-    assert second.see(experiment(tmp_path, few)).commits == ("aaa", "bbb")
+    assert second.collect_results(experiment(tmp_path)).commits == ("aaa", "bbb")
+    assert second.collect_results(experiment(tmp_path, few)).commits == ("aaa", "bbb")
     entries = Diary(tmp_path / "work" / "diary.jsonl").entries
     assert [(e.system, e.asked, e.commit) for e in entries] == [
         ("", 0, "aaa"),
@@ -79,20 +79,26 @@ GULDEN = fingerprint_all(["A mooring permit costs 50 gulden a year."])
 
 def test_training_questions_are_not_asked(tmp_path: Path) -> None:
     learned = Manifest(what="learned", documents=GULDEN)
-    results = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path))
+    results = replace(bench(tmp_path), manifests=(learned,)).collect_results(experiment(tmp_path))
     assert [[record.question for record in cell.records] for cell in results.cells] == [["q1"]] * 3
     all_ = TOML.replace("queries = 2", "queries = 2, clean = false")
-    results = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path, all_))
+    results = replace(bench(tmp_path), manifests=(learned,)).collect_results(
+        experiment(tmp_path, all_)
+    )
     assert {len(cell.records) for cell in results.cells} == {2}
 
 
 def test_all_arms_are_asked_questions_that_none_was_trained_on(tmp_path: Path) -> None:
     chosen = Manifest(what="chosen", systems=frozenset({"rrf"}), questions=frozenset())
     other = replace(chosen, systems=frozenset({"mao"}), documents=GULDEN)
-    results = replace(bench(tmp_path), manifests=(chosen, other)).see(experiment(tmp_path))
+    results = replace(bench(tmp_path), manifests=(chosen, other)).collect_results(
+        experiment(tmp_path)
+    )
     assert {len(cell.records) for cell in results.cells} == {2}
     used = replace(chosen, documents=GULDEN)
-    results = replace(bench(tmp_path), manifests=(used, other)).see(experiment(tmp_path))
+    results = replace(bench(tmp_path), manifests=(used, other)).collect_results(
+        experiment(tmp_path)
+    )
     assert {len(cell.records) for cell in results.cells} == {1}
 
 
@@ -100,4 +106,4 @@ def test_a_data_set_without_a_clean_question_must_be_marked(tmp_path: Path) -> N
     learned = Manifest(what="learned", articles=fingerprint_all(["fees"]))
     marked = replace(bench(tmp_path), manifests=(learned,))
     with pytest.raises(UsageError, match=r"toy: every question was .* or say clean = false"):
-        marked.see(experiment(tmp_path))
+        marked.collect_results(experiment(tmp_path))

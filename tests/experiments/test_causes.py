@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.lab.plan import Arm
-from experiments.lab.renderers.causes import CAUSES, caused
+from experiments.lab.renderers.causes import CAUSES, count_causes
 from experiments.lab.results import Cell, Results
 from tests.evaluation.making import make_abstention, make_failure, make_record
 from tests.experiments.toy import experiment
@@ -26,7 +26,7 @@ def test_every_lost_question_has_one_cause(tmp_path: Path) -> None:
     )
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=records)
     results = Results(experiment=experiment(tmp_path), cells=(cell,))
-    (table,) = caused(results)
+    (table,) = count_causes(results)
     assert isinstance(table, ReportTable)
     (row,) = table.rows
     assert row[:4] == ("toy", "A", "7", "6")

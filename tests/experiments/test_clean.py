@@ -13,16 +13,16 @@ from experiments.lab.bench import ROOT
 from experiments.lab.clean import (
     CLEAN,
     Published,
-    faults,
-    stains_of,
-    unchecked,
-    without_manifest,
+    find_faults,
+    find_models_without_manifest,
+    find_stains,
+    read_unchecked,
 )
 from experiments.lab.headlines import HEADLINES, Headline
-from experiments.lab.pages import page
-from experiments.lab.plan import Experiment, found
+from experiments.lab.pages import format_page
+from experiments.lab.plan import Experiment, find_experiments
 from experiments.lab.prints import Print
-from experiments.lab.scores import Scored, save
+from experiments.lab.scores import Scored, save_scores
 from research.contamination import Manifest, load_manifests
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
@@ -69,21 +69,21 @@ def publish(
     toy = experiment(folder, toml)
     replace(SUMMARY, rows=ROWS, blocks=()).save(folder)
     if scores:
-        save(folder, toy.id, QUESTIONS)
+        save_scores(folder, toy.id, QUESTIONS)
     return write_published(folder, toy, learned)
 
 
 def write_published(folder: Path, toy: Experiment, learned: Sequence[Manifest]) -> Published:
     loaded = Published.load(folder, toy, learned)
     assert loaded is not None
-    (folder / "toy.md").write_text(page("toy", [loaded]), encoding="utf-8")
+    (folder / "toy.md").write_text(format_page("toy", [loaded]), encoding="utf-8")
     return loaded
 
 
 def test_clean_results_have_no_faults(tmp_path: Path) -> None:
     result = publish(tmp_path, [replace(LEARNED, documents=frozenset({"d2"}))])
     assert (result.note, result.state) == (CLEAN, "yes")
-    assert [*faults([result], tmp_path, [])] == []
+    assert [*find_faults([result], tmp_path, [])] == []
 
 
 @pytest.mark.parametrize("kind", ["questions", "articles", "documents"])
@@ -94,7 +94,7 @@ def test_a_shared_question_article_or_document_is_a_fault(tmp_path: Path, kind: 
     assert result.note == (
         "**Not clean**, so no evidence of quality. *toy*: it learned from them (1 of 2 questions)."
     )
-    assert [*faults([result], tmp_path, [])] == [
+    assert [*find_faults([result], tmp_path, [])] == [
         f"toy/table: {result.note} Ask other questions, or say clean = false for toy"
     ]
 
@@ -104,30 +104,30 @@ def test_a_marked_and_explained_fault_is_allowed_while_it_exists(tmp_path: Path)
     first, second = (stain.what for stain in result.stains)
     assert result.note.endswith(f"*toy*: {first} (1 of 2 questions); {second} (all 2 questions).")
     assert result.state == "no"
-    assert [*faults([result], tmp_path, [])] == []
+    assert [*find_faults([result], tmp_path, [])] == []
     (tmp_path / "toy.md").write_text("nothing is said")
-    (fault,) = faults([result], tmp_path, [])
+    (fault,) = find_faults([result], tmp_path, [])
     assert fault.startswith("toy/table: toy.md does not say: **Not clean**")
-    (fault,) = faults([publish(tmp_path, [], MARKED)], tmp_path, [])
+    (fault,) = find_faults([publish(tmp_path, [], MARKED)], tmp_path, [])
     assert fault == "toy/table: toy is clean; take away clean = false"
 
 
 def test_a_choice_counts_for_its_systems(tmp_path: Path) -> None:
     other = replace(CHOSEN, systems=frozenset({"mao"}))
-    assert [*stains_of(QUESTIONS, [other])] == []
-    assert [stain.touched for stain in stains_of(QUESTIONS, [CHOSEN])] == [2]
+    assert [*find_stains(QUESTIONS, [other])] == []
+    assert [stain.touched for stain in find_stains(QUESTIONS, [CHOSEN])] == [2]
 
 
 def test_without_scores_nothing_can_be_checked(tmp_path: Path) -> None:
     result = publish(tmp_path, scores=False)
     assert (result.note, result.state) == (clean.UNCHECKED, "not checked")
-    (fault,) = faults([result], tmp_path, [])
+    (fault,) = find_faults([result], tmp_path, [])
     assert fault == "toy/table: no scores of its questions are published; make it anew"
-    assert [*faults([result], tmp_path, ["toy/table"])] == []
+    assert [*find_faults([result], tmp_path, ["toy/table"])] == []
 
 
 def test_the_list_of_unchecked_experiments_only_shrinks(tmp_path: Path) -> None:
-    messages = [*faults([publish(tmp_path)], tmp_path, ["toy/table", "toy/gone"])]
+    messages = [*find_faults([publish(tmp_path)], tmp_path, ["toy/table", "toy/gone"])]
     assert messages == [
         "toy/table: is checked now; take it off experiments/unchecked.toml",
         "toy/gone: is not published; take it off experiments/unchecked.toml",
@@ -137,17 +137,17 @@ def test_the_list_of_unchecked_experiments_only_shrinks(tmp_path: Path) -> None:
 def test_scores_and_rows_are_of_one_run(tmp_path: Path) -> None:
     loaded = publish(tmp_path)
     other = replace(SUMMARY, rows=[ROWS[0], {**ROWS[1], "measures": {"F1": 0.1}}])
-    (fault,) = faults([replace(loaded, summary=other)], tmp_path, [])
+    (fault,) = find_faults([replace(loaded, summary=other)], tmp_path, [])
     assert fault == "toy/table: the scores of toy k = 1 are not its"
     fewer = replace(SUMMARY, rows=[{**ROWS[0], "queries": 3}, ROWS[1]])
-    (fault,) = faults([replace(loaded, summary=fewer)], tmp_path, [])
+    (fault,) = find_faults([replace(loaded, summary=fewer)], tmp_path, [])
     assert fault == "toy/table: the scores of toy naive are not its"
 
 
 def test_published_results_use_the_data_of_the_file(tmp_path: Path) -> None:
     loaded = publish(tmp_path)
     moved = experiment(tmp_path, TOML.replace('set = "toy"', 'set = "other", clean = false'))
-    messages = [*faults([replace(loaded, experiment=moved)], tmp_path, [])]
+    messages = [*find_faults([replace(loaded, experiment=moved)], tmp_path, [])]
     assert messages == ["toy/table: its file asks other, what is published is of toy; make it anew"]
 
 
@@ -155,23 +155,23 @@ def test_a_headline_is_clean_and_has_the_default_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clean, "HEADLINES", (HEADLINE,))
-    assert [*faults([publish(tmp_path, [], DEFAULT)], tmp_path, [])] == []
-    (fault,) = faults([publish(tmp_path)], tmp_path, [])
+    assert [*find_faults([publish(tmp_path, [], DEFAULT)], tmp_path, [])] == []
+    (fault,) = find_faults([publish(tmp_path)], tmp_path, [])
     assert fault.endswith("F1 on toy (toy/table): naive does not have the default settings")
     marked = DEFAULT.replace("queries = 2", "queries = 2, clean = false")
-    (fault,) = faults([publish(tmp_path, [CHOSEN], marked)], tmp_path, [])
+    (fault,) = find_faults([publish(tmp_path, [CHOSEN], marked)], tmp_path, [])
     assert fault.startswith("README, F1 on toy (toy/table): not clean; **Not clean**")
     unknown = publish(tmp_path / "b", [], DEFAULT, scores=False)
-    (fault,) = faults([unknown], tmp_path / "b", ["toy/table"])
+    (fault,) = find_faults([unknown], tmp_path / "b", ["toy/table"])
     assert fault.startswith("README, F1 on toy (toy/table): not clean; **Not checked**")
 
 
 def test_a_model_without_a_manifest_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cross-reader-small.json").write_text('{"sha256": "0123456789abcdef"}')
-    (fault,) = without_manifest(tmp_path, tmp_path)
+    (fault,) = find_models_without_manifest(tmp_path, tmp_path)
     assert fault.startswith("cross-reader-small.json: no manifest learned-0123456789.json.gz of")
     (tmp_path / "learned-0123456789.json.gz").write_bytes(b"")
-    assert [*without_manifest(tmp_path, tmp_path)] == []
+    assert [*find_models_without_manifest(tmp_path, tmp_path)] == []
 
 
 def test_the_published_results_are_clean_or_marked(
@@ -187,12 +187,12 @@ def test_the_published_results_are_clean_or_marked(
 
 
 def test_the_headlines_are_published_and_clean() -> None:
-    experiments = {planned.id: planned for planned in found(ROOT / "experiments")}
+    experiments = {planned.id: planned for planned in find_experiments(ROOT / "experiments")}
     learned = tuple(load_manifests(MANIFESTS, CHOICES))
     for headline in HEADLINES:
         loaded = Published.load(PUBLISHED, experiments[headline.experiment], learned)
         assert loaded is not None
         assert loaded.is_clean(headline.set)
-        assert headline.experiment not in unchecked(UNCHECKED)
+        assert headline.experiment not in read_unchecked(UNCHECKED)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"| {headline.label} | " in readme for headline in HEADLINES)

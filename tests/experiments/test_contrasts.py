@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.lab.renderers.contrasts import contrasted
+from experiments.lab.renderers.contrasts import contrast_arms
 from tests.evaluation.making import make_abstention, make_ranking, make_record
 from tests.experiments.climbs import ALONE, observe
 
@@ -20,7 +20,7 @@ def test_both_tests_and_the_correction_are_shown(tmp_path: Path) -> None:
         ],
         alone=[make_ranking(name) for name in names],
     )
-    (table,) = contrasted(
+    (table,) = contrast_arms(
         results,
         pairs=[["good", "bad"]],
         measures=["EM", "self_retrieval_f1", "RAMDocs-EM"],

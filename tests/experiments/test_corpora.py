@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from experiments.lab import corpora
-from experiments.lab.corpora import derived
+from experiments.lab.corpora import derive_dataset
 from experiments.lab.perturb import Neglect
-from experiments.lab.texts import texts_of
+from experiments.lab.texts import read_texts
 from tests.evaluation.test_datasets import write_dataset
 
 from fathom.documents.record_ids import name_record
@@ -59,37 +59,37 @@ def read_content(folder: Path) -> dict[str, bytes]:
 
 
 def test_without_a_variant_the_data_set_itself_is_used(toy_dataset: Path, tmp_path: Path) -> None:
-    assert derived(toy_dataset, "", tmp_path / "out") == toy_dataset
+    assert derive_dataset(toy_dataset, "", tmp_path / "out") == toy_dataset
     assert not (tmp_path / "out").exists()
 
 
 def test_a_legacy_corpus_keeps_questions_and_judgements(toy_dataset: Path, tmp_path: Path) -> None:
-    whole, legacy = load(toy_dataset), load(derived(toy_dataset, "legacy", tmp_path / "out"))
+    whole, legacy = load(toy_dataset), load(derive_dataset(toy_dataset, "legacy", tmp_path / "out"))
     assert legacy.name == "toy@legacy"
     assert legacy.questions == whole.questions
     assert legacy.qrels == whole.qrels
     assert legacy.documents > whole.documents
-    before = {text.id: text for text in texts_of(whole.corpus)}
-    after = {text.id: text for text in texts_of(legacy.corpus)}
+    before = {text.id: text for text in read_texts(whole.corpus)}
+    after = {text.id: text for text in read_texts(legacy.corpus)}
     same = [text for text in before if after[text] == before[text]]
     assert 5 < len(same) < 45
 
 
 def test_a_cut_is_a_smaller_data_set(toy_dataset: Path, tmp_path: Path) -> None:
-    small = load(derived(toy_dataset, "cut-20", tmp_path / "out"))
+    small = load(derive_dataset(toy_dataset, "cut-20", tmp_path / "out"))
     assert small.name == "toy@cut-20"
     assert len(small.documents) == 20
     assert {question.id for question in small.questions} == {f"q{n}" for n in range(8)}
     assert small.qrels == load(toy_dataset).qrels
-    whole = {text.id: text for text in texts_of(toy_dataset / "corpus.jsonl")}
-    assert all(text == whole[text.id] for text in texts_of(small.corpus))
+    whole = {text.id: text for text in read_texts(toy_dataset / "corpus.jsonl")}
+    assert all(text == whole[text.id] for text in read_texts(small.corpus))
 
 
 @pytest.mark.parametrize("corpus", ["legacy", "cut-20"])
 def test_the_same_source_gives_the_same_bytes(
     toy_dataset: Path, tmp_path: Path, corpus: str
 ) -> None:
-    once, again = (derived(toy_dataset, corpus, tmp_path / out) for out in ("one", "two"))
+    once, again = (derive_dataset(toy_dataset, corpus, tmp_path / out) for out in ("one", "two"))
     assert read_content(once) == read_content(again)
     assert set(read_content(once)) == {
         "corpus.jsonl.gz",
@@ -103,11 +103,11 @@ def test_an_existing_variant_is_rebuilt_only_after_a_change(
     toy_dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    place = derived(toy_dataset, "legacy", out)
+    place = derive_dataset(toy_dataset, "legacy", out)
 
     def made_again() -> bool:
         (place / "mark").touch()
-        derived(toy_dataset, "legacy", out)
+        derive_dataset(toy_dataset, "legacy", out)
         return not (place / "mark").exists()
 
     assert not made_again()
@@ -117,7 +117,7 @@ def test_an_existing_variant_is_rebuilt_only_after_a_change(
     assert made_again()
     monkeypatch.setattr(corpora, "VERSION", 99)
     assert made_again()
-    derived(toy_dataset, "legacy", out, neglect=Neglect(slips=0))
+    derive_dataset(toy_dataset, "legacy", out, neglect=Neglect(slips=0))
     assert made_again()
     assert not made_again()
 
@@ -131,11 +131,11 @@ def test_a_kill_leaves_no_partial_variant(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(corpora, "_query", kill)
+        broken.setattr(corpora, "_serialize_query", kill)
         with pytest.raises(KeyboardInterrupt):
-            derived(toy_dataset, "legacy", out)
+            derive_dataset(toy_dataset, "legacy", out)
     assert not (out / "toy@legacy").exists()
-    assert load(derived(toy_dataset, "legacy", out)).questions
+    assert load(derive_dataset(toy_dataset, "legacy", out)).questions
     assert [file.name for file in out.iterdir()] == ["toy@legacy"]
 
 
@@ -149,7 +149,9 @@ def test_a_corpus_of_files_gives_records_named_by_the_ids_of_the_files(
     query = {"_id": "q", "text": "What?", "metadata": {"relevant": ["berth3.md"]}}
     (toy / "questions.jsonl").write_text(json.dumps(query))
     whole = load(toy)
-    legacy, small = (load(derived(toy, variant, tmp_path)) for variant in ("legacy", "cut-4"))
+    legacy, small = (
+        load(derive_dataset(toy, variant, tmp_path)) for variant in ("legacy", "cut-4")
+    )
     names = {name_record(document) for document in whole.documents}
     assert legacy.documents >= names > small.documents
     [(right, grade)] = whole.qrels["q"].items()
@@ -160,14 +162,14 @@ def test_a_corpus_of_files_gives_records_named_by_the_ids_of_the_files(
 @pytest.mark.parametrize("corpus", ["old", "cut-", "cut-0", "cut-1k", "cut--5", "Legacy"])
 def test_unknown_variants_are_refused(toy_dataset: Path, tmp_path: Path, corpus: str) -> None:
     with pytest.raises(UsageError, match="use legacy or cut-N, such as cut-1000"):
-        derived(toy_dataset, corpus, tmp_path / "out")
+        derive_dataset(toy_dataset, corpus, tmp_path / "out")
 
 
 def test_a_malformed_source_is_refused(toy_dataset: Path, tmp_path: Path) -> None:
     (toy_dataset / "qrels.tsv").write_text("q9\td1\t1\n")
     with pytest.raises(UsageError, match=r"qrels\.tsv:1: unknown question"):
-        derived(toy_dataset, "legacy", tmp_path / "out")
+        derive_dataset(toy_dataset, "legacy", tmp_path / "out")
     (toy_dataset / "qrels.tsv").write_text("")
     with pytest.raises(UsageError, match="not enough for any judged question"):
-        derived(toy_dataset, "cut-20", tmp_path / "out")
+        derive_dataset(toy_dataset, "cut-20", tmp_path / "out")
     assert not (tmp_path / "out").exists()

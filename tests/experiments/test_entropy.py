@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.oracle_router import ORACLE, TOGETHER
-from experiments.lab.renderers.entropy import entropy, varied
+from experiments.lab.renderers.entropy import compute_entropy, measure_entropy
 from tests.experiments.workflows import LONG, PLANNER, SHORT, make_results
 
 from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
@@ -14,12 +14,12 @@ from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
     ("chosen", "bits"), [("aaaa", 0.0), ("ab", 1.0), ("abcd", 2.0), ("aaab", 0.811278)]
 )
 def test_entropy_is_in_bits(chosen: str, bits: float) -> None:
-    assert entropy(chosen) == pytest.approx(bits, abs=1e-6)
+    assert compute_entropy(chosen) == pytest.approx(bits, abs=1e-6)
 
 
 def test_it_is_computed_within_each_data_set(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    table, sentences, figure = varied(make_results(tmp_path), planners=[PLANNER])
+    table, sentences, figure = measure_entropy(make_results(tmp_path), planners=[PLANNER])
     assert isinstance(table, ReportTable)
     lines = {row[:2]: row[2:] for row in table.rows}
     assert set(lines) == {
@@ -46,13 +46,13 @@ def test_it_is_computed_within_each_data_set(tmp_path: Path) -> None:
 
 def test_a_constant_choice_is_called_constant(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    _, sentences, _ = varied(make_results(tmp_path), planners=[SHORT])
+    _, sentences, _ = measure_entropy(make_results(tmp_path), planners=[SHORT])
     assert isinstance(sentences, Sentences)
     assert sentences.lines[0] == "R,AG: always the same workflow"
 
 
 def test_one_data_set_allows_no_statement_about_others(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    _, sentences, _ = varied(make_results(tmp_path, "easy"), planners=[PLANNER])
+    _, sentences, _ = measure_entropy(make_results(tmp_path, "easy"), planners=[PLANNER])
     assert isinstance(sentences, Sentences)
     assert sentences.lines == ("easy: workflows differ in F1 on 2 of 8 questions",)

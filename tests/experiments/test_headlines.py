@@ -12,7 +12,7 @@ from experiments.lab.headlines import (
     format_headlines,
     insert_headlines,
 )
-from experiments.lab.plan import found
+from experiments.lab.plan import find_experiments
 from experiments.lab.summary import Summary
 from tests.experiments.test_pages import SUMMARY
 
@@ -63,7 +63,9 @@ def test_the_lines_are_inserted_between_the_marks() -> None:
 def test_the_readme_is_up_to_date() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert START in text
-    loaded = [Summary.load(PUBLISHED, planned) for planned in found(ROOT / "experiments")]
+    loaded = [
+        Summary.load(PUBLISHED, planned) for planned in find_experiments(ROOT / "experiments")
+    ]
     summaries = {summary.id: summary for summary in loaded if summary is not None}
     assert text == insert_headlines(text, format_headlines(summaries)), (
         "python -m experiments --pages"

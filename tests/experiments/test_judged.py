@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from experiments.lab.plan import Arm
-from experiments.lab.renderers.judged import judged
+from experiments.lab.renderers.judged import tabulate_judged
 from experiments.lab.results import Cell, Results
 from tests.evaluation.making import make_abstention, make_record
 from tests.experiments.toy import experiment
@@ -27,7 +27,9 @@ def make_results(folder: Path) -> Results:
 
 def test_measures_and_grades_are_in_one_table(tmp_path: Path) -> None:
     measures = ["right", "similarity", "words", "conciseness"]
-    (table,) = judged(make_results(tmp_path), measures=measures, intervals=0, title="Table I")
+    (table,) = tabulate_judged(
+        make_results(tmp_path), measures=measures, intervals=0, title="Table I"
+    )
 
     assert isinstance(table, ReportTable)
     assert table.title == "Table I"
@@ -39,7 +41,7 @@ def test_measures_and_grades_are_in_one_table(tmp_path: Path) -> None:
 
 
 def test_grades_have_intervals_and_arms_can_be_selected(tmp_path: Path) -> None:
-    blocks = judged(make_results(tmp_path), measures=["similarity"], arms=["good"])
+    blocks = tabulate_judged(make_results(tmp_path), measures=["similarity"], arms=["good"])
     (table,) = blocks
     assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "good", "2", "1.000 [0.158, 1.000]"),)

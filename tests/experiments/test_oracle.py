@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from experiments.lab.oracle_router import FIXED, ORACLE, ROUTER, TOGETHER
-from experiments.lab.renderers.oracle import chosen
+from experiments.lab.renderers.oracle import compare_with_oracle
 from tests.experiments.workflows import PLANNER, drop_arms, make_results
 
 from fathom.evaluation.report.blocks import ReportTable, Sentences
 
 
 def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
-    table, sentences, tests = chosen(
+    table, sentences, tests = compare_with_oracle(
         make_results(tmp_path), planners=[PLANNER], measures=["F1", "retrievals"]
     )
     assert isinstance(table, ReportTable)
@@ -38,7 +38,7 @@ def test_every_way_to_choose_has_a_line(tmp_path: Path) -> None:
 
 def test_planners_without_fixed_workflows_are_only_shown(tmp_path: Path) -> None:
     alone = drop_arms(make_results(tmp_path, "hard"), "R,AG", "QDS")
-    table, sentences = chosen(alone, planners=[PLANNER], measures=["F1"])
+    table, sentences = compare_with_oracle(alone, planners=[PLANNER], measures=["F1"])
     assert isinstance(table, ReportTable)
     assert isinstance(sentences, Sentences)
     assert ([row[1] for row in table.rows], sentences.lines) == ([PLANNER], ())

@@ -7,8 +7,8 @@ import pytest
 from experiments.__main__ import CHOSEN, MANIFESTS, PUBLISHED
 from experiments.lab.bench import ROOT
 from experiments.lab.clean import Published
-from experiments.lab.pages import contents, page
-from experiments.lab.plan import found
+from experiments.lab.pages import format_contents, format_page
+from experiments.lab.plan import find_experiments
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 from research.contamination import load_manifests
@@ -39,7 +39,7 @@ def load_published(folder: Path) -> Published:
 
 
 def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
-    markdown = page("toy", [load_published(tmp_path)])
+    markdown = format_page("toy", [load_published(tmp_path)])
     assert "**Ours**\n\n| system | F1 |\n|---|---|\n| a\\|b | 0.5 |\n" in markdown
     assert "**Tested**\n\n- a is better than b\n" in markdown
     assert "![Up is better](toy/table-front-toy.svg)\n\n*Up is better*\n" in markdown
@@ -48,18 +48,20 @@ def test_every_kind_of_block_has_its_form(tmp_path: Path) -> None:
 
 
 def test_the_contents_count_the_questions(tmp_path: Path) -> None:
-    markdown = contents([load_published(tmp_path)])
+    markdown = format_contents([load_published(tmp_path)])
     assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in markdown
     assert markdown.count("Made by Fathom 1 at abc, def") == 1
     later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
-    both = contents([load_published(tmp_path), replace(load_published(tmp_path), summary=later)])
+    both = format_contents(
+        [load_published(tmp_path), replace(load_published(tmp_path), summary=later)]
+    )
     assert both.count("Made by Fathom 1 at abc, def, ghi, a processor") == 1
 
 
 def test_few_questions_are_called_few(tmp_path: Path) -> None:
     whole = load_published(tmp_path)
-    short = replace(whole, experiment=whole.experiment.shortened())
-    for markdown in (page("toy", [short]), contents([short])):
+    short = replace(whole, experiment=whole.experiment.shorten())
+    for markdown in (format_page("toy", [short]), format_contents([short])):
         assert "On the project's own samples only" in markdown
 
 
@@ -81,18 +83,21 @@ def load_all_published() -> list[str]:
 
 
 def test_every_paper_is_published() -> None:
-    papers = {planned.paper for planned in found(ROOT / "experiments")}
+    papers = {planned.paper for planned in find_experiments(ROOT / "experiments")}
     assert set(load_all_published()) == {"README.md", *(f"{paper}.md" for paper in papers)}
 
 
 @pytest.mark.parametrize("name", load_all_published())
 def test_published_pages_are_up_to_date(name: str) -> None:
     learned = tuple(load_manifests(MANIFESTS, CHOSEN))
-    every = [Published.load(PUBLISHED, entry, learned) for entry in found(ROOT / "experiments")]
+    every = [
+        Published.load(PUBLISHED, entry, learned)
+        for entry in find_experiments(ROOT / "experiments")
+    ]
     whole = [entry for entry in every if entry is not None]
     paper = name.removesuffix(".md")
     results_of_paper = [entry for entry in whole if entry.experiment.paper == paper]
-    markdown = contents(whole) if paper == "README" else page(paper, results_of_paper)
+    markdown = format_contents(whole) if paper == "README" else format_page(paper, results_of_paper)
     assert (PUBLISHED / name).read_text(encoding="utf-8") == markdown, (
         "python -m experiments --pages"
     )

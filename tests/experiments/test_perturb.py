@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from experiments.lab.perturb import COPY, LEGACY, Neglect, degraded, older, unkempt
+from experiments.lab.perturb import COPY, LEGACY, Neglect, degrade, make_older, make_unkempt
 from experiments.lab.texts import Text
 
 from fathom.errors import UsageError
@@ -36,14 +36,14 @@ def count_states(documents: list[Text]) -> Counter[str]:
 
 
 def test_the_same_documents_get_the_same_neglect() -> None:
-    once, again = list(degraded(MANY)), list(degraded(reversed(MANY)))
+    once, again = list(degrade(MANY)), list(degrade(reversed(MANY)))
     assert sorted(once, key=lambda document: document.id) == sorted(
         again, key=lambda document: document.id
     )
 
 
 def test_each_state_has_about_its_share_and_no_document_is_lost() -> None:
-    documents = list(degraded(MANY, replace(LEGACY, slips=0)))
+    documents = list(degrade(MANY, replace(LEGACY, slips=0)))
     counts = count_states(documents)
     assert 0.05 < counts["unreadable"] / 400 < 0.15
     assert 0.14 < counts["copied"] / 400 < 0.26
@@ -61,24 +61,24 @@ def test_each_state_has_about_its_share_and_no_document_is_lost() -> None:
 
 
 def test_without_neglect_nothing_changes() -> None:
-    assert list(degraded(MANY, NONE)) == MANY
+    assert list(degrade(MANY, NONE)) == MANY
 
 
 @pytest.mark.parametrize("state", ["unreadable", "outdated", "copied", "unkempt"])
 def test_a_state_may_apply_to_all(state: str) -> None:
-    documents = list(degraded(MANY, replace(NONE, slips=0, **{state: 1.0})))
+    documents = list(degrade(MANY, replace(NONE, slips=0, **{state: 1.0})))
     expected = {"copied": {"copied": 400, "outdated": 400}}.get(state, {state: 400})
     assert +count_states(documents) == expected
 
 
 def test_an_unreadable_document_has_no_metadata() -> None:
-    (document,) = degraded([FEES], replace(NONE, unreadable=1))
+    (document,) = degrade([FEES], replace(NONE, unreadable=1))
     assert (document.id, document.text, document.metadata) == ("fees", "", {})
     assert re.fullmatch(r"scan-[0-9a-f]{8}\.pdf", document.title)
 
 
 def test_an_older_version_has_other_figures_and_the_same_words() -> None:
-    aged = older(FEES, Neglect(figures=1, lacking=0))
+    aged = make_older(FEES, Neglect(figures=1, lacking=0))
     words = re.compile(r"[0-9]+")
     assert words.sub("", aged.text) == words.sub("", FEES.text)
     assert aged.metadata == FEES.metadata
@@ -93,18 +93,18 @@ def test_an_older_version_has_other_figures_and_the_same_words() -> None:
 
 
 def test_version_numbers_never_fall_below_zero() -> None:
-    aged = older(Text(id="v", title="", text="v1.0 and v2 and v3.x, but x264 and utf8"))
+    aged = make_older(Text(id="v", title="", text="v1.0 and v2 and v3.x, but x264 and utf8"))
     assert aged.text == "v1.0 and v2 and v3.x, but x264 and utf8"
 
 
 def test_an_older_version_may_lack_paragraphs_but_never_the_first() -> None:
-    aged = older(FEES, Neglect(figures=0, lacking=1))
+    aged = make_older(FEES, Neglect(figures=0, lacking=1))
     assert aged.text == "# Mooring"
-    assert older(FEES, Neglect(figures=0, lacking=0)).text.count("\n\n") == 3
+    assert make_older(FEES, Neglect(figures=0, lacking=0)).text.count("\n\n") == 3
 
 
 def test_an_unkempt_document_keeps_its_words_and_loses_its_form() -> None:
-    neglected = unkempt(FEES, Neglect(slips=0, broken=0))
+    neglected = make_unkempt(FEES, Neglect(slips=0, broken=0))
     assert neglected.title.startswith("scan-")
     assert neglected.text == (
         "Mooring A permit costs 1,040 crowns since 2025, with form v1.25.3 of 16:30. "
@@ -114,7 +114,7 @@ def test_an_unkempt_document_keeps_its_words_and_loses_its_form() -> None:
 
 
 def test_a_long_document_has_a_footer_per_page() -> None:
-    neglected = unkempt(replace(FEES, text="word " * 600), Neglect(slips=0, broken=0))
+    neglected = make_unkempt(replace(FEES, text="word " * 600), Neglect(slips=0, broken=0))
     assert [text.split()[-1] for text in neglected.text.split("\n\n")[1::2]] == [
         "1/3",
         "2/3",
@@ -124,11 +124,11 @@ def test_a_long_document_has_a_footer_per_page() -> None:
 
 def test_words_are_broken_and_misread() -> None:
     text = replace(FEES, text="permission " * 200)
-    broken = unkempt(text, Neglect(slips=0, broken=1)).text
+    broken = make_unkempt(text, Neglect(slips=0, broken=1)).text
     assert broken.count("permi- ssion") == 200
-    misread = unkempt(text, Neglect(slips=1, broken=0)).text
+    misread = make_unkempt(text, Neglect(slips=1, broken=0)).text
     assert misread.count("perrnission") == 200
-    some = unkempt(text, LEGACY).text
+    some = make_unkempt(text, LEGACY).text
     assert 0 < some.count("permi- ssion") < 40
     assert 0 < some.count("perrnission") < 20
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.bench import ROOT
-from experiments.lab.plan import found
+from experiments.lab.plan import find_experiments
 from tests.experiments.toy import TOML, experiment
 
 from fathom.errors import UsageError
@@ -47,7 +47,7 @@ def test_each_strategy_has_an_arm_with_shared_settings(tmp_path: Path) -> None:
 def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
     more = TOML.replace('name = "naive"', 'name = "naive"\ncorpus = "cut-1000"\non = ["toy"]')
     more += '[fast]\nqueries = 3\ncorpora = { "cut-1000" = "cut-10" }\n'
-    short = experiment(tmp_path, more).shortened()
+    short = experiment(tmp_path, more).shorten()
     assert [(data.set, data.queries) for data in short.data] == [("samples", 3)]
     assert [(arm.name, arm.corpus, arm.on) for arm in short.arms] == [
         ("naive", "cut-10", ()),
@@ -80,27 +80,34 @@ def test_experiments_are_found_by_paper_and_by_name(tmp_path: Path) -> None:
     (tmp_path / "toy" / "first.toml").write_text(TOML + "\n")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "one.toml").write_text("order = 1\n" + TOML)
-    assert [planned.id for planned in found(tmp_path)] == ["other/one", "toy/first", "toy/table"]
-    assert [planned.id for planned in found(tmp_path, ["toy"])] == ["toy/first", "toy/table"]
-    assert [planned.id for planned in found(tmp_path, ["other/one"])] == ["other/one"]
+    assert [planned.id for planned in find_experiments(tmp_path)] == [
+        "other/one",
+        "toy/first",
+        "toy/table",
+    ]
+    assert [planned.id for planned in find_experiments(tmp_path, ["toy"])] == [
+        "toy/first",
+        "toy/table",
+    ]
+    assert [planned.id for planned in find_experiments(tmp_path, ["other/one"])] == ["other/one"]
     with pytest.raises(UsageError, match="no experiment 'tou'; there are other/one, toy/first"):
-        found(tmp_path, ["tou"])
+        find_experiments(tmp_path, ["tou"])
 
 
 def test_the_experiment_files_are_valid() -> None:
-    experiments = found(ROOT / "experiments")
+    experiments = find_experiments(ROOT / "experiments")
     assert experiments
     for planned in experiments:
         assert len({(arm.name, arm.corpus) for arm in planned.arms}) == len(planned.arms), (
             planned.id
         )
-        assert planned.shortened().arms
+        assert planned.shorten().arms
         sets = {data.set for data in planned.data}
         assert all(sets.issuperset(arm.on) for arm in planned.arms), planned.id
 
 
 def test_squad_is_asked_on_articles_outside_of_the_training_data() -> None:
-    datasets = [data for planned in found(ROOT / "experiments") for data in planned.data]
+    datasets = [data for planned in find_experiments(ROOT / "experiments") for data in planned.data]
     assert "squad-retrieval" not in {data.set for data in datasets}
     fresh = [data for data in datasets if data.set == "squad-fresh"]
     assert fresh

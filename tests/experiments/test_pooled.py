@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from experiments.lab.pooled import pooled
+from experiments.lab.pooled import pool_results
 from experiments.lab.results import Cell, Results
-from experiments.lab.show import shown
+from experiments.lab.show import render_blocks
 from tests.evaluation.making import make_ranking
 from tests.experiments.climbs import list_rows, observe_arms
 from tests.experiments.toy import TOML, experiment
@@ -25,7 +25,7 @@ def make_two_sets(folder: Path) -> Results:
 
 
 def test_records_are_pooled_and_questions_stay_distinct(tmp_path: Path) -> None:
-    (cell,) = pooled(make_two_sets(tmp_path)).cells
+    (cell,) = pool_results(make_two_sets(tmp_path)).cells
     assert (cell.set, cell.arm.name, cell.commits) == ("all", "naive", ("abc",))
     assert {record.dataset for record in cell.records} == {"all"}
     questions = [record.question for record in cell.records]
@@ -36,5 +36,5 @@ def test_every_kind_of_block_may_pool_the_sets(tmp_path: Path) -> None:
     head, _, _ = TOML.partition("[[show]]")
     shows = '[[show]]\nkind = "table"\npooled = true\nmeasures = ["Hit@10"]\nintervals = 0\n'
     toy = experiment(tmp_path, head + shows)
-    (table,) = shown(Results(experiment=toy, cells=make_two_sets(tmp_path).cells))
+    (table,) = render_blocks(Results(experiment=toy, cells=make_two_sets(tmp_path).cells))
     assert list_rows(table) == {"naive": ("4", "0.500")}

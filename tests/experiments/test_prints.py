@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from experiments.lab.prints import Print, applies, prints_of
+from experiments.lab.prints import Print, applies_to, compute_prints
 from research.contamination import Manifest, fingerprint, fingerprint_all
 from tests.evaluation.test_datasets import write_dataset
 
@@ -34,7 +34,7 @@ PRINT = Print(question=fingerprint("Who?"), articles=("a",), documents=("d", "e"
 
 
 def test_a_question_has_the_fingerprints_of_its_documents(tmp_path: Path) -> None:
-    fingerprints = prints_of(load(write_dataset(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))
+    fingerprints = compute_prints(load(write_dataset(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))
     assert fingerprints["judged"] == Print(
         question=fingerprint("judged?"),
         articles=(fingerprint("fees"),),
@@ -45,9 +45,9 @@ def test_a_question_has_the_fingerprints_of_its_documents(tmp_path: Path) -> Non
 
 
 def test_an_unanswerable_question_has_that_of_its_source_paragraph(tmp_path: Path) -> None:
-    fingerprints = prints_of(load(write_dataset(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))[
-        "unanswerable"
-    ]
+    fingerprints = compute_prints(
+        load(write_dataset(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n"))
+    )["unanswerable"]
     assert set(fingerprints.articles) == fingerprint_all(["Boats", "private boats"])
     assert fingerprints.documents == (fingerprint("Boats float."),)
 
@@ -62,10 +62,10 @@ def test_an_unanswerable_question_has_that_of_its_source_paragraph(tmp_path: Pat
     ],
 )
 def test_one_shared_part_is_enough(manifest: Manifest, touched: bool) -> None:
-    assert PRINT.touched(manifest) is touched
+    assert PRINT.touches(manifest) is touched
 
 
 def test_a_choice_applies_to_the_systems_that_it_names() -> None:
-    assert applies(Manifest(what="chosen"), ["naive"])
-    assert applies(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive", "mao"])
-    assert not applies(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive"])
+    assert applies_to(Manifest(what="chosen"), ["naive"])
+    assert applies_to(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive", "mao"])
+    assert not applies_to(Manifest(what="chosen", systems=frozenset({"mao"})), ["naive"])

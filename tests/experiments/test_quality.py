@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.plan import Arm
-from experiments.lab.quality import accepted, quality
+from experiments.lab.quality import is_accepted, measure_quality
 from tests.evaluation.making import (
     make_abstention,
     make_citation,
@@ -20,9 +20,15 @@ from fathom.errors import UsageError
 
 def test_a_measure_is_that_of_the_records(tmp_path: Path) -> None:
     results = observe(tmp_path, maf=make_climbs())
-    assert quality(results, results.cells[0], "EM") == {"q1": 1, "q2": 0, "q3": 0, "q4": 0, "q5": 0}
+    assert measure_quality(results, results.cells[0], "EM") == {
+        "q1": 1,
+        "q2": 0,
+        "q3": 0,
+        "q4": 0,
+        "q5": 0,
+    }
     with pytest.raises(UsageError, match="no measure 'EN'"):
-        quality(results, results.cells[0], "EN")
+        measure_quality(results, results.cells[0], "EN")
 
 
 def test_an_answer_must_cite_the_right_document(tmp_path: Path) -> None:
@@ -30,7 +36,7 @@ def test_an_answer_must_cite_the_right_document(tmp_path: Path) -> None:
     silent = make_abstention("q3", citations=(make_citation("d1"),))
     unjudged = make_record("q5", relevant={})
     results = observe(tmp_path, maf=[make_record(), wrong, silent, make_failure("q4"), unjudged])
-    values = quality(results, results.cells[0], "right-document")
+    values = measure_quality(results, results.cells[0], "right-document")
     assert values == {"q1": 1.0, "q2": 0.0, "q3": 0.0, "q4": 0.0}
 
 
@@ -46,7 +52,7 @@ def test_agreement_with_plain_retrieval_is_measured(
     tmp_path: Path, part: str, values: list[float]
 ) -> None:
     results = observe(tmp_path, maf=make_climbs(), alone=make_rankings())
-    agreement = quality(results, results.cells[0], f"self_retrieval_{part}", ALONE)
+    agreement = measure_quality(results, results.cells[0], f"self_retrieval_{part}", ALONE)
     assert list(agreement.values()) == values
 
 
@@ -55,7 +61,7 @@ def test_agreement_distinguishes_precision_and_recall(tmp_path: Path) -> None:
     many = [make_ranking(evidence=("d1", "d2", "d3", "d4", "d5", "d6"))]
     results = observe(tmp_path, maf=few, alone=many)
     values = [
-        quality(results, results.cells[0], f"self_retrieval_{part}", ALONE)["q1"]
+        measure_quality(results, results.cells[0], f"self_retrieval_{part}", ALONE)["q1"]
         for part in ("precision", "recall", "f1")
     ]
     assert values == pytest.approx([1.0, 1 / 5, 2 / 6])
@@ -69,13 +75,13 @@ def test_only_retrieval_from_the_same_corpus_counts(tmp_path: Path) -> None:
     results = observe_arms(
         tmp_path, [(old, make_climbs()), (other, elsewhere), (arm, make_rankings())]
     )
-    assert quality(results, results.cells[0], "self_retrieval_f1", ALONE)["q1"] == 1.0
+    assert measure_quality(results, results.cells[0], "self_retrieval_f1", ALONE)["q1"] == 1.0
     results = observe_arms(tmp_path, [(old, make_climbs()), (other, elsewhere)])
-    assert quality(results, results.cells[0], "self_retrieval_f1", ALONE) == {}
+    assert measure_quality(results, results.cells[0], "self_retrieval_f1", ALONE) == {}
     with pytest.raises(UsageError, match="no arm is called 'nobody'"):
-        quality(results, results.cells[0], "self_retrieval_f1", "nobody")
+        measure_quality(results, results.cells[0], "self_retrieval_f1", "nobody")
 
 
 def test_an_answer_that_no_phase_accepts_is_not_accepted() -> None:
-    assert [accepted(climb) for climb in make_climbs()] == [True, True, True, False, False]
-    assert accepted(make_record(phase="web, low confidence"))
+    assert [is_accepted(climb) for climb in make_climbs()] == [True, True, True, False, False]
+    assert is_accepted(make_record(phase="web, low confidence"))

@@ -1,7 +1,7 @@
 """The reward: an answer earns its F1 minus its cost."""
 
 import pytest
-from experiments.lab.reward import cost, reward
+from experiments.lab.reward import compute_cost, make_reward
 from tests.evaluation.making import make_abstention, make_record
 
 FREE = {**make_record().usage, "prompt_tokens": 0, "completion_tokens": 0}
@@ -18,17 +18,20 @@ FREE = {**make_record().usage, "prompt_tokens": 0, "completion_tokens": 0}
     ],
 )
 def test_searches_and_waiting_cost(actions: tuple[str, ...], retrievals: int, spent: float) -> None:
-    assert cost(make_record(actions=actions, usage={**FREE, "retrievals": retrievals})) == spent
+    assert (
+        compute_cost(make_record(actions=actions, usage={**FREE, "retrievals": retrievals}))
+        == spent
+    )
 
 
 def test_tokens_cost() -> None:
     usage = {**FREE, "retrievals": 0, "prompt_tokens": 400, "completion_tokens": 100}
-    assert cost(make_record(usage=usage)) == 0.5
+    assert compute_cost(make_record(usage=usage)) == 0.5
 
 
 def test_the_reward_is_the_gain_minus_the_cost() -> None:
     usage = {**FREE, "retrievals": 2}
-    assert reward(0.2)(make_record(actions=("R,AG",), usage=usage)) == pytest.approx(0.9)
-    assert reward(0.2)(make_abstention(actions=("R,AG",), usage=usage)) == pytest.approx(-0.1)
-    assert reward(0.0)(make_record(actions=("AG,R",), usage=usage)) == 0.0
-    assert reward(0.0)(make_record(actions=("R,AG", "QDS"), usage=usage)) == 0.0
+    assert make_reward(0.2)(make_record(actions=("R,AG",), usage=usage)) == pytest.approx(0.9)
+    assert make_reward(0.2)(make_abstention(actions=("R,AG",), usage=usage)) == pytest.approx(-0.1)
+    assert make_reward(0.0)(make_record(actions=("AG,R",), usage=usage)) == 0.0
+    assert make_reward(0.0)(make_record(actions=("R,AG", "QDS"), usage=usage)) == 0.0

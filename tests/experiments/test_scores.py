@@ -3,7 +3,7 @@
 from pathlib import Path
 from statistics import fmean
 
-from experiments.lab.scores import load, save, scored
+from experiments.lab.scores import load_scores, save_scores, score_experiment
 from tests.experiments.toy import bench, experiment
 
 from fathom.evaluation.measures import SCORES
@@ -11,8 +11,8 @@ from fathom.evaluation.measures import SCORES
 
 def test_the_means_of_the_scores_are_the_rows(tmp_path: Path) -> None:
     at = bench(tmp_path)
-    results = at.see(experiment(tmp_path))
-    questions = tuple(scored(results, {"toy": at.prints("toy")}))
+    results = at.collect_results(experiment(tmp_path))
+    questions = tuple(score_experiment(results, {"toy": at.read_prints("toy")}))
     names = [record.question for record in results.cells[0].records]
     assert [(question.set, question.question) for question in questions] == [
         ("toy", name) for name in names
@@ -31,8 +31,10 @@ def test_the_means_of_the_scores_are_the_rows(tmp_path: Path) -> None:
 
 def test_scores_are_read_as_they_were_saved(tmp_path: Path) -> None:
     at = bench(tmp_path)
-    questions = tuple(scored(at.see(experiment(tmp_path)), {"toy": at.prints("toy")}))
-    first = save(tmp_path / "a", "toy/table", questions).read_bytes()
-    assert load(tmp_path / "a", "toy/table") == questions
-    assert save(tmp_path / "b", "toy/table", questions).read_bytes() == first
-    assert load(tmp_path / "b", "toy/other") == ()
+    questions = tuple(
+        score_experiment(at.collect_results(experiment(tmp_path)), {"toy": at.read_prints("toy")})
+    )
+    first = save_scores(tmp_path / "a", "toy/table", questions).read_bytes()
+    assert load_scores(tmp_path / "a", "toy/table") == questions
+    assert save_scores(tmp_path / "b", "toy/table", questions).read_bytes() == first
+    assert load_scores(tmp_path / "b", "toy/other") == ()

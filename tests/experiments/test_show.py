@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.plan import Arm
 from experiments.lab.results import Cell, Results
-from experiments.lab.show import shown
+from experiments.lab.show import render_blocks
 from tests.evaluation.making import make_abstention, make_failure, make_record
 from tests.experiments.toy import TOML, experiment
 
@@ -31,7 +31,7 @@ def make_results(folder: Path, shows: str, count: int = 8) -> Results:
 
 def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
     shows = '[[show]]\nkind = "table"\nmeasures = ["F1", "failed", "retrievals", "p50 ms", "none"]'
-    table, _ = shown(make_results(tmp_path, shows))
+    table, _ = render_blocks(make_results(tmp_path, shows))
     assert isinstance(table, ReportTable)
     assert table.head == (
         "data set", "system", "questions", "F1", "failed", "retrievals", "p50 ms", "none",
@@ -44,23 +44,23 @@ def test_a_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
 
 def test_arms_can_be_selected(tmp_path: Path) -> None:
     shows = '[[show]]\nkind = "table"\nmeasures = ["F1"]\narms = ["bad"]'
-    table, _ = shown(make_results(tmp_path, shows))
+    table, _ = render_blocks(make_results(tmp_path, shows))
     assert isinstance(table, ReportTable)
     assert [row[1] for row in table.rows] == ["bad"]
     with pytest.raises(UsageError, match="no arm is called 'ugly'"):
-        shown(make_results(tmp_path, shows.replace("bad", "ugly")))
+        render_blocks(make_results(tmp_path, shows.replace("bad", "ugly")))
 
 
 def test_groups_show_their_share(tmp_path: Path) -> None:
     shows = '[[show]]\nkind = "by"\nfield = "phase"\nmeasures = ["answered"]\narms = ["bad"]'
-    table, _ = shown(make_results(tmp_path, shows))
+    table, _ = render_blocks(make_results(tmp_path, shows))
     assert isinstance(table, ReportTable)
     assert [row[2:5] for row in table.rows] == [("gate", "7", "0.875"), ("failed", "1", "0.125")]
 
 
 def test_a_comparison_names_the_differences(tmp_path: Path) -> None:
     shows = '[[show]]\nkind = "compare"\npairs = [["good", "bad"]]\nmeasures = ["F1"]'
-    section, _ = shown(make_results(tmp_path, shows))
+    section, _ = render_blocks(make_results(tmp_path, shows))
     assert isinstance(section, Sentences)
     assert section.lines[0].startswith("good is better than bad in F1 on toy: +1.000")
 
@@ -71,7 +71,7 @@ def test_plots_are_separate_files(tmp_path: Path) -> None:
         f'[[show]]\nkind = "figure"\nof = "{of}"\ncaption = "What it is"\n'
         for of in ("front", "risk", "recall", "seconds", "phases", "kinds")
     )
-    blocks = shown(make_results(tmp_path, text))
+    blocks = render_blocks(make_results(tmp_path, text))
     figures = [block for block in blocks if isinstance(block, Figure)]
     assert len(figures) == len(blocks) - 1  # and what broke
     assert {"front-toy", "seconds-toy", "phases-toy", "kinds-toy"} <= {f.name for f in figures}
@@ -90,4 +90,4 @@ def test_plots_are_separate_files(tmp_path: Path) -> None:
 )
 def test_an_invalid_block_is_refused(tmp_path: Path, shows: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        shown(make_results(tmp_path, shows))
+        render_blocks(make_results(tmp_path, shows))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.plan import Arm
-from experiments.lab.renderers.sizes import sized
+from experiments.lab.renderers.sizes import show_sizes
 from experiments.lab.results import Results
 from tests.evaluation.making import make_ranking
 from tests.experiments.climbs import observe_arms
@@ -47,7 +47,7 @@ def make_results(folder: Path) -> Results:
 
 
 def test_each_arm_and_size_has_a_line_over_the_same_questions(tmp_path: Path) -> None:
-    table, *figures = sized(
+    table, *figures = show_sizes(
         make_results(tmp_path), measures=["Hit@10", "p50 ms"], caption="Flat is good"
     )
     assert isinstance(table, ReportTable)
@@ -71,7 +71,7 @@ def test_each_arm_and_size_has_a_line_over_the_same_questions(tmp_path: Path) ->
 
 
 def test_an_inapplicable_measure_is_not_drawn(tmp_path: Path) -> None:
-    blocks = list(sized(make_results(tmp_path), measures=["EM"], caption="C", arms=["vector"]))
+    blocks = list(show_sizes(make_results(tmp_path), measures=["EM"], caption="C", arms=["vector"]))
     (table,) = blocks
     assert isinstance(table, ReportTable)
     assert [row[1:] for row in table.rows] == [("vector", "2", ""), ("vector", "2", "")]

@@ -122,7 +122,7 @@ def test_an_arm_selects_it_by_its_name(tmp_path: Path) -> None:
     values = f'"llm.model" = "{NAME}", "llm.skip_above_confidence" = 2, "ask.min_confidence" = 0.0'
     named = f"settings = {{ {values} }}"
     toml = TOML.replace('settings = { "ask.min_confidence" = 0.0 }', named, 1)
-    results = bench(tmp_path).see(experiment(tmp_path, toml))
+    results = bench(tmp_path).collect_results(experiment(tmp_path, toml))
     asked_cell, local, _ = (cell.records for cell in results.cells)
     assert {record.usage["llm_calls"] for record in asked_cell} == {1}
     assert all(record.usage["prompt_tokens"] for record in asked_cell)

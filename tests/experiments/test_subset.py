@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab import subset as module
-from experiments.lab.subset import cut
+from experiments.lab.subset import cut_dataset
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, DatasetQuestion
@@ -28,7 +28,7 @@ def small_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_smaller_cuts_are_part_of_larger_ones() -> None:
-    cuts = [cut(WHOLE, count) for count in (6, 10, 20, 40, 50, 60, 99)]
+    cuts = [cut_dataset(WHOLE, count) for count in (6, 10, 20, 40, 50, 60, 99)]
     assert [len(subset.documents) for subset in cuts] == [6, 10, 20, 40, 50, 60, 60]
     for smaller, larger in pairwise(cuts):
         assert smaller.documents <= larger.documents
@@ -38,20 +38,20 @@ def test_smaller_cuts_are_part_of_larger_ones() -> None:
 
 def test_questions_have_all_their_documents_in_the_cut() -> None:
     for count in (6, 10, 20, 40):
-        small = cut(WHOLE, count)
+        small = cut_dataset(WHOLE, count)
         ids = {
             question.id for question in WHOLE.sample(8, judged=True)
             if small.documents.issuperset(WHOLE.qrels[question.id])
         }  # fmt: skip
         assert {question.id for question in small.questions} == ids
         assert small.qrels == {question: WHOLE.qrels[question] for question in ids}
-    assert 0 < len(cut(WHOLE, 6).questions) < 8
+    assert 0 < len(cut_dataset(WHOLE, 6).questions) < 8
 
 
 def test_all_cuts_from_the_smallest_on_ask_the_same_questions() -> None:
     sampled = WHOLE.sample(8, judged=True)
-    assert cut(WHOLE, 40).questions == cut(WHOLE, 50).questions == sampled
-    assert cut(WHOLE, 50).sample(3, judged=True) == sampled[:3]
+    assert cut_dataset(WHOLE, 40).questions == cut_dataset(WHOLE, 50).questions == sampled
+    assert cut_dataset(WHOLE, 50).sample(3, judged=True) == sampled[:3]
 
 
 def test_half_of_a_cut_is_drawn_from_unneeded_documents() -> None:
@@ -60,12 +60,12 @@ def test_half_of_a_cut_is_drawn_from_unneeded_documents() -> None:
         for question in WHOLE.sample(8, judged=True)
         for document in WHOLE.qrels[question.id]
     }
-    assert len(cut(WHOLE, 10).documents & needed) == 5
+    assert len(cut_dataset(WHOLE, 10).documents & needed) == 5
 
 
 def test_documents_named_by_a_question_are_needed_too() -> None:
     question = DatasetQuestion(id="q0", text="?", documents=("d50", "d51"))
-    small = cut(
+    small = cut_dataset(
         Dataset(
             name="toy",
             corpus=Path("corpus.jsonl"),
@@ -81,4 +81,4 @@ def test_documents_named_by_a_question_are_needed_too() -> None:
 
 def test_too_small_a_cut_is_refused() -> None:
     with pytest.raises(UsageError, match="toy: 1 documents are not enough for any judged question"):
-        cut(WHOLE, 1)
+        cut_dataset(WHOLE, 1)

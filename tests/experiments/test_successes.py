@@ -3,7 +3,11 @@
 from pathlib import Path
 
 import pytest
-from experiments.lab.renderers.successes import counted, success_bars, successes
+from experiments.lab.renderers.successes import (
+    count_successes,
+    draw_success_bars,
+    tabulate_successes,
+)
 from tests.experiments.climbs import ALONE, list_rows, make_climbs, make_rankings, observe
 
 from fathom.evaluation.report.blocks import Figure, ReportTable
@@ -11,7 +15,7 @@ from fathom.evaluation.report.blocks import Figure, ReportTable
 
 def test_each_arm_has_a_line(tmp_path: Path) -> None:
     results = observe(tmp_path, maf=make_climbs(), alone=make_rankings())
-    (table,) = successes(
+    (table,) = tabulate_successes(
         results,
         of="self_retrieval_f1",
         against=ALONE,
@@ -30,14 +34,14 @@ def test_each_arm_has_a_line(tmp_path: Path) -> None:
 
 def test_a_measure_without_values_shows_nothing(tmp_path: Path) -> None:
     results = observe(tmp_path, maf=make_climbs())
-    assert list(successes(results, of="RAMDocs-EM")) == []
-    assert list(success_bars(results, of="RAMDocs-EM", caption="C")) == []
+    assert list(tabulate_successes(results, of="RAMDocs-EM")) == []
+    assert list(draw_success_bars(results, of="RAMDocs-EM", caption="C")) == []
 
 
 def test_bars_show_success_and_failure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     results = observe(tmp_path, maf=make_climbs(), other=make_climbs()[:1])
-    (figure,) = success_bars(results, of="EM", caption="Higher is better")
+    (figure,) = draw_success_bars(results, of="EM", caption="Higher is better")
     assert isinstance(figure, Figure)
     assert (figure.name, figure.caption) == ("success-EM-toy", "Higher is better (toy)")
     assert "failed" in figure.svg
@@ -45,6 +49,6 @@ def test_bars_show_success_and_failure(tmp_path: Path) -> None:
 
 
 def test_successes_are_counted() -> None:
-    assert counted([1.0, 1.0]) == (
+    assert count_successes([1.0, 1.0]) == (
         "1.000 [0.158, 1.000]", "2 (100.0%)", "2 (100.0%)", "0 (0.0%)",
     )  # fmt: skip

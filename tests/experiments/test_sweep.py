@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.plan import Arm, Value
-from experiments.lab.renderers.sweep import swept
+from experiments.lab.renderers.sweep import show_sweep
 from experiments.lab.results import Cell, Results
 from tests.evaluation.making import make_abstention, make_record
 from tests.experiments.toy import experiment
@@ -25,7 +25,7 @@ def make_cell(name: str, setting: Value | None, *, right: bool) -> Cell:
 def draw_sweep(folder: Path, *cells: Cell) -> list[Figure]:
     results = Results(experiment=experiment(folder), cells=cells)
     measures = ["right", "similarity", "none"]
-    blocks = swept(results, key="rrf.k", measures=measures, caption="What it is")
+    blocks = show_sweep(results, key="rrf.k", measures=measures, caption="What it is")
     return [block for block in blocks if isinstance(block, Figure)]
 
 

@@ -2,7 +2,7 @@
 
 import random
 
-from experiments.synthetic import carried, learned
+from experiments.synthetic import learn_calibration, measure_transfer
 
 from fathom.calibration.law import LabelledAnswer
 
@@ -22,7 +22,7 @@ def make_outcomes(count: int, seed: int) -> list[LabelledAnswer | None]:
 
 def test_a_law_is_measured_on_unseen_questions() -> None:
     real = make_outcomes(400, 2)
-    report = carried("synthetic questions", learned(make_outcomes(400, 1)), real)
+    report = measure_transfer("synthetic questions", learn_calibration(make_outcomes(400, 1)), real)
     assert report.auroc is not None
     assert report.auroc > 0.7
     assert set(report.certified) == {0.05, 0.10}
@@ -31,5 +31,5 @@ def test_a_law_is_measured_on_unseen_questions() -> None:
 
 
 def test_without_learning_there_is_no_certificate() -> None:
-    assert learned(make_outcomes(3, 1)) is None
-    assert carried("nothing", None, make_outcomes(50, 1)).certified == {}
+    assert learn_calibration(make_outcomes(3, 1)) is None
+    assert measure_transfer("nothing", None, make_outcomes(50, 1)).certified == {}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.lab.texts import Text, texts_of
+from experiments.lab.texts import Text, read_texts
 
 from fathom.evaluation.datasets import map_documents
 
@@ -12,7 +12,7 @@ def test_records_are_unchanged(tmp_path: Path) -> None:
     file.write_text(
         '{"_id": "a", "title": "A", "text": "x", "metadata": {"n": 1}}\n{"_id": "b", "text": "y"}\n'
     )
-    assert list(texts_of(file)) == [
+    assert list(read_texts(file)) == [
         Text(id="a", title="A", text="x", metadata={"n": 1}),
         Text(id="b", title="", text="y"),
     ]
@@ -23,7 +23,7 @@ def test_files_give_their_text_equal_ones_once_and_unreadable_ones_none(tmp_path
     (tmp_path / "b.md").write_text("# Fees\n\nA permit costs 40 crowns.")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
     (tmp_path / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n')
-    texts = list(texts_of(tmp_path))
+    texts = list(read_texts(tmp_path))
     names = map_documents(tmp_path)
     assert [(text.id, text.title) for text in texts] == [
         (names["a.md"], "Fees"),

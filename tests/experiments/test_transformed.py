@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.lab.plan import Arm
-from experiments.lab.renderers.transformed import HEAD, transformed
+from experiments.lab.renderers.transformed import HEAD, list_changes
 from experiments.lab.results import Cell, Results
 from tests.evaluation.making import make_abstention, make_citation, make_failure, make_record
 from tests.experiments.toy import experiment
@@ -36,7 +36,7 @@ def test_changes_are_counted_and_named(tmp_path: Path) -> None:
         for name, records in (("naive", BEFORE), ("A", NOW))
     )
     results = Results(experiment=experiment(tmp_path), cells=cells)
-    table, named = transformed(results, pairs=[["naive", "A"]])
+    table, named = list_changes(results, pairs=[["naive", "A"]])
     assert isinstance(table, ReportTable)
     assert table.head == HEAD
     (row,) = table.rows
@@ -49,6 +49,6 @@ def test_changes_are_counted_and_named(tmp_path: Path) -> None:
 def test_without_changes_no_question_is_named(tmp_path: Path) -> None:
     cell = Cell(set="toy", arm=Arm(name="A", strategy="naive"), records=(make_record(),))
     results = Results(experiment=experiment(tmp_path), cells=(cell,))
-    (table,) = transformed(results, pairs=[["A", "A"]])
+    (table,) = list_changes(results, pairs=[["A", "A"]])
     assert isinstance(table, ReportTable)
     assert table.rows == (("toy", "A", "A", "0", "0", "0", "0", "0", "1", "0", "0", "0"),)

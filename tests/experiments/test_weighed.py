@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.oracle_router import TOGETHER
-from experiments.lab.renderers.weighed import weighed
+from experiments.lab.renderers.weighed import show_weights
 from tests.experiments.workflows import LONG, PLANNER, SHORT, make_results
 
 from fathom.evaluation.report.blocks import Figure, ReportTable
@@ -13,7 +13,7 @@ from fathom.evaluation.report.blocks import Figure, ReportTable
 def test_a_retrained_policy_spends_less_when_cost_weighs_more(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     arms = [PLANNER, SHORT, LONG]
-    table, alpha, front = weighed(
+    table, alpha, front = show_weights(
         make_results(tmp_path), planner=PLANNER, alphas=[0.0, 0.3, 0.9], front=arms
     )
     assert isinstance(table, ReportTable)

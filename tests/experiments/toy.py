@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.lab.bench import Bench
-from experiments.lab.plan import Experiment, read
+from experiments.lab.plan import Experiment, read_experiment
 from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES
 
@@ -45,7 +45,7 @@ def experiment(folder: Path, toml: str = TOML) -> Experiment:
     file = folder / "toy" / "table.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(toml)
-    return read(file)
+    return read_experiment(file)
 
 
 def bench(folder: Path) -> Bench:

@@ -3,7 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
-from experiments.lab.clean import without_manifest
+from experiments.lab.clean import find_models_without_manifest
 from research.contamination import Manifest, write_manifest
 from training.cross_reader.ship import ship
 
@@ -38,7 +38,7 @@ def test_the_card_belongs_to_the_model(tmp_path: Path) -> None:
     assert about["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert (about["tokenizer"], about["limit"], about["alone"]) == ("tokenizer.json", 288, True)
     assert about["calibration"] == LAW
-    assert [*without_manifest(into, tmp_path)] == []
+    assert [*find_models_without_manifest(into, tmp_path)] == []
     assert about["learned_from"]["squad-dev"] == "CC BY-SA 4.0"
     assert not any("BY-NC" in licence for licence in about["learned_from"].values())
 

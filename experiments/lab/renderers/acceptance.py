@@ -1,4 +1,4 @@
-"""Whether arms keep the promises that the study of anchors and BAUG makes (its section 11)."""
+"""The promises of the study of anchors and BAUG (its section 11), kept or missed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ Records = Sequence[Record]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """How an arm stands to the baseline: a difference or a ratio, and its 95 % interval.
+class Contrast:
+    """The difference or ratio of an arm to the baseline, and its 95 % interval.
 
     Attributes:
         same: Whether no question differs.
@@ -32,7 +32,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What is promised.
+    """One promise.
 
     Attributes:
         name: In plain words.
@@ -41,97 +41,105 @@ class Promise:
     """
 
     name: str
-    found: Callable[[Records, Records], Found | None]
+    found: Callable[[Records, Records], Contrast | None]
     holds: Callable[[float], bool]
 
-    def verdict(self, found: Found) -> str:
-        """`kept` or `missed`; not surely so where the interval holds the other, too.
+    def verdict(self, contrast: Contrast) -> str:
+        """Return `kept` or `missed`, marked if the interval contains the other case too.
 
         Where no question differs, a promise of less is neither: there may be nothing left to lose.
         """
-        kept = self.holds(found.value)
-        if not kept and found.same:
+        is_kept = self.holds(contrast.value)
+        if not is_kept and contrast.same:
             return "unchanged"
-        word = "kept" if kept else "missed"
-        sure = all(self.holds(end) is kept for end in found.interval)
+        word = "kept" if is_kept else "missed"
+        sure = all(self.holds(end) is is_kept for end in contrast.interval)
         return word if sure else f"{word}, not surely"
 
 
-def accepted(
-    seen: Results, *, baseline: str, arms: Sequence[str] = (), title: str = ""
+def check_promises(
+    results: Results, *, baseline: str, arms: Sequence[str] = (), title: str = ""
 ) -> Iterator[ReportBlock]:
-    """A line for each data set, arm and promise that can be measured.
+    """Yield a line for each data set, arm and promise that can be measured.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         baseline: Name of the arm that the others are held against.
         arms: Only these.
         title: Of the table.
     """
     rows = [
-        (theirs.set, ours.arm.name, promise.name, _told(found), promise.verdict(found))
-        for name in arms or [arm.name for arm in seen.experiment.arms if arm.name != baseline]
-        for ours, theirs in seen.pairs(name, baseline)
+        (
+            theirs.set,
+            ours.arm.name,
+            promise.name,
+            _format_contrast(contrast),
+            promise.verdict(contrast),
+        )
+        for name in arms or [arm.name for arm in results.experiment.arms if arm.name != baseline]
+        for ours, theirs in results.pair_arms(name, baseline)
         for promise in PROMISES
-        if (found := promise.found(ours.records, theirs.records))
+        if (contrast := promise.found(ours.records, theirs.records))
     ]
     head = ("data set", "system", "promise", f"beside {baseline}", "outcome")
     yield ReportTable(title=title, head=head, rows=tuple(rows))
 
 
-def _told(found: Found) -> str:
-    low, high = found.interval
-    return f"{found.value:.3f} [{low:.3f}, {high:.3f}]"
+def _format_contrast(contrast: Contrast) -> str:
+    low, high = contrast.interval
+    return f"{contrast.value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _difference(measure: str) -> Callable[[Records, Records], Found | None]:
-    def found(ours: Records, theirs: Records) -> Found | None:
-        made = compare([(ours, theirs)], [measure])
-        if not made:
+def _make_difference(measure: str) -> Callable[[Records, Records], Contrast | None]:
+    def contrast(ours: Records, theirs: Records) -> Contrast | None:
+        comparison = compare([(ours, theirs)], [measure])
+        if not comparison:
             return None
-        same = made[0].difference == made[0].detectable == 0
-        return Found(value=made[0].difference, interval=made[0].interval, same=same)
+        same = comparison[0].difference == comparison[0].detectable == 0
+        return Contrast(value=comparison[0].difference, interval=comparison[0].interval, same=same)
 
-    return found
+    return contrast
 
 
-def _ratio_of_tokens(ours: Records, theirs: Records) -> Found | None:
-    spent = {record.question: _tokens(record) for record in theirs}
-    pairs = np.array([(_tokens(record), spent[record.question]) for record in ours])
+def _compute_token_ratio(ours: Records, theirs: Records) -> Contrast | None:
+    spent = {record.question: _count_tokens(record) for record in theirs}
+    pairs = np.array([(_count_tokens(record), spent[record.question]) for record in ours])
     if not pairs[:, 1].any():
         return None
 
-    def ratio(places: npt.NDArray[np.int64]) -> float:
+    def compute_ratio(places: npt.NDArray[np.int64]) -> float:
         mine, base = pairs[places].sum(axis=0)
         return float(mine / base)
 
-    value = ratio(np.arange(len(pairs)))
-    return Found(value=value, interval=resample_interval(len(pairs), ratio) or (value, value))
+    value = compute_ratio(np.arange(len(pairs)))
+    return Contrast(
+        value=value, interval=resample_interval(len(pairs), compute_ratio) or (value, value)
+    )
 
 
-def _tokens(record: Record) -> float:
+def _count_tokens(record: Record) -> float:
     return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
 
 
 PROMISES = (
     Promise(
         name="support overlap no lower",
-        found=_difference("support-overlap"),
+        found=_make_difference("support-overlap"),
         holds=lambda difference: difference >= 0,
     ),
     Promise(
         name="F1 of short answers no lower",
-        found=_difference("short-F1"),
+        found=_make_difference("short-F1"),
         holds=lambda difference: difference >= 0,
     ),
     Promise(
         name="fewer wrong answers to answerable questions",
-        found=_difference("wrong-on-answerable"),
+        found=_make_difference("wrong-on-answerable"),
         holds=lambda difference: difference < 0,
     ),
     Promise(
         name=f"tokens at most {CEILING} times",
-        found=_ratio_of_tokens,
+        found=_compute_token_ratio,
         holds=lambda ratio: ratio <= CEILING,
     ),
 )

@@ -1,4 +1,4 @@
-"""Runs that broke: they count against their arm, and are told."""
+"""Failed runs: they count against their arm and are listed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from experiments.lab.results import Results
 from fathom.evaluation.report.blocks import ReportBlock, Sentences
 
 
-def broken(seen: Results) -> Iterator[ReportBlock]:
-    """A line for each arm and data set where a run failed; nothing where none did.
+def list_failures(results: Results) -> Iterator[ReportBlock]:
+    """Yield a line for each arm and data set with a failed run; nothing without failures.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
     """
     lines = []
-    for cell in seen.cells:
+    for cell in results.cells:
         failed = [record for record in cell.records if record.status == "failed"]
         if failed:
             # What follows the colon may hold words of the data set.

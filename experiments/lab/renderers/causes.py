@@ -1,4 +1,4 @@
-"""Why answers have nothing of the gold ones: not found, not dared, or misread."""
+"""The reasons for answers without a gold word: not found, not dared, or misread."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,33 +19,37 @@ CAUSES = (
 """Found: all relevant documents are among the first ten of the evidence."""
 
 
-def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Iterator[ReportBlock]:
-    """Counts of the questions whose answer shares no word with a gold one, for each arm.
+def count_causes(
+    results: Results, *, arms: Sequence[str] = (), title: str = ""
+) -> Iterator[ReportBlock]:
+    """Yield counts of the questions whose answer shares no word with a gold one, for each arm.
 
     Only questions with gold answers and relevant documents count.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         arms: Only these.
         title: Of the table.
     """
-    chosen = seen.find_system(arms)
+    chosen = results.select_arms(arms)
     rows = []
     for cell in chosen.by_set:
-        quality, found = (
+        quality, has_answer = (
             score_questions("has-answer-F1", cell.records),
             score_questions("R@10", cell.records),
         )
-        records = [record for record in cell.records if {record.question} <= quality.keys() & found]
+        records = [
+            record for record in cell.records if {record.question} <= quality.keys() & has_answer
+        ]
         lost = [record for record in records if quality[record.question] == 0]
-        counts = Counter(_cause(each, found[each.question] == 1) for each in lost)
+        counts = Counter(_find_cause(record, has_answer[record.question] == 1) for record in lost)
         counted = (str(counts[cause]) for cause in CAUSES)
         rows.append((cell.set, cell.arm.name, str(len(records)), str(len(lost)), *counted))
     head = ("data set", "system", "with an answer", "F1 = 0", *CAUSES)
     yield ReportTable(title=title, head=head, rows=tuple(rows))
 
 
-def _cause(record: Record, found: bool) -> str:
+def _find_cause(record: Record, is_found: bool) -> str:
     if record.status == "failed":
         return "failed"
-    return f"{'found' if found else 'not found'}, {'' if record.is_answered else 'un'}answered"
+    return f"{'found' if is_found else 'not found'}, {'' if record.is_answered else 'un'}answered"

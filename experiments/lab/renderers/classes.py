@@ -1,9 +1,9 @@
-"""How good arms are on each class of questions, and where one of them fails."""
+"""The quality of arms on each class of questions, and the failures of one of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.quality import quality
+from experiments.lab.quality import measure_quality
 from experiments.lab.results import Cell, Results
 
 from fathom.agents.classifier import Classifier
@@ -17,8 +17,8 @@ Grouped = Mapping[str, Sequence[float]]
 """Class -> values of its questions, in the order of the domain."""
 
 
-def by_class(
-    seen: Results,
+def map_classes(
+    results: Results,
     *,
     of: str,
     caption: str,
@@ -26,35 +26,37 @@ def by_class(
     arms: Sequence[str] = (),
     domain: str = "generic",
 ) -> Iterator[ReportBlock]:
-    """A map of means for each data set: systems and classes (MAF-RAG, its Figures 5 and 11).
+    """Yield a map of means for each data set: systems and classes (MAF-RAG, its Figures 5 and 11).
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         of: See `quality`.
         caption: What it shows; the numbers of questions are added.
         against: The arm that retrieves alone.
         arms: Only these.
         domain: Whose classes; a question's class is told by its text.
     """
-    chosen = seen.find_system(arms)
+    chosen = results.select_arms(arms)
     for name in chosen.sets:
-        cells = chosen.on(name)
-        found = [_grouped(seen, cell, of, against, domain) for cell in cells]
-        classes = _most(found)
+        cells = chosen.select_set(name)
+        groups = [_group_questions(results, cell, of, against, domain) for cell in cells]
+        classes = _count_largest(groups)
         if classes:
-            counts = ", ".join(f"{each} {count}" for each, count in classes.items())
+            counts = ", ".join(f"{name} {count}" for name, count in classes.items())
             heat = Heat(
                 rows=tuple(cell.arm.name for cell in cells),
                 columns=tuple(classes),
-                cells=tuple(tuple(_mean(group, each) for each in classes) for group in found),
+                cells=tuple(
+                    tuple(_compute_mean(group, name) for name in classes) for group in groups
+                ),
             )
-            told = f"{caption} ({name}; questions: {counts})"
+            title = f"{caption} ({name}; questions: {counts})"
             svg = plots.draw_heat(heat)
-            yield Figure(name=f"classes-{of}-{name}", caption=told, svg=svg)
+            yield Figure(name=f"classes-{of}-{name}", caption=title, svg=svg)
 
 
-def failures(
-    seen: Results,
+def list_class_failures(
+    results: Results,
     *,
     of: str,
     against: str = "",
@@ -62,56 +64,58 @@ def failures(
     domain: str = "generic",
     title: str = "",
 ) -> Iterator[ReportBlock]:
-    """The questions of each class that came to nothing (its Table VI).
+    """Yield the failed questions of each class (its Table VI).
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         of: Failed is a question that has 0 of it, see `quality`.
         against: The arm that retrieves alone.
         arms: Only these.
         domain: Whose classes.
         title: Of the table.
     """
-    chosen = seen.find_system(arms)
+    chosen = results.select_arms(arms)
     rows = tuple(
         (cell.set, cell.arm.name, *row)
         for cell in chosen.by_set
-        for row in _failed(_grouped(seen, cell, of, against, domain))
+        for row in _format_failures(_group_questions(results, cell, of, against, domain))
     )
     head = ("data set", "system", "class", "failures", "of all failures", "failure rate")
     if rows:
         yield ReportTable(title=title, head=head, rows=rows)
 
 
-def _failed(grouped: Grouped) -> Iterator[tuple[str, ...]]:
+def _format_failures(grouped: Grouped) -> Iterator[tuple[str, ...]]:
     counts = {name: sum(value == 0.0 for value in values) for name, values in grouped.items()}
     whole = sum(counts.values())
     for name, count in counts.items():
-        asked = len(grouped[name])
+        count_asked = len(grouped[name])
         part = f"{count / whole:.1%}" if whole else "-"
-        yield name, str(count), part, f"{count / asked:.1%} ({count}/{asked})"
+        yield name, str(count), part, f"{count / count_asked:.1%} ({count}/{count_asked})"
 
 
-def _grouped(seen: Results, cell: Cell, of: str, against: str, domain: str) -> Grouped:
+def _group_questions(results: Results, cell: Cell, of: str, against: str, domain: str) -> Grouped:
     classifier = Classifier(domain=load_domain(domain))
-    values = quality(seen, cell, of, against)
-    told = {
+    values = measure_quality(results, cell, of, against)
+    classes = {
         record.question: classifier.find_class(Question(record.text)).question_class.name
         for record in cell.records
         if record.question in values
     }
     there = {
-        known.name: [values[question] for question, name in told.items() if name == known.name]
-        for known in classifier.domain.classes
+        question_class.name: [
+            values[question] for question, name in classes.items() if name == question_class.name
+        ]
+        for question_class in classifier.domain.classes
     }
-    return {name: found for name, found in there.items() if found}
+    return {name: values for name, values in there.items() if values}
 
 
-def _most(found: Sequence[Grouped]) -> dict[str, int]:
-    """How many questions each class has."""
-    names = dict.fromkeys(name for group in found for name in group)
-    return {name: max(len(group.get(name, ())) for group in found) for name in names}
+def _count_largest(groups: Sequence[Grouped]) -> dict[str, int]:
+    """Return the number of questions of each class."""
+    names = dict.fromkeys(name for group in groups for name in group)
+    return {name: max(len(group.get(name, ())) for group in groups) for name in names}
 
 
-def _mean(grouped: Grouped, name: str) -> float | None:
+def _compute_mean(grouped: Grouped, name: str) -> float | None:
     return fmean(grouped[name]) if name in grouped else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.renderers.contrasts import contrasts, table_of
+from experiments.lab.renderers.contrasts import make_contrasts, make_table
 from experiments.lab.results import Results
 
 from fathom.evaluation.comparison import SIGNIFICANT, PairedTest
@@ -12,36 +12,36 @@ FEW = 6
 """So many tests are all told in sentences."""
 
 
-def compared(
-    seen: Results,
+def compare_arms(
+    results: Results,
     *,
     pairs: Sequence[Sequence[str]],
     measures: Sequence[str],
     title: str = "Tested",
 ) -> Iterator[ReportBlock]:
-    """Sentences for what can be told apart, and a table of all tests where there are many.
+    """Yield sentences for differences, and a table of all tests if there are many.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         pairs: Names of two arms each; the first is compared with the second.
         measures: What is tested; p is corrected over all of them, pairs and data sets.
         title: Of the sentences.
     """
-    yield from told(contrasts(seen, pairs, measures), title)
+    yield from describe_tests(make_contrasts(results, pairs, measures), title)
 
 
-def told(made: Sequence[PairedTest], title: str) -> Iterator[ReportBlock]:
-    """The same of tests that were made already."""
-    if len(made) <= FEW:
-        yield Sentences(title=title, lines=tuple(each.sentence for each in made))
+def describe_tests(tests: Sequence[PairedTest], title: str) -> Iterator[ReportBlock]:
+    """Yield the same blocks for finished tests."""
+    if len(tests) <= FEW:
+        yield Sentences(title=title, lines=tuple(test.sentence for test in tests))
         return
-    apart = [each for each in made if each.p_holm < SIGNIFICANT]
-    lines = [*(each.sentence for each in apart), _rest(made, len(apart))]
+    apart = [test for test in tests if test.p_holm < SIGNIFICANT]
+    lines = [*(test.sentence for test in apart), _describe_rest(tests, len(apart))]
     yield Sentences(title=title, lines=tuple(lines))
-    yield table_of(made, f"All {len(made)} tests")
+    yield make_table(tests, f"All {len(tests)} tests")
 
 
-def _rest(made: Sequence[PairedTest], apart: int) -> str:
+def _describe_rest(tests: Sequence[PairedTest], apart: int) -> str:
     if not apart:
-        return f"None of {len(made)} tests tells two systems apart."
-    return f"{len(made) - apart} of {len(made)} tests tell nothing apart."
+        return f"None of {len(tests)} tests tells two systems apart."
+    return f"{len(tests) - apart} of {len(tests)} tests tell nothing apart."

@@ -20,54 +20,56 @@ Place = tuple[float, tuple[float, float] | None]
 """A value with its 95 % interval, where it has one."""
 
 
-def sized(
-    seen: Results, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
+def show_sizes(
+    results: Results, *, measures: Sequence[str], caption: str, arms: Sequence[str] = ()
 ) -> Iterator[ReportBlock]:
-    """A table and a plot for each measure, one line an arm (agentic hybrid, Figures 5 and 6).
+    """Yield a table and a plot for each measure (agentic hybrid, Figures 5 and 6).
 
     Only questions count that were asked at every size by every arm.
 
     Args:
-        seen: What is shown; arms that differ in their corpus only are one line.
+        results: What is shown; arms that differ in their corpus only are one line.
         measures: Names of measures, `p50 ms`, `p95 ms`.
         caption: What the plots show beside the measure.
         arms: Only these.
     """
-    chosen = seen.find_system(arms)
+    chosen = results.select_arms(arms)
     for name in chosen.sets:
-        lines = _by_size(chosen.on(name))
-        told = f" ({name})" if len(chosen.sets) > 1 else ""
-        yield _table(lines, measures, f"By size of the corpus{told}")
+        lines = _group_by_size(chosen.select_set(name))
+        suffix = f" ({name})" if len(chosen.sets) > 1 else ""
+        yield _make_table(lines, measures, f"By size of the corpus{suffix}")
         for measure in measures:
-            drawn = [line for arm, sizes in lines.items() if (line := _line(arm, sizes, measure))]
+            drawn = [
+                line for arm, sizes in lines.items() if (line := _make_line(arm, sizes, measure))
+            ]
             if drawn:
                 svg = plots.draw_lines(drawn, x="documents", y=measure, log=True, marked=True)
                 slug = measure.replace(" ", "-")
                 yield Figure(
                     name=f"sizes-{slug}-{name}",
-                    caption=f"{measure}: {caption}{told}",
+                    caption=f"{measure}: {caption}{suffix}",
                     svg=svg,
                 )
 
 
-def _by_size(cells: Sequence[Cell]) -> dict[str, Sizes]:
-    asked = [{record.question for record in cell.records} for cell in cells]
-    shared = set.intersection(*asked)
-    found: dict[str, dict[int, Sequence[Record]]] = {}
+def _group_by_size(cells: Sequence[Cell]) -> dict[str, Sizes]:
+    questions = [{record.question for record in cell.records} for cell in cells]
+    shared = set.intersection(*questions)
+    groups: dict[str, dict[int, Sequence[Record]]] = {}
     for cell in cells:
         records = [record for record in cell.records if record.question in shared]
         if records:
-            found.setdefault(cell.arm.name, {})[records[0].documents] = records
-    return {arm: dict(sorted(sizes.items())) for arm, sizes in found.items()}
+            groups.setdefault(cell.arm.name, {})[records[0].documents] = records
+    return {arm: dict(sorted(sizes.items())) for arm, sizes in groups.items()}
 
 
-def _table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> ReportTable:
+def _make_table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> ReportTable:
     rows = (
         (
             f"{documents:,}",
             arm,
             str(len(records)),
-            *(_told(measure, records) for measure in measures),
+            *(_format_value(measure, records) for measure in measures),
         )
         for arm, sizes in lines.items()
         for documents, records in sizes.items()
@@ -77,8 +79,8 @@ def _table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> R
     )
 
 
-def _told(measure: str, records: Sequence[Record]) -> str:
-    place = _place(measure, records)
+def _format_value(measure: str, records: Sequence[Record]) -> str:
+    place = _make_point(measure, records)
     if place is None:
         return ""
     value, interval = place
@@ -87,11 +89,11 @@ def _told(measure: str, records: Sequence[Record]) -> str:
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
-def _line(arm: str, sizes: Sizes, measure: str) -> Curve | None:
-    """`None` where not every size has the measure."""
-    found = [_place(measure, records) for records in sizes.values()]
-    places = [place for place in found if place is not None]
-    if len(places) < len(found):
+def _make_line(arm: str, sizes: Sizes, measure: str) -> Curve | None:
+    """Return the line; `None` where some size lacks the measure."""
+    points = [_make_point(measure, records) for records in sizes.values()]
+    places = [place for place in points if place is not None]
+    if len(places) < len(points):
         return None
     return Curve(
         name=arm,
@@ -100,10 +102,10 @@ def _line(arm: str, sizes: Sizes, measure: str) -> Curve | None:
     )
 
 
-def _place(measure: str, records: Sequence[Record]) -> Place | None:
+def _make_point(measure: str, records: Sequence[Record]) -> Place | None:
     if measure in TIMES:
         return 1000 * compute_percentiles([record.seconds for record in records])[
             TIMES[measure]
         ], None
-    found = list(score_questions(measure, records).values())
-    return (fmean(found), bca_interval(found, bounds=get_bounds(measure))) if found else None
+    values = list(score_questions(measure, records).values())
+    return (fmean(values), bca_interval(values, bounds=get_bounds(measure))) if values else None

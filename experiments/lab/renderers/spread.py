@@ -1,4 +1,4 @@
-"""How the values of a measure are spread over the questions."""
+"""The distribution of a measure over the questions."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,49 +11,52 @@ from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.rows import score_questions
 
 
-def spread(
-    seen: Results,
+def show_spread(
+    results: Results,
     *,
     of: str,
     caption: str,
     edges: Sequence[float] = (0.2, 0.4, 0.6, 0.8),
     arms: Sequence[str] = (),
 ) -> Iterator[ReportBlock]:
-    """A plot for each data set: the share of the questions in each range of values.
+    """Yield a plot for each data set: the share of the questions in each range of values.
 
     The figure of per-query scores of the paper on agentic hybrid retrieval (its Figure 2); bars,
     as few documents are relevant and so only few values occur.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         of: A measure from 0 to 1; of questions that can have it.
         caption: What it shows.
         edges: Where ranges end, above 0 and growing; 0 has a range of its own.
         arms: Only these.
     """
-    chosen = seen.find_system(arms)
+    chosen = results.select_arms(arms)
     for name in chosen.sets:
-        found = {c.arm.name: list(score_questions(of, c.records).values()) for c in chosen.on(name)}
-        found = {arm: each for arm, each in found.items() if each}
-        if found:
+        values_by_arm = {
+            c.arm.name: list(score_questions(of, c.records).values())
+            for c in chosen.select_set(name)
+        }
+        values_by_arm = {arm: values for arm, values in values_by_arm.items() if values}
+        if values_by_arm:
             heat = Heat(
-                rows=tuple(found),
-                columns=_names(edges),
-                cells=tuple(shares(each, edges) for each in found.values()),
+                rows=tuple(values_by_arm),
+                columns=_name_ranges(edges),
+                cells=tuple(compute_shares(values, edges) for values in values_by_arm.values()),
             )
-            told = f"{caption} ({name})" if len(chosen.sets) > 1 else caption
+            title = f"{caption} ({name})" if len(chosen.sets) > 1 else caption
             svg = plots.draw_shares(heat)
-            yield Figure(name=f"spread-{of}-{name}", caption=told, svg=svg)
+            yield Figure(name=f"spread-{of}-{name}", caption=title, svg=svg)
 
 
-def shares(given: Sequence[float], edges: Sequence[float]) -> tuple[float, ...]:
-    """The share of the values that are 0, of those up to each edge, and of those above all."""
+def compute_shares(values: Sequence[float], edges: Sequence[float]) -> tuple[float, ...]:
+    """Return the shares of values of 0, up to each edge, and above all edges."""
     ends = (0.0, *edges, max(1.0, *edges))
-    none = sum(value <= 0 for value in given)
-    within = (sum(low < value <= high for value in given) for low, high in pairwise(ends))
-    return tuple(count / len(given) for count in (none, *within))
+    none = sum(value <= 0 for value in values)
+    within = (sum(low < value <= high for value in values) for low, high in pairwise(ends))
+    return tuple(count / len(values) for count in (none, *within))
 
 
-def _names(edges: Sequence[float]) -> tuple[str, ...]:
+def _name_ranges(edges: Sequence[float]) -> tuple[str, ...]:
     ranges = (f"{low:g} to {high:g}" for low, high in pairwise((0.0, *edges)))
     return ("0", *ranges, f"above {edges[-1]:g}")

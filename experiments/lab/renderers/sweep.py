@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.lab.local_grades import graded
+from experiments.lab.local_grades import grade_cell
 from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.report import plots
@@ -10,29 +10,31 @@ from fathom.evaluation.report.blocks import Figure, ReportBlock
 from fathom.evaluation.report.curves import Curve
 
 
-def swept(
-    seen: Results, *, key: str, measures: Sequence[str], caption: str
+def show_sweep(
+    results: Results, *, key: str, measures: Sequence[str], caption: str
 ) -> Iterator[ReportBlock]:
-    """A plot for each data set, with a line for each measure (RRF paper, Figure 4).
+    """Yield a plot for each data set, with a line for each measure (RRF paper, Figure 4).
 
     Args:
-        seen: What is shown; arms that do not set the key to a number are left out.
+        results: What is shown; arms that do not set the key to a number are left out.
         key: The setting, `a.b`.
         measures: Of `judged.judged`, between 0 and 1.
         caption: What it shows, and which direction is better.
     """
-    for name in seen.sets:
-        cells = [cell for cell in seen.on(name) if _is_number(cell.arm.settings.get(key))]
+    for name in results.sets:
+        cells = [
+            cell for cell in results.select_set(name) if _is_number(cell.arm.settings.get(key))
+        ]
         if len(cells) > 1:
-            lines = _lines(cells, key, measures)
+            lines = _make_lines(cells, key, measures)
             svg = plots.draw_lines(lines, x=key, y="mean of the questions", marked=True)
-            told = f"{caption} ({name})" if len(seen.sets) > 1 else caption
-            yield Figure(name=f"{key.rpartition('.')[2]}-{name}", caption=told, svg=svg)
+            title = f"{caption} ({name})" if len(results.sets) > 1 else caption
+            yield Figure(name=f"{key.rpartition('.')[2]}-{name}", caption=title, svg=svg)
 
 
-def _lines(cells: Sequence[Cell], key: str, measures: Sequence[str]) -> list[Curve]:
-    """One for each measure that all cells have."""
-    rows = {float(str(cell.arm.settings[key])): graded(cell) for cell in cells}
+def _make_lines(cells: Sequence[Cell], key: str, measures: Sequence[str]) -> list[Curve]:
+    """Return one line for each measure that all cells have."""
+    rows = {float(str(cell.arm.settings[key])): grade_cell(cell) for cell in cells}
     placed = sorted(rows.items())
     return [
         Curve(

@@ -10,34 +10,34 @@ from fathom.evaluation.rows import SystemScores
 TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
 
 
-def measured(
-    seen: Results,
+def tabulate_measures(
+    results: Results,
     *,
     measures: Sequence[str],
     arms: Sequence[str] = (),
     intervals: int = 1,
     title: str = "",
 ) -> Iterator[ReportBlock]:
-    """Means over the questions.
+    """Yield the means over the questions.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         measures: Names of measures, of usage (`tokens`, `retrievals`, ...), `p50 ms`, `p95 ms`.
         arms: Only these.
         intervals: The first so many measures are shown with their 95 % intervals.
         title: Of the table.
     """
-    yield tabulated(seen.find_system(arms), lambda cell: cell.row, measures, intervals, title)
+    yield tabulate(results.select_arms(arms), lambda cell: cell.row, measures, intervals, title)
 
 
-def tabulated(
-    seen: Results,
+def tabulate(
+    results: Results,
     row_of: Callable[[Cell], SystemScores],
     measures: Sequence[str],
     intervals: int,
     title: str,
 ) -> ReportTable:
-    """The table of all arms that are given, with what `row_of` measures of each on a data set.
+    """Return the table of all given arms, with the measures that `row_of` computes on a data set.
 
     The other arguments are those of `measured`.
     """
@@ -46,25 +46,25 @@ def tabulated(
             cell.set,
             cell.arm.name,
             str(len(cell.records)),
-            *_cells(row_of(cell), measures, intervals),
+            *_format_cells(row_of(cell), measures, intervals),
         )
-        for cell in seen.by_set
+        for cell in results.by_set
     )
     return ReportTable(title=title, head=("data set", "system", "questions", *measures), rows=rows)
 
 
-def value(row: SystemScores, name: str, *, interval: bool = False) -> str:
-    """A measure, a mean of usage or a time as a table shows it; empty where there is none."""
+def format_cell(row: SystemScores, name: str, *, interval: bool = False) -> str:
+    """Format a measure, a mean of usage or a time for a table; empty if it is missing."""
     if name in TIMES:
         return f"{row.latency_s[TIMES[name]] * 1000:.0f}"
     if name in row.measures:
-        told = f"{row.measures[name]:.3f}"
+        text = f"{row.measures[name]:.3f}"
         if interval and name in row.intervals:
             low, high = row.intervals[name]
-            return f"{told} [{low:.3f}, {high:.3f}]"
-        return told
+            return f"{text} [{low:.3f}, {high:.3f}]"
+        return text
     return f"{row.usage[name]:.1f}" if name in row.usage else ""
 
 
-def _cells(row: SystemScores, measures: Sequence[str], intervals: int) -> list[str]:
-    return [value(row, name, interval=at < intervals) for at, name in enumerate(measures)]
+def _format_cells(row: SystemScores, measures: Sequence[str], intervals: int) -> list[str]:
+    return [format_cell(row, name, interval=at < intervals) for at, name in enumerate(measures)]

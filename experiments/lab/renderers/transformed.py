@@ -1,4 +1,4 @@
-"""Questions that one arm left unanswered and another answered, and the other way round."""
+"""Questions that one arm left unanswered and another answered, and vice versa."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MOST = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """From one arm to another on the same questions.
+    """The change from one arm to another on the same questions.
 
     Attributes:
         before: By question.
@@ -32,74 +32,82 @@ class Change:
 
     @property
     def gained(self) -> list[Record]:
-        """Answers to what had none before."""
-        return [each for each in self.now.values() if self._refuse_scan(each, self.before)]
+        """The answers to questions that had none before."""
+        return [
+            record
+            for record in self.now.values()
+            if self._is_answered_only_here(record, self.before)
+        ]
 
     @property
-    def kill_and_explain(self) -> list[Record]:
-        """Earlier answers to what has none now."""
-        return [each for each in self.before.values() if self._refuse_scan(each, self.now)]
+    def lost(self) -> list[Record]:
+        """The earlier answers to questions that have none now."""
+        return [
+            record
+            for record in self.before.values()
+            if self._is_answered_only_here(record, self.now)
+        ]
 
     @property
     def supported(self) -> list[Record]:
-        """Of what was gained: every citation supports what it is cited for."""
+        """The gained answers whose citations all support them."""
         gained = self.gained
         whole = score_questions("support-overlap", gained)
-        return [each for each in gained if whole.get(each.question) == 1.0]
+        return [record for record in gained if whole.get(record.question) == 1.0]
 
     @staticmethod
-    def _refuse_scan(record: Record, others: dict[str, Record]) -> bool:
+    def _is_answered_only_here(record: Record, others: dict[str, Record]) -> bool:
         return record.is_answered and not others[record.question].is_answered
 
 
-def transformed(
-    seen: Results, *, pairs: Sequence[Sequence[str]], title: str = ""
+def list_changes(
+    results: Results, *, pairs: Sequence[Sequence[str]], title: str = ""
 ) -> Iterator[ReportBlock]:
-    """One line for each pair and data set, and the questions that are answered rightly now.
+    """Yield one line for each pair and data set, and the questions that are answered rightly now.
 
     An answer to a question that has none is wrong. A failed run is no answer.
 
     Args:
-        seen: What is shown.
+        results: What is shown.
         pairs: Names of two arms each: from the first to the second.
         title: Of the table.
     """
     rows, lines = [], []
     for first, second in pairs:
-        for before, now in seen.pairs(first, second):
-            change = Change(before=_by_question(before), now=_by_question(now))
-            rows.append((now.set, first, second, *map(str, _counts(change))))
-            questions = [each.question for each in change.supported if is_correct(each)]
+        for before, now in results.pair_arms(first, second):
+            change = Change(before=_index_records(before), now=_index_records(now))
+            rows.append((now.set, first, second, *map(str, _format_counts(change))))
+            questions = [record.question for record in change.supported if is_correct(record)]
             if questions:
-                lines.append(f"{now.set}, {first} to {second}: {_named(questions)}")
+                lines.append(f"{now.set}, {first} to {second}: {_format_names(questions)}")
     yield ReportTable(title=title, head=HEAD, rows=tuple(rows))
     if lines:
         yield Sentences(title="Unanswered before, supported and right now", lines=tuple(lines))
 
 
-def _by_question(cell: Cell) -> dict[str, Record]:
+def _index_records(cell: Cell) -> dict[str, Record]:
     return {record.question: record for record in cell.records}
 
 
-def _counts(change: Change) -> list[int]:
-    silent = sum(not each.is_answered for each in change.before.values())
+def _format_counts(change: Change) -> list[int]:
+    silent = sum(not record.is_answered for record in change.before.values())
     return [
         silent,
         len(change.gained),
         len(change.supported),
-        _right(change.supported),
-        len(change.gained) - _right(change.gained),
+        _count_right(change.supported),
+        len(change.gained) - _count_right(change.gained),
         len(change.before) - silent,
-        len(change.kill_and_explain),
-        _right(change.kill_and_explain),
-        len(change.kill_and_explain) - _right(change.kill_and_explain),
+        len(change.lost),
+        _count_right(change.lost),
+        len(change.lost) - _count_right(change.lost),
     ]
 
 
-def _right(records: Collection[Record]) -> int:
+def _count_right(records: Collection[Record]) -> int:
     return sum(is_correct(record) for record in records)
 
 
-def _named(questions: Sequence[str]) -> str:
+def _format_names(questions: Sequence[str]) -> str:
     more = len(questions) - MOST
     return ", ".join(questions[:MOST]) + (f" and {more} more" if more > 0 else "")

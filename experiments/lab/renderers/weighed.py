@@ -1,110 +1,117 @@
-"""What is chosen when cost weighs more and more: MAO-ARAG, Figure 4."""
+"""Choices as cost weighs more and more: MAO-ARAG, Figure 4."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from experiments.lab.oracle_router import ORACLE, ROUTER, Choice, Value, choices, measure_named
-from experiments.lab.renderers.oracle import frequent
+from experiments.lab.oracle_router import (
+    ORACLE,
+    ROUTER,
+    Choice,
+    Value,
+    compare_choices,
+    get_measure,
+)
+from experiments.lab.renderers.oracle import list_frequent
 from experiments.lab.results import Results
-from experiments.lab.reward import cost, reward
+from experiments.lab.reward import compute_cost, make_reward
 
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Curve, Front, FrontPoint
 from fathom.evaluation.statistics import bca_interval
 
-F1 = measure_named("F1")
+F1 = get_measure("F1")
 
 
-def weighed(
-    seen: Results,
+def show_weights(
+    results: Results,
     *,
     planner: str,
     alphas: Sequence[float],
     front: Sequence[str],
     title: str = "Reward for each weight of cost",
 ) -> Iterator[ReportBlock]:
-    """The reward of a planner beside those who choose anew for each weight of cost.
+    """Yield the reward of a planner beside choosers that choose anew for each weight of cost.
 
     A figure shows F1 over the weight, another one F1 over cost; both of all data sets together.
 
     Args:
-        seen: Records of the planner and of fixed workflows.
+        results: Records of the planner and of fixed workflows.
         planner: An arm; all others are fixed workflows. What it chooses does not depend on the
             weight.
         alphas: Weights of cost.
         front: The arms that are drawn over their cost.
         title: Of the table.
     """
-    found = {alpha: choices(seen, [planner], reward(alpha)) for alpha in alphas}
-    own = [f"router: {each}" for each in ("F1", "cost", "chosen")]
+    by_alpha = {alpha: compare_choices(results, [planner], make_reward(alpha)) for alpha in alphas}
+    routers = [f"router: {goal}" for goal in ("F1", "cost", "chosen")]
     head = ("data set", "alpha", planner, "router", "oracle", f"{planner} - router")
-    sets = list(found[alphas[0]])
+    sets = list(by_alpha[alphas[0]])
     rows = tuple(
-        (name, f"{alpha:g}", *_line(found[alpha][name], planner, reward(alpha)))
+        (name, f"{alpha:g}", *_format_line(by_alpha[alpha][name], planner, make_reward(alpha)))
         for name in sets
         for alpha in alphas
     )
-    yield ReportTable(title=title, head=(*head, *own), rows=rows)
-    whole = {alpha: made[sets[-1]] for alpha, made in found.items()}
-    lines = [_curve(whole, who) for who in (planner, ROUTER, ORACLE)]
+    yield ReportTable(title=title, head=(*head, *routers), rows=rows)
+    whole = {alpha: group[sets[-1]] for alpha, group in by_alpha.items()}
+    lines = [_make_curve(whole, who) for who in (planner, ROUTER, ORACLE)]
     svg = plots.draw_lines(lines, x="weight of cost", y="F1", marked=True)
-    told = "F1 of what is chosen over the weight of cost; higher is better"
-    yield Figure(name="alpha", caption=told, svg=svg)
-    svg = plots.draw_front(_front(seen.find_system(front), front))
-    told = "F1 over cost; filled marks: nothing better costs as little. Up and left is better"
-    yield Figure(name="front", caption=told, svg=svg)
+    heading = "F1 of what is chosen over the weight of cost; higher is better"
+    yield Figure(name="alpha", caption=heading, svg=svg)
+    svg = plots.draw_front(_make_front(results.select_arms(front), front))
+    heading = "F1 over cost; filled marks: nothing better costs as little. Up and left is better"
+    yield Figure(name="front", caption=heading, svg=svg)
 
 
-def _line(made: Sequence[Choice], planner: str, value: Value) -> tuple[str, ...]:
-    known = {each.who: each for each in made}
-    earned = {who: list(map(value, choice.records)) for who, choice in known.items()}
+def _format_line(group: Sequence[Choice], planner: str, value: Value) -> tuple[str, ...]:
+    choices_by_name = {choice.who: choice for choice in group}
+    earned = {who: list(map(value, choice.records)) for who, choice in choices_by_name.items()}
     gaps = [ours - theirs for ours, theirs in zip(earned[planner], earned[ROUTER], strict=True)]
     low, high = bca_interval(gaps)
-    router = known[ROUTER]
+    router = choices_by_name[ROUTER]
     return (
         *(f"{fmean(earned[who]):.3f}" for who in (planner, ROUTER, ORACLE)),
         f"{fmean(gaps):+.3f} [{low:+.3f}, {high:+.3f}]",
-        f"{_mean(router, F1):.3f}",
-        f"{_mean(router, cost):.2f}",
-        frequent(router),
+        f"{_compute_mean(router, F1):.3f}",
+        f"{_compute_mean(router, compute_cost):.2f}",
+        list_frequent(router),
     )
 
 
-def _curve(whole: Mapping[float, Sequence[Choice]], who: str) -> Curve:
+def _make_curve(whole: Mapping[float, Sequence[Choice]], who: str) -> Curve:
     points = [
-        (alpha, _mean(choice, F1))
-        for alpha, made in whole.items()
-        for choice in made
+        (alpha, _compute_mean(choice, F1))
+        for alpha, group in whole.items()
+        for choice in group
         if choice.who == who
     ]
     return Curve(name=who, points=tuple(points))
 
 
-def _front(seen: Results, arms: Sequence[str]) -> Front:
-    """All questions of an arm together, whatever their data set."""
+def _make_front(results: Results, arms: Sequence[str]) -> Front:
+    """Pool all questions of an arm, whatever their data set."""
     points = []
     for arm in arms:
-        records = [record for cell in seen.find_system([arm]).cells for record in cell.records]
+        records = [record for cell in results.select_arms([arm]).cells for record in cell.records]
         gained = list(map(F1, records))
-        x, y = fmean(map(cost, records)), fmean(gained)
+        x, y = fmean(map(compute_cost, records)), fmean(gained)
         points.append(
             FrontPoint(name=arm, x=x, y=y, interval=bca_interval(gained, bounds=(0.0, 1.0)))
         )
     return Front(
         cost="cost a question",
         measure="F1",
-        points=tuple(replace(point, best=not _beaten(point, points)) for point in points),
+        points=tuple(replace(point, best=not _is_beaten(point, points)) for point in points),
     )
 
 
-def _beaten(point: FrontPoint, points: Sequence[FrontPoint]) -> bool:
+def _is_beaten(point: FrontPoint, points: Sequence[FrontPoint]) -> bool:
     return any(
-        (each.x, each.y) != (point.x, point.y) and each.x <= point.x and each.y >= point.y
-        for each in points
+        (other.x, other.y) != (point.x, point.y) and other.x <= point.x and other.y >= point.y
+        for other in points
     )
 
 
-def _mean(choice: Choice, value: Value) -> float:
+def _compute_mean(choice: Choice, value: Value) -> float:
     return fmean(map(value, choice.records))
