@@ -1,4 +1,4 @@
-"""Whole runs against a server that does its worst: how many overran what they may spend.
+"""Whole runs against a hostile server: the number of runs that overran their budget.
 
     python benchmarks/adversary.py --runs 0:10000 [--json FILE]
 
@@ -69,16 +69,16 @@ def report(
     sockets: int,
     file: Path | None,
 ) -> None:
-    timed = [each.overrun_s for each in played if each.answer.budget.seconds is not None]
+    timed = [run.overrun_s for run in played if run.answer.budget.seconds is not None]
     late = np.array(timed or [0.0]) * 1_000
-    found = {
+    figures = {
         "runs": f"{first}:{last}",
         "played": len(played) + len(broken),
         "broken": broken,
         "sockets_left": sockets,
-        "calls": sum(each.calls for each in played),
+        "calls": sum(run.calls for run in played),
         "ends": Counter(f"{p.answer.status} {p.answer.stop_reason}"[:40] for p in played),
-        "strategies": Counter(each.answer.strategy for each in played),
+        "strategies": Counter(run.answer.strategy for run in played),
         "with_deadline": len(timed),
         "overrun_ms": {
             "p50": round(float(np.percentile(late, 50)), 1),
@@ -87,9 +87,9 @@ def report(
             "above_100": int((late > 100).sum()),
         },
     }
-    print(json.dumps(found), flush=True)
+    print(json.dumps(figures), flush=True)
     if file:
-        file.write_text(json.dumps(found, indent=1) + "\n")
+        file.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

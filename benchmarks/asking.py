@@ -1,4 +1,4 @@
-"""How long a question takes from end to end, and how much memory the process that asks holds.
+"""The end-to-end time of a question, and the memory of the asking process.
 
     python benchmarks/asking.py [--rounds 3] [--strategy adaptive] [--index DIR] [--json FILE]
 
@@ -30,42 +30,42 @@ FIRST = 5
 """Questions that are not timed."""
 
 
-def questions() -> list[str]:
-    """Those of the samples."""
+def read_questions() -> list[str]:
+    """Return the questions of the samples."""
     lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)["text"] for line in lines]
 
 
-def asked_ms(index: Path, texts: Sequence[str], strategy: str) -> list[float]:
-    """How long each question but the first few takes, in milliseconds."""
-    found = []
+def measure_ms(index: Path, texts: Sequence[str], strategy: str) -> list[float]:
+    """Return the milliseconds of each question except the first few."""
+    times = []
     with Engine(Settings(index=IndexSettings(directory=index))) as engine:
         for text in texts:
             started = time.perf_counter()
             engine.ask(text, strategy=strategy)
-            found.append(1_000 * (time.perf_counter() - started))
-    return found[FIRST:]
+            times.append(1_000 * (time.perf_counter() - started))
+    return times[FIRST:]
 
 
-def measured(index: Path, strategy: str, rounds: int) -> dict[str, Any]:
-    """What `main` prints."""
-    texts = questions()
-    times = [asked_ms(index, texts, strategy)]
+def measure_asking(index: Path, strategy: str, rounds: int) -> dict[str, Any]:
+    """Return the figures that `main` prints."""
+    texts = read_questions()
+    times = [measure_ms(index, texts, strategy)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    times += [asked_ms(index, texts, strategy) for _ in range(rounds - 1)]
-    every = sorted(each for one in times for each in one)
+    times += [measure_ms(index, texts, strategy) for _ in range(rounds - 1)]
+    every = sorted(elapsed for round_times in times for elapsed in round_times)
     return {
         "strategy": strategy,
         "questions": len(texts) - FIRST,
         "p50_ms": round(statistics.median(every), 1),
         "p95_ms": round(every[int(0.95 * (len(every) - 1))], 1),
-        "p50_ms of each round": [round(statistics.median(one), 1) for one in times],
+        "p50_ms of each round": [round(statistics.median(round_times), 1) for round_times in times],
         "peak_rss_mb": round(peak / 1024),
     }
 
 
 def main() -> None:
-    """Ingest where that is needed, ask, and print what was measured."""
+    """Ingest if needed, ask, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--strategy", default="adaptive")
@@ -78,10 +78,10 @@ def main() -> None:
             fathom = Path(sys.executable).with_name("fathom")
             command = [fathom, "ingest", SAMPLES / "corpus", "--index", index]
             subprocess.run(command, check=True, capture_output=True)
-        found = measured(index, options.strategy, options.rounds)
-    print(json.dumps(found, indent=1))
+        figures = measure_asking(index, options.strategy, options.rounds)
+    print(json.dumps(figures, indent=1))
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

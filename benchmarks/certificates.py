@@ -1,4 +1,4 @@
-"""Does a certificate hold? python -m benchmarks.certificates --data DATA --work WORK.
+"""A test of certificates: python -m benchmarks.certificates --data DATA --work WORK.
 
 Each data set is split at random many times: one half calibrates, as `fathom calibrate` does, the
 other is answered at a rate of errors. Told is in which share of the splits more than that of what
@@ -39,13 +39,13 @@ Outcomes = Sequence[LabelledAnswer | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way of thresholding: by these signals alone, all where none is named."""
+    """A way of thresholding: by these signals alone, or by all if none is named."""
 
     name: str
     signals: tuple[str, ...] = ()
 
     def of(self, outcomes: Outcomes) -> Outcomes:
-        """The outcomes with no other signals."""
+        """Return the outcomes with no other signals."""
         return [
             outcome
             and LabelledAnswer(
@@ -69,7 +69,7 @@ WAYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """What came of one split."""
+    """The figures of one split."""
 
     answered: int
     wrong: int
@@ -79,90 +79,93 @@ class Split:
 
     @property
     def coverage(self) -> float:
-        """Share of the questions that are answered."""
+        """The share of the questions that are answered."""
         return self.answered / self.of
 
     @property
     def risk(self) -> float:
-        """Share of the answers that are wrong."""
+        """The share of the answers that are wrong."""
         return self.wrong / self.answered if self.answered else 0.0
 
 
-def asked(dataset: Dataset, engine: Engine, work: Path, queries: int | None) -> Outcomes:
-    """What came of the questions of a data set, with the cosine as one more signal."""
+def collect_outcomes(dataset: Dataset, engine: Engine, work: Path, queries: int | None) -> Outcomes:
+    """Return the outcomes of a data set, with the cosine as one more signal."""
     session = Session(
-        engine=engine, dataset=dataset, queries=queries, folder=work, on_progress=told
+        engine=engine, dataset=dataset, queries=queries, folder=work, on_progress=report_progress
     )
     records = [record for record in session.collect_answers(STRATEGY) if is_gradable(record)]
-    cosines = cosines_of(engine, records, work / dataset.name / "cosine.json")
+    cosines = read_cosines(engine, records, work / dataset.name / "cosine.json")
     return [
-        each and LabelledAnswer({**each.signals, "cosine": cosines[record.question]}, each.right)
+        signals_outcome
+        and LabelledAnswer(
+            {**signals_outcome.signals, "cosine": cosines[record.question]}, signals_outcome.right
+        )
         for record in records
-        for each in [extract_outcome(record)]
+        for signals_outcome in [extract_outcome(record)]
     ]
 
 
-def told(what: str, done: int, total: int) -> None:
+def report_progress(what: str, done: int, total: int) -> None:
     print(f"\r{what} {done}/{total}", end="\n" if done == total else "", flush=True)
 
 
-def cosines_of(engine: Engine, records: Sequence[Record], file: Path) -> Mapping[str, float]:
-    """The cosine of the best hit of each question, asked or remembered."""
-    known: dict[str, float] = json.loads(file.read_text()) if file.is_file() else {}
+def read_cosines(engine: Engine, records: Sequence[Record], file: Path) -> Mapping[str, float]:
+    """Return the cosine of the best hit of each question, computed or stored."""
+    stored: dict[str, float] = json.loads(file.read_text()) if file.is_file() else {}
     retriever = engine.retriever("vector")
     for record in records:
-        if record.question not in known:
+        if record.question not in stored:
             hits = retriever.retrieve(Query(text=record.text), k=1)
-            known[record.question] = round(hits[0].score, 6) if hits else 0.0
-    file.write_text(json.dumps(known))
-    return known
+            stored[record.question] = round(hits[0].score, 6) if hits else 0.0
+    file.write_text(json.dumps(stored))
+    return stored
 
 
-def split(outcomes: Outcomes, way: Way, rates: Sequence[float], seed: int) -> list[Split]:
-    """One half calibrates and the other is answered, at each of the rates."""
+def evaluate_split(outcomes: Outcomes, way: Way, rates: Sequence[float], seed: int) -> list[Split]:
+    """Calibrate on one half and answer the other, at each of the rates."""
     order = np.random.default_rng(seed).permutation(len(outcomes))
-    own = way.of(outcomes)
-    first = [own[at] for at in order[: len(order) // 2]]
-    rest = [own[at] for at in order[len(order) // 2 :]]
-    made = learn_law(first, rates=rates, delta=DELTA)
-    told = [(made.law(each.signals), each.right) for each in rest if each]
-    sure, right = [score for score, _ in told], [each for _, each in told]
-    found = []
-    for certificate in made.certificates:
+    own_outcomes = way.of(outcomes)
+    first = [own_outcomes[at] for at in order[: len(order) // 2]]
+    rest = [own_outcomes[at] for at in order[len(order) // 2 :]]
+    learned = learn_law(first, rates=rates, delta=DELTA)
+    scored = [(learned.law(outcome.signals), outcome.right) for outcome in rest if outcome]
+    sure, right = [score for score, _ in scored], [outcome for _, outcome in scored]
+    splits = []
+    for certificate in learned.certificates:
         level = certificate.threshold
-        given = [each for score, each in told if level is not None and score >= level]
-        found.append(
+        accepted = [outcome for score, outcome in scored if level is not None and score >= level]
+        splits.append(
             Split(
-                answered=len(given),
-                wrong=given.count(False),
+                answered=len(accepted),
+                wrong=accepted.count(False),
                 of=len(rest),
                 ece=calibration_error(sure, right) or 0.0,
                 aurc=aurc(sure, right) or 0.0,
             )
         )
-    return found
+    return splits
 
 
-def row(name: str, way: Way, rate: float, splits: Sequence[Split]) -> dict[str, object]:
-    """A row of the table."""
+def format_row(name: str, way: Way, rate: float, splits: Sequence[Split]) -> dict[str, object]:
+    """Return a row of the table."""
     return {
         "set": name,
         "way": way.name,
         "max_error": rate,
         "splits": len(splits),
-        "exceeded": round(fmean(each.risk > rate for each in splits), 4),
-        "coverage": round(fmean(each.coverage for each in splits), 4),
-        "none": round(fmean(not each.answered for each in splits), 4),
+        "exceeded": round(fmean(part.risk > rate for part in splits), 4),
+        "coverage": round(fmean(part.coverage for part in splits), 4),
+        "none": round(fmean(not part.answered for part in splits), 4),
         "error": round(
-            sum(each.wrong for each in splits) / max(1, sum(each.answered for each in splits)), 4
+            sum(part.wrong for part in splits) / max(1, sum(part.answered for part in splits)), 4
         ),
-        "ECE": round(median(each.ece for each in splits), 4),
-        "AURC": round(median(each.aurc for each in splits), 4),
+        "ECE": round(median(part.ece for part in splits), 4),
+        "AURC": round(median(part.aurc for part in splits), 4),
     }
 
 
-def options_of(about: str, sets: Sequence[str]) -> argparse.Namespace:
-    """What the command line asks for."""
+def parse_options(about: str, sets: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
@@ -176,26 +179,30 @@ def options_of(about: str, sets: Sequence[str]) -> argparse.Namespace:
 
 
 def main() -> None:
-    options = options_of(__doc__, list(SETS))
+    options = parse_options(__doc__, list(SETS))
     rows = []
     for name in options.sets:
         dataset = load(options.data / name)
         index = (options.indexes or options.work / "indexes") / name
-        with prepare_engine(Engine(settings=answering(index, options.threads)), dataset) as engine:
-            outcomes = asked(dataset, engine, options.work, options.most or SETS.get(name))
+        with prepare_engine(
+            Engine(settings=make_settings(index, options.threads)), dataset
+        ) as engine:
+            outcomes = collect_outcomes(
+                dataset, engine, options.work, options.most or SETS.get(name)
+            )
         right = [outcome.right for outcome in outcomes if outcome]
         print(f"{name}: {len(outcomes)} questions, {fmean(right):.1%} of the answers right")
         for way in WAYS:
-            done = [split(outcomes, way, RATES, seed) for seed in range(options.splits)]
+            done = [evaluate_split(outcomes, way, RATES, seed) for seed in range(options.splits)]
             for at, rate in enumerate(RATES):
-                rows.append(row(name, way, rate, [each[at] for each in done]))
+                rows.append(format_row(name, way, rate, [entry[at] for entry in done]))
                 print(*(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
     if options.out:
         options.out.write_text(json.dumps({"delta": DELTA, "rows": rows}, indent=1) + "\n")
 
 
-def answering(index: Path, threads: int) -> Settings:
-    """Whatever is found is answered, so that all ways have the same to choose from."""
+def make_settings(index: Path, threads: int) -> Settings:
+    """Return settings that answer every question, so that all ways choose from the same answers."""
     settings = Settings(index=IndexSettings(directory=index))
     ask = settings.ask.model_copy(update={"min_probability": 0.0})
     trace = settings.trace.model_copy(update={"enabled": False})

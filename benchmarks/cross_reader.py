@@ -29,13 +29,13 @@ PAIRS = (1, 4, 8, 24)
 WORDS = ("harbour", "ferry", "permit", "bridge", "winter", "notice", "crown", "boat", "city", "day")
 
 
-def chunks(count: int, words: int, seed: int) -> list[Chunk]:
+def make_chunks(count: int, words: int, seed: int) -> list[Chunk]:
     generator = random.Random(seed)
-    found = []
+    texts = []
     for _ in range(count):
         length = generator.randint(words * 4 // 5, words * 6 // 5)
         text = " ".join(generator.choices(WORDS, k=length)) + "."
-        found.append(
+        texts.append(
             Chunk(
                 id="d#0",
                 document_id="d",
@@ -45,36 +45,39 @@ def chunks(count: int, words: int, seed: int) -> list[Chunk]:
                 title="Harbour fees",
             )
         )
-    return found
+    return texts
 
 
-def read_ms(reader: OnnxCrossReader, count: int, words: int, round_: int) -> float:
-    """One reading of pairs that were never read before."""
-    new = chunks(count, words, seed=1_000 * round_ + count)
+def measure_read_ms(reader: OnnxCrossReader, count: int, words: int, round_: int) -> float:
+    """Return the milliseconds of one reading of new pairs."""
+    new = make_chunks(count, words, seed=1_000 * round_ + count)
     started = time.perf_counter()
     reader.open_session("How much does a permit for a boat in the harbour cost?").read(new)
     return 1_000 * (time.perf_counter() - started)
 
 
-def resident_mb() -> float:
+def measure_resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What one process finds with one runtime."""
-    before, started = resident_mb(), time.perf_counter()
+def measure_runtime(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of one process with one runtime."""
+    before, started = measure_resident_mb(), time.perf_counter()
     reader = load_shipped_reader(
         arguments.model, runtime=arguments.runtime, threads=arguments.threads
     )
     loaded = time.perf_counter() - started
-    found: dict[str, Any] = {"runtime": arguments.runtime, "load_ms": round(1_000 * loaded)}
+    figures: dict[str, Any] = {"runtime": arguments.runtime, "load_ms": round(1_000 * loaded)}
     for count in PAIRS:
-        read_ms(reader, count, arguments.words, round_=-1)
-        times = [read_ms(reader, count, arguments.words, each) for each in range(arguments.rounds)]
-        found[f"{count} pairs ms"] = round(statistics.median(times), 1)
-    found["memory_mb"] = round(resident_mb() - before)
-    return found
+        measure_read_ms(reader, count, arguments.words, round_=-1)
+        times = [
+            measure_read_ms(reader, count, arguments.words, number)
+            for number in range(arguments.rounds)
+        ]
+        figures[f"{count} pairs ms"] = round(statistics.median(times), 1)
+    figures["memory_mb"] = round(measure_resident_mb() - before)
+    return figures
 
 
 def main() -> None:
@@ -87,7 +90,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.runtime:
-        print(json.dumps(measured(arguments)))
+        print(json.dumps(measure_runtime(arguments)))
         return
     rows = []
     for runtime in RUNTIMES:
@@ -97,10 +100,10 @@ def main() -> None:
         rows.append(
             json.loads(done.stdout) if not done.returncode else {"runtime": runtime, "error": last}
         )
-    found = {"machine": platform.machine(), "threads": arguments.threads, "rows": rows}
-    print(json.dumps(found, indent=1))
+    figures = {"machine": platform.machine(), "threads": arguments.threads, "rows": rows}
+    print(json.dumps(figures, indent=1))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""By how much calls of a language model overrun their deadline, against servers that stall.
+"""Overruns of deadlines by calls of a language model, against servers that stall.
 
     python benchmarks/deadlines.py --calls 200
 
@@ -66,11 +66,13 @@ async def measure(act: Act, calls: int, at_once: int, deadline_s: float) -> list
         chat = LangChainChat(resolve_endpoint("openai:m", base_url=server.base_url))
         chat.prepare()
         for _ in range(calls // at_once):
-            overruns += await asyncio.gather(*(one(chat, deadline_s) for _ in range(at_once)))
+            overruns += await asyncio.gather(
+                *(measure_call(chat, deadline_s) for _ in range(at_once))
+            )
     return overruns
 
 
-async def one(chat: LangChainChat, deadline_s: float) -> float:
+async def measure_call(chat: LangChainChat, deadline_s: float) -> float:
     deadline = time.monotonic() + deadline_s
     question = [Message("user", "What is the capital of France?")]
     with suppress(CallFailure):

@@ -37,23 +37,23 @@ WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "
 Way = Callable[[Sequence[str]], Matrix]
 
 
-def texts_of(dataset: Path | None, number: int) -> list[str]:
+def read_texts(dataset: Path | None, number: int) -> list[str]:
     if dataset is None:
         draw = random.Random(17)
         return [" ".join(draw.choices(WORDS, k=draw.randint(5, 200))) for _ in range(number)]
-    found: list[str] = []
+    texts: list[str] = []
     with gzip.open(dataset / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
         for line in file:
             text = json.loads(line)["text"][:1200]
             if text.strip():
-                found.append(text)
-            if len(found) == number:
+                texts.append(text)
+            if len(texts) == number:
                 break
-    return found
+    return texts
 
 
 class Padded:
-    """Batches of texts of about the same length, padded to the longest."""
+    """Batches of texts of similar length, padded to the longest."""
 
     def __init__(self, *, in_order: bool) -> None:
         self._runtime = load_runtime(RESOURCES / f"{SHIPPED}.onnx")
@@ -69,7 +69,7 @@ class Padded:
             order.sort(key=lambda place: len(ids[place]))
         vectors = np.empty((len(ids), 384), dtype=np.float32)
         tokens = 0
-        for batch in _batches(order, ids):
+        for batch in _make_batches(order, ids):
             width = max(len(ids[place]) for place in batch)
             tokens += width * len(batch)
             vectors[batch] = self._run([ids[place] for place in batch], width)
@@ -87,10 +87,10 @@ class Padded:
         return self._runtime.run({name: every[name] for name in self._runtime.inputs})
 
 
-def _batches(order: Sequence[int], ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def _make_batches(order: Sequence[int], ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     batch: list[int] = []
     for place in order:
-        width = max(len(ids[one]) for one in [*batch, place])
+        width = max(len(ids[number]) for number in [*batch, place])
         if batch and width * (len(batch) + 1) > BATCH_TOKENS:
             yield batch
             batch = []
@@ -98,11 +98,11 @@ def _batches(order: Sequence[int], ids: Sequence[Sequence[int]]) -> Iterator[lis
     yield batch
 
 
-def one_by_one(embedder: Embedder) -> Way:
+def embed_singly(embedder: Embedder) -> Way:
     return lambda texts: np.concatenate([embedder.embed([text]) for text in texts])
 
 
-def of_8_bits(folder: Path) -> Embedder:
+def load_8_bit(folder: Path) -> Embedder:
     from onnxruntime.quantization import quantize_dynamic
 
     quantize_dynamic(RESOURCES / f"{SHIPPED}.onnx", folder / "model.onnx")
@@ -111,40 +111,42 @@ def of_8_bits(folder: Path) -> Embedder:
     return OnnxEmbedder(runtime, tokens, {"model": "int8"}, limit=LIMIT)
 
 
-def ways(folder: Path) -> dict[str, Way]:
+def list_ways(folder: Path) -> dict[str, Way]:
     shipped = load_embedder()
-    found: dict[str, Way] = {
+    embedders: dict[str, Way] = {
         f"one run, {count_cores()} threads": shipped.embed,
         f"{count_cores()} runs of one thread (ingestion)": get_bulk_embedder(shipped).embed,
         "one run, one thread": load_embedder(threads=1).embed,
-        "one text at a time": one_by_one(shipped),
+        "one text at a time": embed_singly(shipped),
         "padded, sorted by length": Padded(in_order=False),
         "padded, as they come": Padded(in_order=True),
     }
     if find_spec("openvino"):
-        found["OpenVINO"] = load_embedder(runtime="openvino").embed
+        embedders["OpenVINO"] = load_embedder(runtime="openvino").embed
     if find_spec("onnx"):
-        eight = of_8_bits(folder)
-        found["8 bits"] = eight.embed
-        found["8 bits, runs of one thread"] = get_bulk_embedder(eight).embed
-    return found
+        eight = load_8_bit(folder)
+        embedders["8 bits"] = eight.embed
+        embedders["8 bits, runs of one thread"] = get_bulk_embedder(eight).embed
+    return embedders
 
 
-def nearest(vectors: Matrix) -> NDArray[np.int64]:
+def find_nearest(vectors: Matrix) -> NDArray[np.int64]:
     near = vectors.astype(np.float16).astype(np.float32)
     scores = near @ near.T
     np.fill_diagonal(scores, -1)
-    found: NDArray[np.int64] = np.argsort(-scores, axis=1, kind="stable")[:, :NEAREST]
-    return found
+    neighbours: NDArray[np.int64] = np.argsort(-scores, axis=1, kind="stable")[:, :NEAREST]
+    return neighbours
 
 
-def lost(found: NDArray[np.int64], exact: NDArray[np.int64]) -> float:
-    shared = [len(set(a) & set(b)) for a, b in zip(found.tolist(), exact.tolist(), strict=True)]
+def count_lost(neighbours: NDArray[np.int64], exact: NDArray[np.int64]) -> float:
+    shared = [
+        len(set(a) & set(b)) for a, b in zip(neighbours.tolist(), exact.tolist(), strict=True)
+    ]
     return 1 - statistics.mean(shared) / NEAREST
 
 
-def measured(texts: list[str], rounds: int, folder: Path) -> list[dict[str, object]]:
-    tried = ways(folder)
+def measure_ways(texts: list[str], rounds: int, folder: Path) -> list[dict[str, object]]:
+    tried = list_ways(folder)
     seconds: dict[str, list[float]] = {name: [] for name in tried}
     spent: dict[str, list[float]] = {name: [] for name in tried}
     vectors: dict[str, Matrix] = {}
@@ -157,7 +159,7 @@ def measured(texts: list[str], rounds: int, folder: Path) -> list[dict[str, obje
             seconds[name].append(time.perf_counter() - begun)
             spent[name].append(time.process_time() - worked)
     first = next(iter(tried))
-    exact = nearest(vectors[first])
+    exact = find_nearest(vectors[first])
     base = len(texts) / statistics.median(seconds[first])
     rows: list[dict[str, object]] = []
     for name, way in tried.items():
@@ -169,7 +171,7 @@ def measured(texts: list[str], rounds: int, folder: Path) -> list[dict[str, obje
             "over_first": round(rate / base, 2),
             "processor_s": round(statistics.median(spent[name]), 1),
             "same_stored_bits": bool((half == vectors[first].astype(np.float16)).all()),
-            "nearest_lost": round(lost(nearest(vectors[name]), exact), 4),
+            "nearest_lost": round(count_lost(find_nearest(vectors[name]), exact), 4),
         }
         if isinstance(way, Padded):
             row["padding"] = round(way.wasted, 3)
@@ -183,9 +185,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dataset", type=Path, help="a BEIR folder with corpus.jsonl.gz")
     options = parser.parse_args()
-    texts = texts_of(options.dataset, options.texts)
+    texts = read_texts(options.dataset, options.texts)
     with tempfile.TemporaryDirectory() as folder:
-        rows = measured(texts, options.rounds, Path(folder))
+        rows = measure_ways(texts, options.rounds, Path(folder))
     print(json.dumps({"texts": len(texts), "rounds": options.rounds, "ways": rows}, indent=1))
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.search import percentiles
+from benchmarks.search import compute_percentiles
 from numpy.typing import NDArray
 
 from fathom.engine import Engine
@@ -68,57 +68,57 @@ class WordSigns:
         self._signs: dict[str, NDArray[np.int8]] = {}
 
     def count(self, text: str) -> int:
-        """Number of words."""
+        """Return the number of words."""
         return len(_WORD.findall(text))
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder.embed`."""
+        """Return the unit vectors of texts."""
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             words = _WORD.findall(text.lower()) or [""]
-            sums[row] = np.sum([self._iterate_words(word) for word in words], axis=0)
+            sums[row] = np.sum([self._get_signs(word) for word in words], axis=0)
         sums[~sums.any(axis=1), 0] = 1.0  # signs that cancel out
         unit: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return unit
 
-    def _iterate_words(self, word: str) -> NDArray[np.int8]:
-        known = self._signs.get(word)
-        if known is None:
+    def _get_signs(self, word: str) -> NDArray[np.int8]:
+        signs = self._signs.get(word)
+        if signs is None:
             bits = hashlib.shake_128(word.encode()).digest(self.dimension // 8)
-            known = np.unpackbits(np.frombuffer(bits, np.uint8)).astype(np.int8) * 2 - 1
-            self._signs[word] = known
-        return known
+            signs = np.unpackbits(np.frombuffer(bits, np.uint8)).astype(np.int8) * 2 - 1
+            self._signs[word] = signs
+        return signs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an engine's index lies."""
+    """The location of an engine's index."""
 
     url: str
     directory: Path
 
     def open(self) -> Engine:
-        """An engine over it."""
+        """Open an engine over it."""
         index = {"url": self.url, "directory": self.directory}
         return Engine(Settings.model_validate({"index": index}), embedder=WordSigns())
 
 
-def pieces(dataset: Path, most: int) -> list[str]:
-    """So many pieces of the texts, in an order that does not hang on how many."""
-    found: dict[str, None] = {}
+def read_pieces(dataset: Path, most: int) -> list[str]:
+    """Return a number of pieces of the texts, in an order independent of the number."""
+    pieces: dict[str, None] = {}
     with gzip.open(dataset / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             text = " ".join(f"{row.get('title', '')} {row['text']}".split())
-            found.update(dict.fromkeys(_cut(text)))
-    order = list(found)
+            pieces.update(dict.fromkeys(_cut_text(text)))
+    order = list(pieces)
     random.Random(SEED).shuffle(order)
     if len(order) < most:
         raise SystemExit(f"engines: the texts give {len(order)} pieces, not {most}")
     return order[:most]
 
 
-def _cut(text: str) -> Iterator[str]:
+def _cut_text(text: str) -> Iterator[str]:
     while len(text) > CHARS:
         at = text.rfind(" ", CHARS // 2, CHARS) + 1 or CHARS
         yield text[:at].strip()
@@ -127,16 +127,16 @@ def _cut(text: str) -> Iterator[str]:
         yield text
 
 
-def questions(dataset: Path, most: int) -> list[str]:
-    """Questions of the data set, drawn once."""
+def read_questions(dataset: Path, most: int) -> list[str]:
+    """Return questions of the data set, drawn once."""
     with gzip.open(dataset / "queries.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     random.Random(SEED).shuffle(texts)
     return texts[:most]
 
 
-def written(texts: Sequence[str], folder: Path) -> list[Path]:
-    """Files of documents, one a line."""
+def write_documents(texts: Sequence[str], folder: Path) -> list[Path]:
+    """Write files of documents, one document per line."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for start in range(0, len(texts), FILE):
@@ -148,23 +148,23 @@ def written(texts: Sequence[str], folder: Path) -> list[Path]:
     return files
 
 
-def filled(place: Place, texts: Sequence[str], folder: Path) -> float | None:
-    """Seconds that ingestion took; `None` where the index was there."""
+def fill_index(place: Place, texts: Sequence[str], folder: Path) -> float | None:
+    """Return the seconds of the ingestion; `None` if the index existed."""
     with place.open() as engine:
         try:
             if engine.status().documents == len(texts):
                 return None
         except IndexMissing:
             pass
-        files = written(texts, folder)
+        files = write_documents(texts, folder)
         started = time.perf_counter()
         engine.ingest(files)
         return round(time.perf_counter() - started, 1)
 
 
-def asked(place: Place, texts: Sequence[str]) -> dict[str, Any]:
-    """Latencies of the three retrievers in this process, and its memory at the end."""
-    told: dict[str, Any] = {}
+def measure_searches(place: Place, texts: Sequence[str]) -> dict[str, Any]:
+    """Return latencies of the three retrievers in this process, and its memory at the end."""
+    figures: dict[str, Any] = {}
     with place.open() as engine:
         for name in ("keyword", "vector", "hybrid"):
             seconds = []
@@ -173,13 +173,13 @@ def asked(place: Place, texts: Sequence[str]) -> dict[str, Any]:
                 started = time.perf_counter()
                 engine.search(text, k=HITS, retriever=name)
                 seconds.append(time.perf_counter() - started)
-            told[name] = percentiles(seconds[len(warming) :])
-    told["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    return told
+            figures[name] = compute_percentiles(seconds[len(warming) :])
+    figures["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return figures
 
 
-def recall(place: Place, texts: Sequence[str], asking: Sequence[str]) -> float:
-    """Mean share of the cosines of the ten nearest that the engine reaches; ties count as found."""
+def measure_recall(place: Place, texts: Sequence[str], asking: Sequence[str]) -> float:
+    """Return the reached share of the cosines of the ten nearest; ties count as found."""
     embedder = WordSigns()
     matrix = np.concatenate(
         [
@@ -199,8 +199,8 @@ def recall(place: Place, texts: Sequence[str], asking: Sequence[str]) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def started(engine: str, work: Path, stack: ExitStack) -> str:
-    """The URL of an index on the servers of the tests; empty for the embedded engine."""
+def start_server(engine: str, work: Path, stack: ExitStack) -> str:
+    """Return the URL of an index on the servers of the tests; empty for the embedded engine."""
     if engine == "embedded":
         return ""
     from tests.postgres_server import Server
@@ -219,7 +219,7 @@ def started(engine: str, work: Path, stack: ExitStack) -> str:
     return f"{server.shared}+qdrant:{legs.url}/growth"
 
 
-def options() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__)
     parser.add_argument("--engine", choices=ENGINES, default="embedded")
     parser.add_argument("--index", default="", help="URL of an index on a server that runs")
@@ -232,31 +232,31 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    given = options()
+    given = parse_options()
     with ExitStack() as stack:
         work = given.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        asking = questions(given.dataset, given.questions)
+        asking = read_questions(given.dataset, given.questions)
         folder = work / f"{given.engine}-{given.documents}"
         if given.ask:
-            print(json.dumps(asked(Place(url=given.index, directory=folder), asking)))
+            print(json.dumps(measure_searches(Place(url=given.index, directory=folder), asking)))
             return
-        place = Place(url=given.index or started(given.engine, work, stack), directory=folder)
-        texts = pieces(given.dataset, given.documents)
-        seconds = filled(place, texts, work / f"documents-{given.documents}")
+        place = Place(url=given.index or start_server(given.engine, work, stack), directory=folder)
+        texts = read_pieces(given.dataset, given.documents)
+        seconds = fill_index(place, texts, work / f"documents-{given.documents}")
         command = [sys.executable, "-m", "benchmarks.engines", "--ask", "--work", str(work)]
         command += ["--engine", given.engine, "--documents", str(given.documents)]
         command += ["--questions", str(given.questions), "--dataset", str(given.dataset)]
         command += [f"--index={place.url}"]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-        told = {
+        figures = {
             "engine": given.engine,
             "documents": given.documents,
             "ingest_s": seconds,
             **json.loads(done.stdout),
-            "recall@10": recall(place, texts, asking[:100]),
+            "recall@10": measure_recall(place, texts, asking[:100]),
             "load": round(os.getloadavg()[0], 1),
         }
-        print(json.dumps(told))
+        print(json.dumps(figures))
 
 
 if __name__ == "__main__":

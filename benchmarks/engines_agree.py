@@ -1,4 +1,4 @@
-"""Do engines answer alike? python -m benchmarks.engines_agree --index DIR --dataset FOLDER.
+"""Agreement of engines: python -m benchmarks.engines_agree --index DIR --dataset FOLDER.
 
 Copies an embedded index, makes its words anew (indexes of older versions count otherwise), copies
 it with what `fathom copy` does to --engine (`postgresql`, or `qdrant` behind it), and asks the same
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.engines import started
+from benchmarks.engines import start_server
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
@@ -28,24 +28,24 @@ from fathom.settings import Settings
 LISTS = ("keyword", "vector", "hybrid")
 
 
-def compared(
-    one: Engine, other: Engine, questions: Sequence[str], k: int
+def compare_engines(
+    first: Engine, other: Engine, questions: Sequence[str], k: int
 ) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """How often both say the same, and where they do not."""
+    """Return how often both engines agree, and where they do not."""
     same: dict[str, int] = dict.fromkeys((*LISTS, "answer"), 0)
     differ: dict[str, list[str]] = defaultdict(list)
     for question in questions:
         for name in (*LISTS, "answer"):
-            told = [said(each, question, name, k) for each in (one, other)]
-            if told[0] == told[1]:
+            outputs = [read_output(engine, question, name, k) for engine in (first, other)]
+            if outputs[0] == outputs[1]:
                 same[name] += 1
             else:
                 differ[name].append(question)
     return same, differ
 
 
-def said(engine: Engine, question: str, name: str, k: int) -> object:
-    """What an engine finds or answers, without scores, whose last digits may differ."""
+def read_output(engine: Engine, question: str, name: str, k: int) -> object:
+    """Return the hits or the answer of an engine, without scores, whose last digits may differ."""
     if name != "answer":
         return [hit.chunk.id for hit in engine.search(question, k=k, retriever=name)]
     answer = engine.ask(question)
@@ -56,8 +56,8 @@ def said(engine: Engine, question: str, name: str, k: int) -> object:
     return answer.status, answer.stop_reason, answer.answer, answer.short_answer, cited
 
 
-def settings(directory: Path, url: str) -> Settings:
-    """Those of an engine over an index, and else of nobody's."""
+def make_settings(directory: Path, url: str) -> Settings:
+    """Return the settings of an engine over an index, independent of the user's."""
     return Settings.model_validate({"index": {"url": url, "directory": directory}})
 
 
@@ -74,22 +74,22 @@ def main() -> None:
         question.text for question in load(arguments.dataset).questions[: arguments.questions]
     ]
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
-        here, side = Path(place) / "index", Path(place) / "side"
+        copied, side = Path(place) / "index", Path(place) / "side"
         url = switch_workspace(
-            arguments.to or started(arguments.engine, Path(place), stack), "agree"
+            arguments.to or start_server(arguments.engine, Path(place), stack), "agree"
         )
-        shutil.copytree(arguments.index, here)
-        index = locate_index("", here)
+        shutil.copytree(arguments.index, copied)
+        index = locate_index("", copied)
         index.verify(fix=True)
         with index.open_reader() as source:
             identity = source.status().identity
             with locate_index(url, side).open_writer(identity) as target:
                 chunks = copy_index(source, target).chunks
-        one = stack.enter_context(Engine(settings(here, "")))
-        other = stack.enter_context(Engine(settings(side, url)))
-        same, differ = compared(one, other, questions, arguments.k)
-    told = {"chunks": chunks, "questions": len(questions), "same": same}
-    print(json.dumps({**told, "differ": {name: some[:5] for name, some in differ.items()}}))
+        one = stack.enter_context(Engine(make_settings(copied, "")))
+        other = stack.enter_context(Engine(make_settings(side, url)))
+        same, differ = compare_engines(one, other, questions, arguments.k)
+    figures = {"chunks": chunks, "questions": len(questions), "same": same}
+    print(json.dumps({**figures, "differ": {name: some[:5] for name, some in differ.items()}}))
 
 
 if __name__ == "__main__":

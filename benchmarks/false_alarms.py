@@ -1,4 +1,4 @@
-"""How often tests see a difference where there is none: python benchmarks/false_alarms.py.
+"""False alarms of tests on equal systems: python benchmarks/false_alarms.py.
 
 Two runs of one and the same system are drawn again and again, and each test, the interval and
 the gate are asked whether they differ. At 5 % a test may say so 5 times in 100; the gate looks
@@ -29,8 +29,8 @@ ALPHA = 0.05
 TESTS = ("randomisation", "t-test", "McNemar", "interval", "gate")
 
 
-def binary(count: int) -> Draw:
-    """Right or wrong, each run anew; questions are not equally hard."""
+def make_binary(count: int) -> Draw:
+    """Return right or wrong, drawn anew for each run; questions are not equally hard."""
 
     def draw(generator: np.random.Generator) -> Pairs:
         hard = generator.beta(1, 1, size=(count, 1))
@@ -39,8 +39,8 @@ def binary(count: int) -> Draw:
     return draw
 
 
-def shares(count: int) -> Draw:
-    """As F1: mostly 0 or 1, and what lies between."""
+def make_shares(count: int) -> Draw:
+    """Return values like F1: mostly 0 or 1, and some between."""
 
     def draw(generator: np.random.Generator) -> Pairs:
         kind = generator.random((count, 2))
@@ -50,20 +50,20 @@ def shares(count: int) -> Draw:
     return draw
 
 
-def mostly_same(count: int) -> Draw:
-    """As a new version of a system: nine of ten answers are as they were."""
+def make_mostly_same(count: int) -> Draw:
+    """Return values like those of a new version: nine of ten answers are unchanged."""
 
     def draw(generator: np.random.Generator) -> Pairs:
-        found = shares(count)(generator)
+        values = make_shares(count)(generator)
         same = generator.random(count) < 0.9
-        found[same, 1] = found[same, 0]
-        return found
+        values[same, 1] = values[same, 0]
+        return values
 
     return draw
 
 
-def recorded(first: Mapping[str, float], second: Mapping[str, float]) -> Draw:
-    """Values of two strategies, which is which drawn for each question."""
+def make_recorded(first: Mapping[str, float], second: Mapping[str, float]) -> Draw:
+    """Return values of two strategies, swapped at random for each question."""
     both = np.asarray([(first[question], second[question]) for question in first])
 
     def draw(generator: np.random.Generator) -> Pairs:
@@ -73,20 +73,20 @@ def recorded(first: Mapping[str, float], second: Mapping[str, float]) -> Draw:
     return draw
 
 
-def alarms(draw: Draw, *, rounds: int, seed: int = 0) -> dict[str, float]:
-    """The share of pairs of runs that each test tells apart."""
+def count_alarms(draw: Draw, *, rounds: int, seed: int = 0) -> dict[str, float]:
+    """Return the share of pairs of runs that each test distinguishes."""
     generator = np.random.default_rng(seed)
-    seen: dict[str, list[bool]] = {}
+    verdicts: dict[str, list[bool]] = {}
     for number in range(rounds):
-        for name, alarm in _told_apart(draw(generator), number).items():
-            seen.setdefault(name, []).append(alarm)
-    return {name: float(np.mean(found)) for name, found in seen.items()}
+        for name, alarm in _run_tests(draw(generator), number).items():
+            verdicts.setdefault(name, []).append(alarm)
+    return {name: float(np.mean(detected)) for name, detected in verdicts.items()}
 
 
-def _told_apart(pairs: Pairs, seed: int) -> dict[str, bool]:
+def _run_tests(pairs: Pairs, seed: int) -> dict[str, bool]:
     differences = (pairs[:, 0] - pairs[:, 1]).tolist()
     low, high = bca_interval(differences, seed=seed)
-    found = {
+    detected = {
         "randomisation": randomisation_p(differences, seed=seed, rounds=1000) < ALPHA,
         "t-test": t_test_p(differences) < ALPHA,
         "interval": not low <= 0 <= high,
@@ -96,21 +96,21 @@ def _told_apart(pairs: Pairs, seed: int) -> dict[str, bool]:
     }
     if set(np.unique(pairs)) <= {0.0, 1.0}:
         p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
-        found["McNemar"] = p < ALPHA
-    return found
+        detected["McNemar"] = p < ALPHA
+    return detected
 
 
-def table(found: Mapping[str, Mapping[str, float]], rounds: int) -> str:
-    """One line for each way of drawing."""
+def format_table(rates: Mapping[str, Mapping[str, float]], rounds: int) -> str:
+    """Return one line for each way of drawing."""
     lines = [f"| {rounds} pairs | {' | '.join(TESTS)} |", "|---" * (len(TESTS) + 1) + "|"]
-    for name, row in found.items():
+    for name, row in rates.items():
         cells = [f"{row[test]:.1%}" if test in row else "" for test in TESTS]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def read(file: Path, measure: str) -> dict[str, float]:
-    """A measure's value of each recorded question."""
+def read_values(file: Path, measure: str) -> dict[str, float]:
+    """Return a measure's value of each recorded question."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return score_questions(measure, [Record.from_json(json.loads(line)) for line in lines])
 
@@ -124,16 +124,17 @@ def main() -> None:
     options = parser.parse_args()
     draws: dict[str, Draw] = {
         f"{maker.__name__.replace('_', ' ')}, {count} questions": maker(count)
-        for maker in (binary, shares, mostly_same)
+        for maker in (make_binary, make_shares, make_mostly_same)
         for count in (50, 200)
     }
     if options.records:
-        first, second = (read(file, options.measure) for file in options.records)
-        draws = {f"{options.measure} of records": recorded(first, second)}
-    found = {
-        name: alarms(draw, rounds=options.rounds, seed=options.seed) for name, draw in draws.items()
+        first, second = (read_values(file, options.measure) for file in options.records)
+        draws = {f"{options.measure} of records": make_recorded(first, second)}
+    rates = {
+        name: count_alarms(draw, rounds=options.rounds, seed=options.seed)
+        for name, draw in draws.items()
     }
-    print(table(found, options.rounds))
+    print(format_table(rates, options.rounds))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What 100 labels mend elsewhere: python -m benchmarks.feedback_labels --data DATA --work WORK.
+"""The effect of 100 labels elsewhere: python -m benchmarks.feedback_labels --data DATA --work WORK.
 
 A law of confidence is learned on articles in English and put to another language and to another
 subject. Then so many answers there are labelled right or wrong, as `fathom feedback` keeps them,
@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from benchmarks.certificates import WAYS, answering, asked, options_of
+from benchmarks.certificates import WAYS, collect_outcomes, make_settings, parse_options
 
 from fathom.calibration.correctness import CorrectnessLaw, fit_law
 from fathom.calibration.law import READER, LabelledAnswer
@@ -27,29 +27,31 @@ AWAY = {"idk-mrc-retrieval": "another language", "covid-qa": "another subject"}
 LABELS = 100
 
 
-def ece(law: CorrectnessLaw, answers: Sequence[LabelledAnswer]) -> float:
-    """Expected calibration error of a law on answers."""
+def measure_ece(law: CorrectnessLaw, answers: Sequence[LabelledAnswer]) -> float:
+    """Return the expected calibration error of a law on answers."""
     sure = law.predict([answer.signals for answer in answers]).tolist()
     return calibration_error(sure, [answer.right for answer in answers]) or 0.0
 
 
-def learned(answers: Sequence[LabelledAnswer], before: CorrectnessLaw) -> CorrectnessLaw:
-    """The law that answers give, beginning with another."""
+def learn_from(answers: Sequence[LabelledAnswer], before: CorrectnessLaw) -> CorrectnessLaw:
+    """Return the law learned from answers, starting with another."""
     return fit_law(
         [answer.signals for answer in answers], [answer.right for answer in answers], before=before
     ).law
 
 
 def main() -> None:
-    options = options_of(__doc__, [HOME, *AWAY])
+    options = parse_options(__doc__, [HOME, *AWAY])
     answers: dict[str, list[LabelledAnswer]] = {}
     for name in (HOME, *AWAY):
         dataset = load(options.data / name)
         index: Path = (options.indexes or options.work / "indexes") / name
-        with prepare_engine(Engine(settings=answering(index, options.threads)), dataset) as engine:
-            found = asked(dataset, engine, options.work, options.most)
-        answers[name] = [each for each in WAYS[0].of(found) if each]
-    law = learned(answers[HOME], READER)
+        with prepare_engine(
+            Engine(settings=make_settings(index, options.threads)), dataset
+        ) as engine:
+            outcomes = collect_outcomes(dataset, engine, options.work, options.most)
+        answers[name] = [outcome for outcome in WAYS[0].of(outcomes) if outcome]
+    law = learn_from(answers[HOME], READER)
     rows = []
     for name, shift in AWAY.items():
         before, after = [], []
@@ -57,8 +59,8 @@ def main() -> None:
             order = np.random.default_rng(seed).permutation(len(answers[name]))
             labelled = [answers[name][at] for at in order[:LABELS]]
             rest = [answers[name][at] for at in order[LABELS:]]
-            before.append(ece(law, rest))
-            after.append(ece(learned(labelled, law), rest))
+            before.append(measure_ece(law, rest))
+            after.append(measure_ece(learn_from(labelled, law), rest))
         rows.append(
             {
                 "learned on": HOME,

@@ -1,4 +1,4 @@
-"""What it is worth to withhold improbable answers: python -m benchmarks.improbable RECORDS.
+"""The value of withholding improbable answers: python -m benchmarks.improbable RECORDS.
 
 RECORDS holds a folder for each data set with a file of records for each strategy, as
 `python -m experiments fathom/strategies --work PLACE` leaves them in `PLACE/records`. Each answer
@@ -21,8 +21,8 @@ MEASURES = ("F1", "CRAG-truthfulness", "wrong-on-answerable", "abstained", "abst
 BOUNDS = (0.0, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
 
-def withheld(record: Record, strategy: str, least: float) -> Record:
-    """The record as it would be with this `ask.min_probability`."""
+def withhold(record: Record, strategy: str, least: float) -> Record:
+    """Return the record as it would be with this `ask.min_probability`."""
     law = load_shipped_calibrations()[strategy].law
     if not record.is_answered or not record.signals or record.conflicts:
         return record
@@ -31,10 +31,10 @@ def withheld(record: Record, strategy: str, least: float) -> Record:
     return replace(record, status="abstained", answer="", short_answer="")
 
 
-def mean(measure: str, records: Sequence[Record]) -> float:
-    """Of the records that the measure is asked of."""
-    found = (SCORES[measure](record) for record in records)
-    return fmean(score for score in found if score is not None)
+def compute_mean(measure: str, records: Sequence[Record]) -> float:
+    """Return the mean over the records that have the measure."""
+    values = (SCORES[measure](record) for record in records)
+    return fmean(score for score in values if score is not None)
 
 
 def main() -> None:
@@ -53,8 +53,8 @@ def main() -> None:
             for line in (folder / f"{strategy}.jsonl").read_text(encoding="utf-8").splitlines()
         ]
         for least in BOUNDS:
-            now = [withheld(record, strategy, least) for record in records]
-            cells = " | ".join(f"{mean(measure, now):.3f}" for measure in MEASURES)
+            now = [withhold(record, strategy, least) for record in records]
+            cells = " | ".join(f"{compute_mean(measure, now):.3f}" for measure in MEASURES)
             print(f"| {strategy} | {least} | {cells} |")
 
 

@@ -39,8 +39,8 @@ DIMENSION = 384
 WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "crown")
 
 
-class Given:
-    """Vectors that cost nothing; a text's is told by its length."""
+class ConstantEmbedder:
+    """Vectors without cost; that of a text depends on its length."""
 
     dimension = DIMENSION
     identity: Mapping[str, str] = {"model": "given", "sha256": "", "runtime": "", "precision": ""}
@@ -50,17 +50,17 @@ class Given:
         self._table = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder.embed`."""
-        found: Matrix = self._table[[len(text) % len(self._table) for text in texts]]
-        return found
+        """Return the vectors of texts."""
+        vectors: Matrix = self._table[[len(text) % len(self._table) for text in texts]]
+        return vectors
 
     def count(self, text: str) -> int:
-        """See `Embedder.count`."""
+        """Return the number of tokens."""
         return len(text.split())
 
 
 class Watch:
-    """Looks into an index again and again, as somebody would who searches it meanwhile."""
+    """Searches an index again and again, as somebody would during the ingestion."""
 
     def __init__(self, place: Path, files: int, *, looks: bool) -> None:
         self.place, self.files = place, files
@@ -71,8 +71,8 @@ class Watch:
         self._thread = threading.Thread(target=self._look)
         self._thread.start()
 
-    def build_events(self, report: IngestReport, advance: IngestState) -> None:
-        """See `IngestProgress`."""
+    def record_progress(self, report: IngestReport, advance: IngestState) -> None:
+        """Record the progress of an ingestion."""
         del report
         if not self.read and advance.place:
             self.read = time.perf_counter()
@@ -81,15 +81,15 @@ class Watch:
         while not self.done.wait(0.1) and not self.all:
             try:
                 with open_reader(self.place) as reader:
-                    found = len(reader.keyword_search("harbour", k=self.files))
+                    count = len(reader.keyword_search("harbour", k=self.files))
             except FathomError:
                 continue
             now = time.perf_counter()
-            self.first = self.first or (now if found else 0.0)
-            self.all = now if found == self.files else 0.0
+            self.first = self.first or (now if count else 0.0)
+            self.all = now if count == self.files else 0.0
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop searching."""
         self.done.set()
         self._thread.join()
 
@@ -107,18 +107,20 @@ def write_files(folder: Path, files: int, words: int, *, records: bool = False) 
         (folder / f"{number:05}.md").write_text(f"# Notice {number}\n\nThe harbour. {text}.\n")
 
 
-def measured(docs: Path, place: Path, workers: str, options: argparse.Namespace) -> dict[str, Any]:
+def measure_ingest(
+    docs: Path, place: Path, workers: str, options: argparse.Namespace
+) -> dict[str, Any]:
     tree = {
         "index": {"directory": place},
         "ingest": {"workers": workers},
         "models": {"threads": options.threads},
     }
-    given = Given() if options.vectors == "given" else None
-    watch = Watch(place, options.files, looks=given is None)
-    with Engine(Settings.model_validate(tree), embedder=given) as engine:
+    embedder = ConstantEmbedder() if options.vectors == "given" else None
+    watch = Watch(place, options.files, looks=embedder is None)
+    with Engine(Settings.model_validate(tree), embedder=embedder) as engine:
         before, begun = os.times(), time.perf_counter()
         try:
-            report = engine.ingest([docs], on_progress=watch.build_events)
+            report = engine.ingest([docs], on_progress=watch.record_progress)
         finally:
             seconds = time.perf_counter() - begun
             watch.end()
@@ -151,22 +153,24 @@ def main() -> None:
         docs.mkdir()
         write_files(docs, options.files, options.words, records=options.kind == "records")
         runs = [
-            measured(docs, Path(folder) / f"index{turn}-{number}", workers, options)
+            measure_ingest(docs, Path(folder) / f"index{turn}-{number}", workers, options)
             for turn in range(options.repeat)
             for number, workers in enumerate(options.workers.split(","))
         ]
     same = len({run.pop("content") for run in runs}) == 1
-    rows = [_median(runs, workers) for workers in options.workers.split(",")]
+    rows = [_find_median(runs, workers) for workers in options.workers.split(",")]
     for row in rows:
         row["rate_over_first"] = round(rows[0]["seconds"] / row["seconds"], 2)
     print(json.dumps({**vars(options), "same_content": same, "runs": rows}, indent=1))
 
 
-def _median(runs: Sequence[dict[str, Any]], workers: str) -> dict[str, Any]:
-    """The run of the median seconds."""
-    own = sorted((run for run in runs if run["workers"] == workers), key=lambda run: run["seconds"])
-    middle = statistics.median_low([run["seconds"] for run in own])
-    return next(run for run in own if run["seconds"] == middle)
+def _find_median(runs: Sequence[dict[str, Any]], workers: str) -> dict[str, Any]:
+    """Return the run of the median seconds."""
+    runs_of_workers = sorted(
+        (run for run in runs if run["workers"] == workers), key=lambda run: run["seconds"]
+    )
+    middle = statistics.median_low([run["seconds"] for run in runs_of_workers])
+    return next(run for run in runs_of_workers if run["seconds"] == middle)
 
 
 if __name__ == "__main__":

@@ -27,23 +27,23 @@ DIMENSION = 8
 KINDS = ("gone", "pruned", "failing", "linked", "records")
 
 
-class Given:
-    """Vectors that cost nothing, all the same."""
+class ConstantEmbedder:
+    """Vectors without cost, all the same."""
 
     dimension = DIMENSION
     identity: Mapping[str, str] = {"model": "given", "sha256": "", "runtime": "", "precision": ""}
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `Embedder.embed`."""
+        """Return the vectors of texts."""
         return np.full((len(texts), DIMENSION), DIMENSION**-0.5, dtype=np.float32)
 
     def count(self, text: str) -> int:
-        """See `Embedder.count`."""
+        """Return the number of tokens."""
         return len(text.split())
 
 
-def write(docs: Path, kind: str, size: int) -> None:
-    """What is ingested first."""
+def write_documents(docs: Path, kind: str, size: int) -> None:
+    """Write the documents of the first ingestion."""
     docs.mkdir()
     if kind == "records":
         with (docs / "corpus.jsonl").open("w") as file:
@@ -61,8 +61,8 @@ def write(docs: Path, kind: str, size: int) -> None:
             file.with_suffix(".md").write_text(f"Notice {n} is short.")
 
 
-def change(docs: Path, kind: str) -> None:
-    """What is done before the ingestion that is measured."""
+def change_documents(docs: Path, kind: str) -> None:
+    """Change the documents before the measured ingestion."""
     if kind == "records":
         with (docs / "corpus.jsonl").open("a") as file:
             file.write(json.dumps({"_id": "last", "text": "A record that was added."}) + "\n")
@@ -71,29 +71,29 @@ def change(docs: Path, kind: str) -> None:
             file.unlink()
 
 
-def ingested(folder: Path, *, prune: bool) -> float:
-    """Peak of resident memory in MB."""
+def ingest_folder(folder: Path, *, prune: bool) -> float:
+    """Ingest the folder and return the peak of resident memory in MB."""
     tree = {"index": {"directory": folder / "index"}, "models": {"threads": 1}}
-    with Engine(Settings.model_validate(tree), embedder=Given()) as engine:
+    with Engine(Settings.model_validate(tree), embedder=ConstantEmbedder()) as engine:
         engine.ingest([folder / "docs"], prune=prune)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1024 if sys.platform != "darwin" else 1 << 20), 1)
 
 
-def measured(kind: str, size: int) -> list[float]:
-    """Of the first ingestion and of the second one."""
+def measure_memory(kind: str, size: int) -> list[float]:
+    """Return the memory of the first and of the second ingestion."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(folder / "docs", kind, size)
+        write_documents(folder / "docs", kind, size)
         peaks = []
         for turn in (1, 2):
             command = [sys.executable, __file__, "--in", name]
-            told = subprocess.run(
+            completed = subprocess.run(
                 command + ["--prune"] * (kind == "pruned"), capture_output=True, check=True
             )
-            peaks.append(float(told.stdout.decode().split()[-1]))
+            peaks.append(float(completed.stdout.decode().split()[-1]))
             if turn == 1:
-                change(folder / "docs", kind)
+                change_documents(folder / "docs", kind)
         return peaks
 
 
@@ -105,11 +105,13 @@ def main() -> None:
     parser.add_argument("--prune", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.folder:
-        print(ingested(Path(options.folder), prune=options.prune))
+        print(ingest_folder(Path(options.folder), prune=options.prune))
         return
     sizes = [int(size) for size in options.sizes.split(",")]
-    found = {kind: {size: measured(kind, size) for size in sizes} for kind in options.of.split(",")}
-    print(json.dumps(found, indent=1))
+    figures = {
+        kind: {size: measure_memory(kind, size) for size in sizes} for kind in options.of.split(",")
+    }
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What embedding a question costs with each query encoder, and what the faster ones lose.
+"""The cost of embedding a question with each query encoder, and the loss of the faster ones.
 
     python benchmarks/query_encoder.py --questions ../shared/data/squad-fresh [--rounds 5]
     python benchmarks/query_encoder.py --loss ../shared/data/NAME=INDEX ... [--queries 500]
@@ -38,47 +38,49 @@ SYSTEMS = ("vector", "hybrid")
 MEASURE = "nDCG@10"
 
 
-def embedders(trained: Path | None) -> dict[str, Embedder]:
-    """The embedder with each encoder of questions, by the name in the settings."""
+def load_embedders(trained: Path | None) -> dict[str, Embedder]:
+    """Return the embedder with each encoder of questions, by the name in the settings."""
     same = load_embedder()
-    found: dict[str, Embedder] = {"same": same}
-    found |= {name: combine_with_encoder(name, same) for name in SHA256}
+    encoders: dict[str, Embedder] = {"same": same}
+    encoders |= {name: combine_with_encoder(name, same) for name in SHA256}
     if trained is not None:
         tokens = WordPiece.read(Path(str(resources.files("fathom.models"))) / "resources/vocab.txt")
         encoder = QueryEncoder(
             trained, tokens, {"model": trained.stem, "sha256": hash_file(trained)}
         )
-        found["trained"] = DualEmbedder(same, encoder)
-    return found
+        encoders["trained"] = DualEmbedder(same, encoder)
+    return encoders
 
 
-def questions_of(dataset: Path, number: int) -> list[str]:
-    """The first questions of a data set."""
+def read_questions(dataset: Path, number: int) -> list[str]:
+    """Return the first questions of a data set."""
     with gzip.open(dataset / "queries.jsonl.gz", "rt", encoding="utf-8") as file:
         return [json.loads(line)["text"] for line, _ in zip(file, range(number), strict=False)]
 
 
-def timed(
-    questions: Sequence[str], rounds: int, found: Mapping[str, Embedder]
+def measure_times(
+    questions: Sequence[str], rounds: int, encoders: Mapping[str, Embedder]
 ) -> list[dict[str, object]]:
-    """A row an encoder."""
-    known = {name: get_question_embedder(each) for name, each in found.items()}
-    known["same, one thread"] = load_embedder(threads=1)
-    vectors = {name: each.embed(questions) for name, each in known.items()}
-    medians: dict[str, list[float]] = {name: [] for name in known}
+    """Return a row per encoder."""
+    question_encoders = {name: get_question_embedder(value) for name, value in encoders.items()}
+    question_encoders["same, one thread"] = load_embedder(threads=1)
+    vectors = {name: value.embed(questions) for name, value in question_encoders.items()}
+    medians: dict[str, list[float]] = {name: [] for name in question_encoders}
     for _ in range(rounds):
-        seconds: dict[str, list[float]] = {name: [] for name in known}
+        seconds: dict[str, list[float]] = {name: [] for name in question_encoders}
         for question in questions:
-            for name, encoder in known.items():
+            for name, encoder in question_encoders.items():
                 begun = time.perf_counter()
                 encoder.embed([question])
                 seconds[name].append(time.perf_counter() - begun)
-        for name, each in seconds.items():
-            medians[name].append(1000 * statistics.median(each))
+        for name, value in seconds.items():
+            medians[name].append(1000 * statistics.median(value))
     rows: list[dict[str, object]] = []
-    for name in known:
+    for name in question_encoders:
         cosines = np.sum(vectors[name] * vectors["same"], axis=1)
-        ratios = [own / same for own, same in zip(medians[name], medians["same"], strict=True)]
+        ratios = [
+            elapsed / same for elapsed, same in zip(medians[name], medians["same"], strict=True)
+        ]
         rows.append(
             {
                 "query_encoder": name,
@@ -92,23 +94,23 @@ def timed(
     return rows
 
 
-def ranked(
+def rank_questions(
     dataset: Path, index: Path, embedder: Embedder, queries: int
 ) -> Mapping[str, Sequence[Record]]:
-    """The rankings of each system."""
+    """Return the rankings of each system."""
     settings = Settings.model_validate({"index": {"directory": index}})
     with Engine(settings, embedder=embedder) as engine:
         session = Session(engine=engine, dataset=load(dataset), queries=queries)
         return {system: session.collect_rankings(system) for system in SYSTEMS}
 
 
-def lost(
-    dataset: Path, index: Path, queries: int, found: Mapping[str, Embedder]
+def measure_losses(
+    dataset: Path, index: Path, queries: int, encoders: Mapping[str, Embedder]
 ) -> Iterator[dict[str, object]]:
-    """A row an encoder and system: the difference to `same`."""
-    same = ranked(dataset, index, found["same"], queries)
-    for name in found.keys() - {"same"}:
-        other = ranked(dataset, index, found[name], queries)
+    """Return a row per encoder and system: the difference to `same`."""
+    same = rank_questions(dataset, index, encoders["same"], queries)
+    for name in encoders.keys() - {"same"}:
+        other = rank_questions(dataset, index, encoders[name], queries)
         for system in SYSTEMS:
             (test,) = compare([(other[system], same[system])], (MEASURE,))
             yield {
@@ -132,15 +134,15 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--trained", type=Path, metavar="FILE")
     arguments = parser.parse_args()
-    found = embedders(arguments.trained)
+    encoders = load_embedders(arguments.trained)
     if arguments.questions:
-        asked = questions_of(arguments.questions, min(arguments.queries, 200))
-        for row in timed(asked, arguments.rounds, found):
+        questions = read_questions(arguments.questions, min(arguments.queries, 200))
+        for row in measure_times(questions, arguments.rounds, encoders):
             print(json.dumps(row), flush=True)
         return
     for pair in arguments.loss:
         dataset, _, index = pair.partition("=")
-        for row in lost(Path(dataset), Path(index), arguments.queries, found):
+        for row in measure_losses(Path(dataset), Path(index), arguments.queries, encoders):
             print(json.dumps(row), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""How many answers replay byte for byte: python benchmarks/replay.py.
+"""The share of answers that replay byte for byte: python benchmarks/replay.py.
 
 Draws questions from data sets below SHARED_DATA (default ../shared/data), spreads them over all
 strategies and over local agents, a language model as reader, and one in every role (the extractive
@@ -40,16 +40,16 @@ SETS = ("squad-retrieval", "hotpotqa-200", "ramdocs", "idk-mrc-retrieval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """An answer and what gave it."""
+class RecordedAnswer:
+    """An answer and its origin."""
 
     dataset: str
     mix: str
     outcome: RunOutcome
 
 
-def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
-    """An engine for each mix, with the local models of `base`."""
+def open_engines(index: Path, base: Engine, url: str) -> dict[str, Engine]:
+    """Return an engine for each mix, with the local models of `base`."""
     tree = {"index": {"directory": index}, "trace": {"enabled": False}}
     return {
         mix: Engine(
@@ -61,14 +61,14 @@ def engines_over(index: Path, base: Engine, url: str) -> dict[str, Engine]:
     }
 
 
-def asked(options: argparse.Namespace) -> Iterator[Asked]:
-    """The answers; each data set gets every pair of strategy and mix about equally often."""
+def ask_questions(options: argparse.Namespace) -> Iterator[RecordedAnswer]:
+    """Yield the answers; each data set gets every pair of strategy and mix about equally often."""
     base = Engine()
     count = -(-options.questions // len(options.sets))
     with serve(Extractive(ExtractiveModel(base.assembly.cross_reader))) as server:
         for shift, name in enumerate(options.sets):
             pairs = list(product(MIXES, STRATEGIES))
-            engines = engines_over(options.indexes / name, base, server.base_url)
+            engines = open_engines(options.indexes / name, base, server.base_url)
             with ExitStack() as stack:
                 for engine in engines.values():
                     stack.enter_context(engine)
@@ -79,11 +79,11 @@ def asked(options: argparse.Namespace) -> Iterator[Asked]:
                             question.text, strategy=strategy, filters=build_filters(question)
                         )
                     )
-                    yield Asked(dataset=name, mix=mix, outcome=asyncio.run(ask))
+                    yield RecordedAnswer(dataset=name, mix=mix, outcome=asyncio.run(ask))
 
 
-def difference(engine: Engine, outcome: RunOutcome) -> str:
-    """Where the replayed answer differs; empty where it does not."""
+def find_difference(engine: Engine, outcome: RunOutcome) -> str:
+    """Return where the replayed answer differs; empty if it does not."""
     engine.traces.store.put(outcome.trace)
     done = engine.replay(outcome.trace.id)
     engine.traces.delete(outcome.trace.id)
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200, help="of all data sets together")
     parser.add_argument("--indexes", type=Path, default=Path(".work"), help="an index per set")
     options = parser.parse_args()
-    every = list(asked(options))[: options.questions]
+    every = list(ask_questions(options))[: options.questions]
     equal: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     with TemporaryDirectory() as place:
@@ -109,19 +109,19 @@ def main() -> None:
         settings = Settings.model_validate({"index": {"directory": Path(place) / "index"}})
         with Engine(settings) as engine:
             engine.ingest([Path(place) / "other.md"])
-            for each in every:
-                key = (each.outcome.answer.strategy, each.mix)
-                wrong = difference(engine, each.outcome)
+            for answer in every:
+                key = (answer.outcome.answer.strategy, answer.mix)
+                wrong = find_difference(engine, answer.outcome)
                 total[key] += 1
                 equal[key] += not wrong
                 if wrong:
-                    print(f"{each.dataset} {key}: {each.outcome.answer.question!r}: {wrong}")
+                    print(f"{answer.dataset} {key}: {answer.outcome.answer.question!r}: {wrong}")
     print(f"| strategy | {' | '.join(MIXES)} |\n|{'---|' * (1 + len(MIXES))}")
     for name in STRATEGIES:
         cells = [f"{equal[name, mix]}/{total[name, mix]}" for mix in MIXES]
         print(f"| {name} | {' | '.join(cells)} |")
-    answered = sum(each.outcome.answer.status == "answered" for each in every)
-    calls = sum(each.outcome.answer.usage.llm_calls for each in every)
+    answered = sum(answer.outcome.answer.status == "answered" for answer in every)
+    calls = sum(answer.outcome.answer.usage.llm_calls for answer in every)
     print(f"\n{equal.total()} of {total.total()} byte-equal; {answered} answered, {calls} calls")
 
 

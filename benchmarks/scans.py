@@ -1,4 +1,4 @@
-"""How well scans are read: python benchmarks/scans.py [--pages 24].
+"""The accuracy of reading scans: python benchmarks/scans.py [--pages 24].
 
 Pages are set from the words of the samples, half English and half Indonesian, drawn in three fonts
 and two sizes at 200 dpi, then turned by up to one degree, blurred and speckled as scanners do, and
@@ -42,41 +42,41 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Sandbox(ParseLimits()) as sandbox:
         for number in range(pages):
             language = ("en", "id")[number % 2]
-            lines = page_of(words_of(language, sandbox), random.Random(number))
+            lines = make_page(read_words(language, sandbox), random.Random(number))
             place = Path(folder) / f"{number}.png"
-            drawn(lines, number).save(place)
+            draw_page(lines, number).save(place)
             began = time.monotonic()
-            found = text_of(place, sandbox)
+            recognised = read_text(place, sandbox)
             seconds.append(time.monotonic() - began)
-            rates[language].append(error_rate(" ".join(lines), found))
+            rates[language].append(compute_error_rate(" ".join(lines), recognised))
     for language, values in {
         **rates,
-        "both": [each for all_ in rates.values() for each in all_],
+        "both": [rate for all_ in rates.values() for rate in all_],
     }.items():
         low, high = bca_interval(values, bounds=(0.0, 1.0))
         print(f"{language}: {fmean(values):.2%} [{low:.2%}, {high:.2%}] of {len(values)} pages")
     print(f"a page takes {median(seconds):.1f} s in the middle")
 
 
-def words_of(language: str, sandbox: Sandbox) -> list[str]:
-    """The words of the samples in a language, in their order."""
-    return [word for name in TEXTS[language] for word in text_of(SAMPLES / name, sandbox).split()]
+def read_words(language: str, sandbox: Sandbox) -> list[str]:
+    """Return the words of the samples in a language, in order."""
+    return [word for name in TEXTS[language] for word in read_text(SAMPLES / name, sandbox).split()]
 
 
-def text_of(place: Path, sandbox: Sandbox) -> str:
-    """The text of a file as an ingestion reads it; empty where nothing was read."""
+def read_text(place: Path, sandbox: Sandbox) -> str:
+    """Return the text of a file as an ingestion reads it; empty if nothing was read."""
     return "\n".join(
         part.text for part in read_file(place, sandbox) if isinstance(part, ParsedDocument)
     )
 
 
-def page_of(words: Sequence[str], chance: random.Random) -> list[str]:
-    """Lines of up to seventy characters from a place of the text drawn by chance."""
+def make_page(words: Sequence[str], chance: random.Random) -> list[str]:
+    """Return lines of up to seventy characters from a random place of the text."""
     start = chance.randrange(max(1, len(words) - 300))
-    return list(_lines(words[start:], chance.choice((58, 70))))[:LINES]
+    return list(_make_lines(words[start:], chance.choice((58, 70))))[:LINES]
 
 
-def _lines(words: Sequence[str], most: int) -> Iterator[str]:
+def _make_lines(words: Sequence[str], most: int) -> Iterator[str]:
     line = ""
     for word in words:
         if line and len(line) + len(word) >= most:
@@ -85,11 +85,11 @@ def _lines(words: Sequence[str], most: int) -> Iterator[str]:
         line = f"{line} {word}".strip()
 
 
-def drawn(lines: Sequence[str], number: int) -> Image.Image:
-    """A page as a scanner would give it."""
+def draw_page(lines: Sequence[str], number: int) -> Image.Image:
+    """Draw a page as a scanner would deliver it."""
     rng = np.random.default_rng(number)
     page = Image.new("L", (WIDTH, HEIGHT), 250)
-    pen, font = ImageDraw.Draw(page), _font(number)
+    pen, font = ImageDraw.Draw(page), _load_font(number)
     for row, line in enumerate(lines):
         pen.text((MARGIN, MARGIN + row * 70), line, fill=25, font=font)
     page = page.rotate(rng.uniform(-1, 1), fillcolor=250, resample=Image.Resampling.BICUBIC)
@@ -98,7 +98,7 @@ def drawn(lines: Sequence[str], number: int) -> Image.Image:
     return Image.fromarray(np.clip(np.asarray(page) + noise, 0, 255).astype(np.uint8))
 
 
-def _font(number: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def _load_font(number: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     size = (30, 36)[number // 2 % 2]
     there: list[ImageFont.FreeTypeFont | ImageFont.ImageFont] = [ImageFont.load_default(size)]
     for name in FONTS:
@@ -109,17 +109,17 @@ def _font(number: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return there[number // 4 % len(there)]
 
 
-def error_rate(wanted: str, found: str) -> float:
-    """Least edits of characters from one text to the other, over the characters wanted."""
-    wanted, found = " ".join(wanted.split()), " ".join(found.split())
-    row = np.arange(len(found) + 1)
-    for number, char in enumerate(wanted, start=1):
-        kept = row[:-1] + (np.array([char]) != np.array(list(found)))
-        best = np.minimum(row[1:] + 1, kept)
+def compute_error_rate(expected: str, recognised: str) -> float:
+    """Return the least character edits from one text to the other, per expected character."""
+    expected, recognised = " ".join(expected.split()), " ".join(recognised.split())
+    row = np.arange(len(recognised) + 1)
+    for number, char in enumerate(expected, start=1):
+        substituted = row[:-1] + (np.array([char]) != np.array(list(recognised)))
+        best = np.minimum(row[1:] + 1, substituted)
         full = np.concatenate([[number], best])
         # An inserted character costs one: the running minimum of what lies to the left.
         row = np.minimum.accumulate(full - np.arange(len(full))) + np.arange(len(full))
-    return float(row[-1]) / max(1, len(wanted))
+    return float(row[-1]) / max(1, len(expected))
 
 
 if __name__ == "__main__":

@@ -46,44 +46,49 @@ print(loaded - started, time.perf_counter() - loaded)
 """
 
 
-def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+def compute_percentiles(seconds: Sequence[float]) -> dict[str, float]:
     p50, p95 = np.percentile(seconds, [50, 95]) * 1000
     return {"p50_ms": round(float(p50), 2), "p95_ms": round(float(p95), 2)}
 
 
-def timed(call: Callable[[str], object], queries: Sequence[str]) -> dict[str, float]:
+def measure_calls(call: Callable[[str], object], queries: Sequence[str]) -> dict[str, float]:
     seconds = []
     for query in queries:
         started = time.perf_counter()
         call(query)
         seconds.append(time.perf_counter() - started)
-    return percentiles(seconds)
+    return compute_percentiles(seconds)
 
 
-def latencies(engine: Engine, queries: Sequence[str], k: int) -> dict[str, dict[str, float]]:
-    """The retrievers in turn, and then the parts of a hybrid search."""
-    found = {}
+def measure_latencies(
+    engine: Engine, queries: Sequence[str], k: int
+) -> dict[str, dict[str, float]]:
+    """Measure the retrievers in turn, and then the parts of a hybrid search."""
+    figures = {}
     for name in ("keyword", "vector", "hybrid"):
         retriever = engine.retriever(name)
         retriever.retrieve(Query(text="warm up"), k=k)
-        found[name] = timed(lambda text: retriever.retrieve(Query(text=text), k=k), queries)  # noqa: B023
+        figures[name] = measure_calls(
+            lambda text: retriever.retrieve(Query(text=text), k=k),  # noqa: B023
+            queries,
+        )
     index = engine.reader()
     depth = max(k, engine.settings.retrieval.candidates)
     vectors = {text: engine.assembly.question_embedder.embed([text])[0] for text in queries}
     matches = {text: index.keyword_search(text, k=k) for text in queries}
-    found["part: embed"] = timed(
+    figures["part: embed"] = measure_calls(
         lambda text: engine.assembly.question_embedder.embed([text]), queries
     )
-    found["part: neighbours"] = timed(
+    figures["part: neighbours"] = measure_calls(
         lambda text: index.vector_search(vectors[text], k=depth), queries
     )
-    found["part: bm25"] = timed(lambda text: index.keyword_search(text, k=depth), queries)
-    found["part: fetch"] = timed(lambda text: to_hits(matches[text], index, "x"), queries)
-    return found
+    figures["part: bm25"] = measure_calls(lambda text: index.keyword_search(text, k=depth), queries)
+    figures["part: fetch"] = measure_calls(lambda text: to_hits(matches[text], index, "x"), queries)
+    return figures
 
 
-def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
-    """Mean share of the exact `k` nearest chunks that the index finds."""
+def measure_recall(engine: Engine, queries: Sequence[str], k: int) -> float:
+    """Return the mean share of the exact `k` nearest chunks that the index finds."""
     store = sqlite3.connect(engine.directory / "fathom.db")
     rows = store.execute(
         "SELECT id, vector FROM chunks JOIN vectors ON chunk_no = no WHERE removed IS NULL"
@@ -100,20 +105,20 @@ def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def cold(index: Path, query: str, models: ModelSettings) -> dict[str, float]:
-    """Medians of five fresh processes: importing, and from opening the index to the first hit."""
+def measure_cold_start(index: Path, query: str, models: ModelSettings) -> dict[str, float]:
+    """Return medians of five fresh processes: importing, and opening to the first hit."""
     runs = []
     for _ in range(5):
-        told = (str(index), query, models.runtime, models.query_encoder)
-        command = [sys.executable, "-c", COLD, *told]
+        parameters = (str(index), query, models.runtime, models.query_encoder)
+        command = [sys.executable, "-c", COLD, *parameters]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         runs.append([float(part) for part in done.stdout.split()])
     imports, first = np.median(np.asarray(runs), axis=0)
     return {"imports_s": round(float(imports), 3), "open_to_first_hit_s": round(float(first), 3)}
 
 
-def generated(folder: Path, documents: int) -> list[str]:
-    """Write documents of random words; returns questions."""
+def generate_documents(folder: Path, documents: int) -> list[str]:
+    """Write documents of random words; return questions."""
     generator = random.Random(0)
     for number in range(documents):
         text = " ".join(generator.choices(WORDS, k=80))
@@ -121,7 +126,7 @@ def generated(folder: Path, documents: int) -> list[str]:
     return [" ".join(generator.choices(WORDS, k=8)) for _ in range(100)]
 
 
-def options() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--index", type=Path)
     parser.add_argument("--dataset", type=Path)
@@ -133,8 +138,8 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured(engine: Engine, queries: Sequence[str], k: int) -> dict[str, object]:
-    """Everything but the cold start."""
+def measure_search(engine: Engine, queries: Sequence[str], k: int) -> dict[str, object]:
+    """Measure everything except the cold start."""
     return {
         "chunks": engine.status().chunks,
         "queries": len(queries),
@@ -143,14 +148,14 @@ def measured(engine: Engine, queries: Sequence[str], k: int) -> dict[str, object
         "query_encoder": engine.settings.models.query_encoder,
         "cpus": len(os.sched_getaffinity(0)),
         "machine": platform.platform(),
-        "latency": latencies(engine, queries, k),
+        "latency": measure_latencies(engine, queries, k),
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "recall@10": recall(engine, queries, 10),
+        "recall@10": measure_recall(engine, queries, 10),
     }
 
 
 def main() -> None:
-    arguments = options()
+    arguments = parse_options()
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.index or Path(folder) / "index"
         models = ModelSettings(runtime=arguments.runtime, query_encoder=arguments.query_encoder)
@@ -162,14 +167,14 @@ def main() -> None:
         else:
             source = Path(folder) / "corpus"
             source.mkdir()
-            queries = generated(source, arguments.documents)
+            queries = generate_documents(source, arguments.documents)
         random.Random(0).shuffle(queries)
         with Engine(settings) as engine:
             if arguments.index is None:
                 engine.ingest([source])  # the peak memory is then that of ingestion
-            found = measured(engine, queries[: arguments.queries], arguments.k)
-        found["cold"] = cold(place, queries[0], models)
-    print(json.dumps(found, indent=1))
+            figures = measure_search(engine, queries[: arguments.queries], arguments.k)
+        figures["cold"] = measure_cold_start(place, queries[0], models)
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How `fathom serve` does under load: crowds, uploads beside questions, who leaves, and its end.
+"""`fathom serve` under load: crowds, uploads beside questions, disconnects, and shutdown.
 
     python benchmarks/serving.py --index DIR [--only crowd,beside,drain,leave,start]
 
@@ -33,7 +33,7 @@ QUESTIONS = [
 
 @dataclass(slots=True)
 class Reply:
-    """What came back, and how long it took; `status` 0 is a connection that broke."""
+    """A reply and its time; `status` 0 is a connection that broke."""
 
     status: int
     seconds: float
@@ -43,7 +43,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Client:
-    """Speaks HTTP/1.1, a connection a request."""
+    """An HTTP/1.1 client with a connection per request."""
 
     port: int
     replies: list[Reply] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Client:
     async def open(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json"
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Send a request; the reply is the caller's to read."""
+        """Send a request and leave the reply to the caller."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nConnection: close\r\n"
@@ -92,23 +92,23 @@ class Client:
 
 @dataclass(slots=True)
 class Server:
-    """`fathom serve` in a process of its own; `ready_s` and `first_s` are since its start."""
+    """`fathom serve` in a child process; `ready_s` and `first_s` count from its start."""
 
     process: "subprocess.Popen[bytes]"
     port: int
     ready_s: float
     first_s: float
 
-    def memory_mb(self) -> float:
-        """What it holds now."""
+    def measure_memory_mb(self) -> float:
+        """Return its memory now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         hits = re.search(r"VmRSS:\s+(\d+)", status)
         return int(hits[1]) / 1024 if hits else 0.0
 
 
 @contextmanager
-def served(index: Path, *more: str) -> Iterator[Server]:
-    """A server over a copy of an index, that has answered its first question."""
+def run_server(index: Path, *more: str) -> Iterator[Server]:
+    """Run a server over a copy of an index that has answered its first question."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "index"
         shutil.copytree(index, copy)
@@ -129,8 +129,8 @@ def served(index: Path, *more: str) -> Iterator[Server]:
             process.wait()
 
 
-def told(replies: list[Reply], seconds: float) -> dict[str, Any]:
-    """The numbers of a crowd."""
+def summarize_replies(replies: list[Reply], seconds: float) -> dict[str, Any]:
+    """Return the figures of a crowd."""
     good = sorted(reply.seconds for reply in replies if reply.status == 200)
     away = sorted(reply.seconds for reply in replies if reply.status == 503)
     untyped = [
@@ -145,13 +145,13 @@ def told(replies: list[Reply], seconds: float) -> dict[str, Any]:
         "without a type or Retry-After": len(untyped),
         "seconds": round(seconds, 2),
         "answers a second": round(len(good) / seconds, 2),
-        "answered": quantiles(good),
-        "turned away": quantiles(away),
+        "answered": compute_quantiles(good),
+        "turned away": compute_quantiles(away),
     }
 
 
-def quantiles(values: list[float]) -> dict[str, float]:
-    """p50, p95, p99 and the largest, in seconds."""
+def compute_quantiles(values: list[float]) -> dict[str, float]:
+    """Return p50, p95, p99 and the largest, in seconds."""
     if len(values) < 2:
         return {"n": len(values)}
     cuts = statistics.quantiles(values, n=100, method="inclusive")
@@ -162,43 +162,43 @@ def quantiles(values: list[float]) -> dict[str, float]:
     }
 
 
-def crowd(server: Server, asks: int, rounds: int) -> dict[str, Any]:
-    """So many questions at the same instant, some times over; memory after each."""
+def measure_crowd(server: Server, asks: int, rounds: int) -> dict[str, Any]:
+    """Send a number of questions at the same instant, several times; measure memory after each."""
 
-    async def one() -> tuple[list[Reply], float]:
+    async def ask_all() -> tuple[list[Reply], float]:
         client, begun = Client(server.port), time.perf_counter()
         await asyncio.gather(*(client.ask(number) for number in range(asks)))
         return client.replies, time.perf_counter() - begun
 
-    before, found = server.memory_mb(), []
+    before, rounds_found = server.measure_memory_mb(), []
     for _ in range(rounds):
-        numbers = told(*asyncio.run(one()))
-        found += [{**numbers, "memory_mb": round(server.memory_mb())}]
-    return {"memory_mb before": round(before), "rounds": found}
+        numbers = summarize_replies(*asyncio.run(ask_all()))
+        rounds_found += [{**numbers, "memory_mb": round(server.measure_memory_mb())}]
+    return {"memory_mb before": round(before), "rounds": rounds_found}
 
 
-def deadlines(server: Server, asks: int, seconds: float) -> dict[str, Any]:
-    """So many at once that all must be answered in some seconds: do those let in keep to it?"""
+def measure_deadlines(server: Server, asks: int, seconds: float) -> dict[str, Any]:
+    """Send more questions than can be answered in time; measure whether the accepted ones are."""
 
-    async def all_of_them() -> list[Reply]:
+    async def ask_all() -> list[Reply]:
         client = Client(server.port)
         jobs = (client.ask(number, budget={"deadline": seconds}) for number in range(asks))
         await asyncio.gather(*jobs)
         return client.replies
 
-    replies = asyncio.run(all_of_them())
+    replies = asyncio.run(ask_all())
     good = [reply for reply in replies if reply.status == 200]
     late = [reply for reply in good if json.loads(reply.body)["usage"]["seconds"] > seconds]
     return {
         "deadline_s": seconds,
-        **told(replies, 1),
+        **summarize_replies(replies, 1),
         "over the deadline": len(late),
-        "seen by the client": quantiles(sorted(reply.seconds for reply in good)),
+        "seen by the client": compute_quantiles(sorted(reply.seconds for reply in good)),
     }
 
 
-def beside(server: Server, files: int, per_second: int, seconds: float) -> dict[str, Any]:
-    """An upload of many files beside a steady stream of questions."""
+def measure_upload(server: Server, files: int, per_second: int, seconds: float) -> dict[str, Any]:
+    """Upload many files beside a steady stream of questions."""
 
     async def scene() -> dict[str, Any]:
         client = Client(server.port)
@@ -209,15 +209,15 @@ def beside(server: Server, files: int, per_second: int, seconds: float) -> dict[
             + b"\r\n"
             for number in range(files)
         )
-        quiet = await steady(client, per_second, seconds)
+        quiet = await ask_steadily(client, per_second, seconds)
         begun = time.perf_counter()
         kind = "multipart/form-data; boundary=xyz"
         sent = await client.send("POST", "/api/v1/documents", parts + b"--xyz--\r\n", kind)
         job = json.loads(sent.body)["job"]
         accepted = time.perf_counter() - begun
         client.replies = []
-        asking = asyncio.create_task(steady(client, per_second, seconds))
-        while (told_of := await progress(client, job))["state"] not in {"done", "failed"}:
+        asking = asyncio.create_task(ask_steadily(client, per_second, seconds))
+        while (told_of := await measure_progress(client, job))["state"] not in {"done", "failed"}:
             await asyncio.sleep(0.2)
         done = time.perf_counter() - begun
         return {
@@ -235,24 +235,24 @@ def beside(server: Server, files: int, per_second: int, seconds: float) -> dict[
     return asyncio.run(scene())
 
 
-async def progress(client: Client, job: str) -> dict[str, Any]:
-    """How far a job is."""
+async def measure_progress(client: Client, job: str) -> dict[str, Any]:
+    """Return the progress of a job."""
     payload: dict[str, Any] = json.loads((await client.send("GET", f"/api/v1/jobs/{job}")).body)
     return payload
 
 
-async def steady(client: Client, per_second: int, seconds: float) -> dict[str, Any]:
-    """Questions at a steady rate, whether those before are answered or not."""
+async def ask_steadily(client: Client, per_second: int, seconds: float) -> dict[str, Any]:
+    """Ask at a steady rate, whether earlier questions are answered or not."""
     client.replies, tasks, begun = [], [], time.perf_counter()
     for number in range(int(per_second * seconds)):
         await asyncio.sleep(max(0.0, begun + number / per_second - time.perf_counter()))
         tasks.append(asyncio.create_task(client.ask(number)))
     await asyncio.gather(*tasks)
-    return told(client.replies, time.perf_counter() - begun)
+    return summarize_replies(client.replies, time.perf_counter() - begun)
 
 
-def leave(server: Server, clients: int) -> dict[str, Any]:
-    """Clients that begin a stream and leave: how soon is nothing at work any more?"""
+def measure_leaving(server: Server, clients: int) -> dict[str, Any]:
+    """Begin streams and leave them; measure how soon the work ends."""
 
     async def scene() -> float:
         client = Client(server.port)
@@ -271,8 +271,8 @@ def leave(server: Server, clients: int) -> dict[str, Any]:
     return {"clients": clients, "free again after_s": round(asyncio.run(scene()), 3)}
 
 
-def drain(server: Server, streams: int) -> dict[str, Any]:
-    """Streams that are open when the server is told to end: how do they, and it, end?"""
+def measure_drain(server: Server, streams: int) -> dict[str, Any]:
+    """End the server while streams are open; measure how both end."""
 
     async def scene() -> Counter[str]:
         client = Client(server.port)
@@ -308,23 +308,23 @@ def main() -> int:
     parser.add_argument("--asks", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
-    wanted, found = chosen.only.split(","), {}
-    with served(chosen.index) as server:
+    sections, figures = chosen.only.split(","), {}
+    with run_server(chosen.index) as server:
         scenes: dict[str, Callable[[], dict[str, Any]]] = {
             "start": lambda: {
                 "ready_s": round(server.ready_s, 2),
                 "first_s": round(server.first_s, 2),
             },
-            "leave": lambda: leave(server, 4),
-            "crowd": lambda: crowd(server, chosen.asks, chosen.rounds),
-            "deadlines": lambda: deadlines(server, 100, 3.0),
-            "beside": lambda: beside(server, 200, 50, 10.0),
-            "drain": lambda: drain(server, 100),
+            "leave": lambda: measure_leaving(server, 4),
+            "crowd": lambda: measure_crowd(server, chosen.asks, chosen.rounds),
+            "deadlines": lambda: measure_deadlines(server, 100, 3.0),
+            "beside": lambda: measure_upload(server, 200, 50, 10.0),
+            "drain": lambda: measure_drain(server, 100),
         }
-        for name in wanted:
-            found[name] = scenes[name]()
-            print(json.dumps({name: found[name]}, indent=1), file=sys.stderr)
-    print(json.dumps(found, indent=1))
+        for name in sections:
+            figures[name] = scenes[name]()
+            print(json.dumps({name: figures[name]}, indent=1), file=sys.stderr)
+    print(json.dumps(figures, indent=1))
     return 0
 
 

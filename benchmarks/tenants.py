@@ -1,4 +1,4 @@
-"""Do tenants of one server see anything of each other? Canaries, and probes of every route.
+"""Isolation of the tenants of one server: canaries, and probes of every route.
 
     python benchmarks/tenants.py --tenants 20 --probes 10000
     python benchmarks/tenants.py --index 'postgresql://ada@db.example/empty'
@@ -37,7 +37,7 @@ AT_ONCE = 8
 
 @dataclass(slots=True)
 class Tenant:
-    """A tenant with what it has; `word` stands in its document and nowhere else."""
+    """A tenant with its data; `word` occurs in its document and nowhere else."""
 
     name: str
     word: str
@@ -49,20 +49,20 @@ class Tenant:
 
 
 @dataclass(slots=True)
-class Found:
-    """What came of the probes."""
+class ProbeCounts:
+    """The counts of the probes."""
 
     probes: int = 0
     leaks: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
 
 
-def word_of(number: int) -> str:
-    """A word that nobody says, of letters alone."""
+def make_word(number: int) -> str:
+    """Return an invented word of letters alone."""
     return "zor" + "".join("bdfgklmnprstvz"[int(digit)] + "a" for digit in f"{number:04}") + "quil"
 
 
-def prepared(client: TestClient, tenant: Tenant) -> None:
+def prepare_tenant(client: TestClient, tenant: Tenant) -> None:
     """Give a tenant a document, an answer, feedback and a conversation."""
     text = f"# Code of {tenant.name}\n\nThe secret code of the vault is {tenant.word}.\n"
     files = {"files": (f"{tenant.word}.md", text.encode())}
@@ -79,15 +79,15 @@ def prepared(client: TestClient, tenant: Tenant) -> None:
     if tenant.word not in json.dumps(answer):
         raise SystemExit(f"{tenant.name} is not told its own word: {answer['answer']!r}")
     tenant.trace = answer["trace_id"]
-    said = {"trace_id": tenant.trace, "correct": True}
-    client.post(f"{API}/feedback", json=said, headers=tenant.headers)
+    feedback = {"trace_id": tenant.trace, "correct": True}
+    client.post(f"{API}/feedback", json=feedback, headers=tenant.headers)
 
 
 QUESTION = "What is the secret code of the vault?"
 
 
-def probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]]:
-    """Requests for what another tenant has: method, path, arguments, whether success is a leak."""
+def list_probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]]:
+    """Yield requests for another tenant's data: method, path, arguments, and if success leaks."""
     for path in (
         f"/documents/{other.document}",
         f"/documents/{other.document}/text",
@@ -108,14 +108,14 @@ def probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]]:
     yield "DELETE", f"/documents/{other.document}", {}, True
     yield "DELETE", f"/conversations/{other.conversation}", {}, True
     yield "POST", "/feedback", {"json": {"trace_id": other.trace, "correct": False}}, True
-    asked: list[dict[str, Any]] = [
+    bodies: list[dict[str, Any]] = [
         {},
         {"question": "What is the code of the vault of the others?"},
         {"filters": [f"path^=/workspaces/{other.name}"]},
         {"filters": [f"document={other.document}"]},
         {"history": [{"role": "user", "content": other.name}]},
     ]
-    for body in asked:
+    for body in bodies:
         yield "POST", "/ask", {"json": {"question": QUESTION, **body}}, False
     named: list[dict[str, Any]] = [
         {"workspace": other.name},
@@ -138,89 +138,97 @@ def probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]]:
         yield "GET", f"/../workspaces/{other.name}{path}", {}, False
 
 
-def probe(
-    client: TestClient, one: Tenant, other: Tenant, made: tuple[Any, ...], found: Found
+def send_probe(
+    client: TestClient, tenant: Tenant, other: Tenant, request: tuple[Any, ...], counts: ProbeCounts
 ) -> None:
-    """Send one request of a tenant for what another one has."""
-    method, path, arguments, closed = made
-    headers = {**one.headers, **arguments.get("headers", {})}
+    """Send one request of a tenant for data of another one."""
+    method, path, arguments, closed = request
+    headers = {**tenant.headers, **arguments.get("headers", {})}
     for name, value in arguments.get("cookies", {}).items():
         headers["Cookie"] = f"{name}={value}"
-    kept = {key: value for key, value in arguments.items() if key not in {"headers", "cookies"}}
-    reply = client.request(method, f"{API}{path}", headers=headers, **kept)
-    found.probes += 1
-    found.statuses[reply.status_code] += 1
+    shown_arguments = {
+        key: value for key, value in arguments.items() if key not in {"headers", "cookies"}
+    }
+    reply = client.request(method, f"{API}{path}", headers=headers, **shown_arguments)
+    counts.probes += 1
+    counts.statuses[reply.status_code] += 1
     # What was asked may be said again; what was not must not come.
-    text = json.dumps(kept)
-    told = reply.text.replace(text, "") if other.word in text or other.word in path else reply.text
-    named = other.word in told and other.word not in text and other.word not in path
-    if named or (closed and reply.is_success) or (other.word in quotes(reply.text)):
-        found.leaks.append(f"{one.name} -> {other.name}: {method} {path} {kept} {reply.text[:200]}")
+    text = json.dumps(shown_arguments)
+    output = (
+        reply.text.replace(text, "") if other.word in text or other.word in path else reply.text
+    )
+    named = other.word in output and other.word not in text and other.word not in path
+    if named or (closed and reply.is_success) or (other.word in list_quotes(reply.text)):
+        counts.leaks.append(
+            f"{tenant.name} -> {other.name}: {method} {path} {shown_arguments} {reply.text[:200]}"
+        )
 
 
-def quotes(text: str) -> str:
-    """What a reply tells beside what was asked: hits, quotes, the answer."""
+def list_quotes(text: str) -> str:
+    """Return the parts of a reply besides the question: hits, quotes, the answer."""
     try:
         payload = json.loads(text)
     except ValueError:
         return ""
-    kept = ("answer", "short_answer", "citations", "conflicts", "hits", "documents", "turns")
-    return json.dumps([payload.get(name) for name in kept]) if isinstance(payload, dict) else ""
+    fields = ("answer", "short_answer", "citations", "conflicts", "hits", "documents", "turns")
+    return json.dumps([payload.get(name) for name in fields]) if isinstance(payload, dict) else ""
 
 
 def probe_all(
-    client: TestClient, asked: Iterable[tuple[Tenant, Tenant, tuple[Any, ...]]], found: Found
+    client: TestClient,
+    requests: Iterable[tuple[Tenant, Tenant, tuple[Any, ...]]],
+    counts: ProbeCounts,
 ) -> None:
-    """Send many requests, some at a time: most of what one takes it waits for the database."""
+    """Send many requests in parallel, since most of their time is waiting for the database."""
 
-    def send(given: tuple[Tenant, Tenant, tuple[Any, ...]]) -> Found:
-        own = Found()
-        probe(client, *given, own)
-        return own
+    def send(request: tuple[Tenant, Tenant, tuple[Any, ...]]) -> ProbeCounts:
+        part = ProbeCounts()
+        send_probe(client, *request, part)
+        return part
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        for own in threads.map(send, asked):
-            found.probes += own.probes
-            found.leaks += own.leaks
-            found.statuses += own.statuses
+        for part in threads.map(send, requests):
+            counts.probes += part.probes
+            counts.leaks += part.leaks
+            counts.statuses += part.statuses
 
 
-def run(tenants: int, wanted: int, seed: int = 0, url: str = "") -> Found:
-    """Make the tenants, and probe each other's rooms at random until there are enough probes.
+def run_probes(tenants: int, least: int, seed: int = 0, url: str = "") -> ProbeCounts:
+    """Create the tenants, and probe their data at random until there are enough probes.
 
     Args:
-        tenants: How many.
-        wanted: Probes, at least.
+        tenants: The number of tenants.
+        least: The least number of probes.
         seed: Draws them.
         url: Of an index on a server, whose workspaces they become; by default an embedded one.
     """
-    drawn, found = random.Random(seed), Found()
+    drawn, counts = random.Random(seed), ProbeCounts()
     with tempfile.TemporaryDirectory() as folder:
-        given = {"index.directory": str(Path(folder) / "index"), "index.url": url, "offline": True}
-        settings = parse_settings(given)
-        rooms = _rooms(settings, tenants)
+        tree = {"index.directory": str(Path(folder) / "index"), "index.url": url, "offline": True}
+        settings = parse_settings(tree)
+        rooms = _make_tenants(settings, tenants)
         with TestClient(create_app(settings), base_url=ADDRESS) as client:
             for room in rooms:
-                prepared(client, room)
+                prepare_tenant(client, room)
             for room in rooms:  # alone: what a thread finds is made is made once
                 client.get(f"{API}/documents", headers=room.headers)
-            while found.probes < wanted:
-                asked = []
+            while counts.probes < least:
+                requests = []
                 for _ in range(AT_ONCE):
-                    one, other = drawn.sample(rooms, 2)
-                    made = list(probes(other))
-                    some = made if tenants < 10 else drawn.sample(made, 10)
-                    asked += [(one, other, each) for each in some]
-                probe_all(client, asked, found)
+                    first, other = drawn.sample(rooms, 2)
+                    candidates = list(list_probes(other))
+                    some = candidates if tenants < 10 else drawn.sample(candidates, 10)
+                    requests += [(first, other, candidate) for candidate in some]
+                probe_all(client, requests, counts)
             for room in rooms:  # nothing of it has been lost to another's hand
-                shown = client.get(f"{API}/documents/{room.document}/text", headers=room.headers)
-                if room.word not in shown.text:
-                    found.leaks.append(f"{room.name} has lost its document")
-    return found
+                reply = client.get(f"{API}/documents/{room.document}/text", headers=room.headers)
+                if room.word not in reply.text:
+                    counts.leaks.append(f"{room.name} has lost its document")
+    return counts
 
 
-def _rooms(settings: Settings, tenants: int) -> list[Tenant]:
-    """Tenants with a key each, and nothing else yet."""
+def _make_tenants(settings: Settings, tenants: int) -> list[Tenant]:
+    """Return tenants with a key each and no data."""
     rooms = []
     with Engine(settings) as engine:
         keys = create_key_store(engine.index)
@@ -229,7 +237,7 @@ def _rooms(settings: Settings, tenants: int) -> list[Tenant]:
             scopes: frozenset[Scope] = frozenset({"read", "ingest"})
             _, text = keys.add(Key(id="", name=name, workspace=name, scopes=scopes))
             headers = {"Authorization": f"Bearer {text}"}
-            rooms.append(Tenant(name=name, word=word_of(number), headers=headers))
+            rooms.append(Tenant(name=name, word=make_word(number), headers=headers))
         keys.close()
     return rooms
 
@@ -243,17 +251,17 @@ def main() -> int:
     parser.add_argument("--index", default="", help="the URL of an empty index on a server")
     chosen = parser.parse_args()
     begun = time.perf_counter()
-    found = run(chosen.tenants, chosen.probes, chosen.seed, chosen.index)
-    told = {
+    counts = run_probes(chosen.tenants, chosen.probes, chosen.seed, chosen.index)
+    report = {
         "tenants": chosen.tenants,
-        "probes": found.probes,
-        "leaks": found.leaks[:20],
-        "leaked": len(found.leaks),
-        "statuses": dict(sorted(found.statuses.items())),
+        "probes": counts.probes,
+        "leaks": counts.leaks[:20],
+        "leaked": len(counts.leaks),
+        "statuses": dict(sorted(counts.statuses.items())),
         "seconds": round(time.perf_counter() - begun, 1),
     }
-    print(json.dumps(told, indent=1))
-    return 1 if found.leaks else 0
+    print(json.dumps(report, indent=1))
+    return 1 if counts.leaks else 0
 
 
 if __name__ == "__main__":

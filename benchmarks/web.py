@@ -1,4 +1,4 @@
-"""What the web phase of `maf` changes: PYTHONPATH=.:src python benchmarks/web.py --dataset samples.
+"""The effect of the web phase of `maf`: PYTHONPATH=.:src python benchmarks/web.py.
 
 A half of a data set's documents, drawn by their names, is withheld from the index and becomes "the
 web": a server on the loopback interface that speaks SearXNG's protocol and answers searches with
@@ -34,24 +34,26 @@ OUTCOMES = ("right", "wrong", "abstained")
 
 
 @contextmanager
-def search_server(find: Find) -> Iterator[str]:
-    """The address of a search engine whose pages are hits; it runs as long as the context."""
+def run_search_server(find: Find) -> Iterator[str]:
+    """Run a search engine whose pages are hits, and yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked = urlsplit(self.path)
-            query = parse_qs(asked.query).get("q", [""])[0]
-            if asked.path != "/search" or not query:
+            address = urlsplit(self.path)
+            query = parse_qs(address.query).get("q", [""])[0]
+            if address.path != "/search" or not query:
                 self.send_error(404)
                 return
-            body = json.dumps({"query": query, "results": [_page(hit) for hit in find(query)]})
+            body = json.dumps(
+                {"query": query, "results": [_format_page(hit) for hit in find(query)]}
+            )
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
             self.wfile.write(body.encode())
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
-            """Nothing is logged."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever)
@@ -64,71 +66,77 @@ def search_server(find: Find) -> Iterator[str]:
         server.server_close()
 
 
-def _page(hit: Hit) -> dict[str, str]:
+def _format_page(hit: Hit) -> dict[str, str]:
     chunk = hit.chunk
     url = f"https://pages.example/{chunk.document_id}?at={chunk.span.start}"
     return {"url": url, "title": chunk.title, "content": chunk.text}
 
 
 def is_withheld(name: str) -> bool:
-    """Whether the web has a document; of about a half, and always the same."""
+    """Return whether the web has a document; about half are withheld, always the same."""
     return sha256(name.encode()).digest()[0] % 2 == 1
 
 
-def outcome(record: Record) -> str:
-    """What came of a question; of one without an answer only an abstention is right."""
+def name_outcome(record: Record) -> str:
+    """Return the outcome of a question; without an answer only an abstention is right."""
     if record.status == "abstained":
         return "abstained"
     return "right" if is_correct(record) else "wrong"
 
 
-def asked(folder: Path, dataset: Dataset, queries: int | None) -> tuple[list[Record], list[Record]]:
-    """The records of all questions without the web, and with it."""
-    with _engine(folder / "web") as everything, _engine(folder / "own") as own:
-        for engine in (everything, own):
+def ask_with_and_without(
+    folder: Path, dataset: Dataset, queries: int | None
+) -> tuple[list[Record], list[Record]]:
+    """Return the records of all questions without the web, and with it."""
+    with _open_engine(folder / "web") as everything, _open_engine(folder / "own") as local:
+        for engine in (everything, local):
             engine.ingest([dataset.corpus])
-        held = [each.id for each in own.documents.list() if is_withheld(PurePath(each.path).name)]
-        own.documents.remove(held)
+        held = [
+            document.id
+            for document in local.documents.list()
+            if is_withheld(PurePath(document.path).name)
+        ]
+        local.documents.remove(held)
         retriever = everything.retriever("keyword")
 
         def find(query: str) -> list[Hit]:
             filters = (Filter("document", "in", tuple(held)),)
             return retriever.retrieve(Query(text=query, filters=filters), k=10)
 
-        without = Session(engine=own, dataset=dataset, queries=queries).collect_answers("maf")
-        with search_server(find) as address:
+        without = Session(engine=local, dataset=dataset, queries=queries).collect_answers("maf")
+        with run_search_server(find) as address:
             web = {"provider": "searxng", "base_url": address}
-            with _engine(folder / "own", web=web) as reaching:
+            with _open_engine(folder / "own", web=web) as reaching:
                 within = Session(engine=reaching, dataset=dataset, queries=queries).collect_answers(
                     "maf"
                 )
     return without, within
 
 
-def _engine(folder: Path, **sections: object) -> Engine:
+def _open_engine(folder: Path, **sections: object) -> Engine:
     return Engine(Settings.model_validate({"index": {"directory": folder}, **sections}))
 
 
-def table(without: Sequence[Record], within: Sequence[Record]) -> str:
-    """What came of the questions without and with the web, and what changed."""
+def format_table(without: Sequence[Record], within: Sequence[Record]) -> str:
+    """Return the outcomes without and with the web, and the changes."""
     lines = [
         f"| {len(without)} questions | right | wrong | abstained | web phase | searches | mean s |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, records in (("without the web", without), ("with it", within)):
-        counted = Counter(map(outcome, records))
+        counted = Counter(map(name_outcome, records))
         searches = fmean(record.usage["retrievals"] or 0 for record in records)
         cells = [
-            *(str(counted[each]) for each in OUTCOMES),
+            *(str(counted[outcome_name]) for outcome_name in OUTCOMES),
             str(sum(record.phase.startswith("web") for record in records)),
             f"{searches:.2f}",
             f"{fmean(record.seconds for record in records):.2f}",
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     changed = Counter(
-        (outcome(before), outcome(after), before.answerable)
+        (name_outcome(before), name_outcome(after), before.answerable)
         for before, after in zip(without, within, strict=True)
-        if outcome(before) != outcome(after)
+        if name_outcome(before) != name_outcome(after)
     )
     lines += [
         f"{before} -> {after}: {count}{'' if answerable else ' (no document has an answer)'}"
@@ -146,8 +154,10 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print(
-            table(
-                *asked(arguments.index or Path(folder), load(arguments.dataset), arguments.queries)
+            format_table(
+                *ask_with_and_without(
+                    arguments.index or Path(folder), load(arguments.dataset), arguments.queries
+                )
             )
         )
 

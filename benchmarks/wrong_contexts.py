@@ -1,4 +1,4 @@
-"""How often BAUG stops on a wrong context, and at what cost: python benchmarks/wrong_contexts.py.
+"""Stops of BAUG on wrong contexts, and their cost: python benchmarks/wrong_contexts.py.
 
 A planted question asks for another year, entity, unit or place than the text that it was made of
 holds: "Who won the US Open in 2017?" over a text of 2018. Names and years are changed in the
@@ -99,13 +99,13 @@ class Case:
 
     @property
     def half(self) -> Literal["tuned", "reported"]:
-        """Which half the case belongs to."""
+        """The half of the case."""
         return "tuned" if int(hash_text(self.id), 16) % 2 else "reported"
 
 
 @dataclass(frozen=True)
 class Planter:
-    """Makes cases of a data set; the same ones each time."""
+    """Makes reproducible cases of a data set."""
 
     dataset: Dataset
     language: str
@@ -113,65 +113,71 @@ class Planter:
     @cached_property
     def texts(self) -> dict[str, Text]:
         """The documents."""
-        return {each.id: each for each in read_texts(self.dataset.corpus)}
+        return {document.id: document for document in read_texts(self.dataset.corpus)}
 
     @cached_property
-    def asked(self) -> tuple[DatasetQuestion, ...]:
-        """Its questions with an answer, drawn."""
-        return tuple(each for each in self.dataset.sample(judged=True) if each.answers)
+    def answered(self) -> tuple[DatasetQuestion, ...]:
+        """Its questions with an answer, in random order."""
+        return tuple(question for question in self.dataset.sample(judged=True) if question.answers)
 
     @cached_property
     def places(self) -> frozenset[str]:
-        """What places are called: the names that answer questions for a place."""
+        """Names of places: the answers to questions for a place."""
         return frozenset(
             answer.casefold()
-            for each in self.asked
-            if Question(each.text).answer_type == "place"
-            for answer in each.answers
+            for question in self.answered
+            if Question(question.text).answer_type == "place"
+            for answer in question.answers
             if 0 < len(answer.split()) < 4 and answer[0].isupper()
         )
 
     @cached_property
-    def find_system(self) -> list[str]:
+    def names(self) -> list[str]:
         """All names in questions, once each."""
-        found = (span.cut(each.text) for each in self.asked for span in find_names(each.text))
-        return sorted({" ".join(name.split()) for name in found}, key=hash_text)
+        names = (
+            span.cut(question.text)
+            for question in self.answered
+            for span in find_names(question.text)
+        )
+        return sorted({" ".join(name.split()) for name in names}, key=hash_text)
 
-    def cases(self, wanted: Mapping[Kind, int]) -> Iterator[Case]:
-        """So many of each kind, each of another document."""
+    def make_cases(self, counts: Mapping[Kind, int]) -> Iterator[Case]:
+        """Yield a number of cases of each kind, each of another document."""
         used: set[str] = set()
-        for kind, count in wanted.items():
-            left = count
-            for question in self.asked:
+        for kind, count in counts.items():
+            remaining = count
+            for question in self.answered:
                 document = self.document(question)
-                if not left or document.id in used:
+                if not remaining or document.id in used:
                     continue
                 case = self.planted(question, document, kind)
                 if case:
                     used.add(document.id)
-                    left -= 1
+                    remaining -= 1
                     yield case
-        plain = [each for each in self.asked if self.document(each).id not in used][:PLAIN]
+        plain = [question for question in self.answered if self.document(question).id not in used][
+            :PLAIN
+        ]
         for question in plain:
-            yield self._case(question, self.document(question), "none", question.text)
+            yield self._make_case(question, self.document(question), "none", question.text)
 
     def document(self, question: DatasetQuestion) -> Text:
-        """What a question was made of."""
+        """Return the document of a question."""
         return self.texts[min(self.dataset.qrels[question.id])]
 
     def planted(self, question: DatasetQuestion, document: Text, kind: Kind) -> Case | None:
-        """The case of a question; `None` where it cannot be had."""
+        """Return the case of a question; `None` if none can be made."""
         if kind == "unit":
-            return self._unit(question, document)
+            return self._plant_unit(question, document)
         if kind == "year":
-            other = self._year(question, document)
-            return self._case(question, document, kind, other) if other else None
-        span, instead = self._name(question, document, kind)
+            other = self._plant_year(question, document)
+            return self._make_case(question, document, kind, other) if other else None
+        span, instead = self._plant_name(question, document, kind)
         text = f"{question.text[: span.start]}{instead}{question.text[span.end :]}"
-        found = self._case(question, document, kind, text)
-        return replace(found, instead=instead) if instead else None
+        case = self._make_case(question, document, kind, text)
+        return replace(case, instead=instead) if instead else None
 
-    def _year(self, question: DatasetQuestion, document: Text) -> str:
+    def _plant_year(self, question: DatasetQuestion, document: Text) -> str:
         years = _YEAR.findall(question.text)
         if len(years) != 1 or not _holds(document, years[0]):
             return ""
@@ -179,27 +185,27 @@ class Planter:
         other = str(int(years[0]) + (shift if int(years[0]) < 2010 else -shift))
         return "" if _holds(document, other) else question.text.replace(years[0], other)
 
-    def _name(self, question: DatasetQuestion, document: Text, kind: Kind) -> tuple[Span, str]:
-        """Where a name stands in a question, and another one for it; empty where none does."""
+    def _plant_name(
+        self, question: DatasetQuestion, document: Text, kind: Kind
+    ) -> tuple[Span, str]:
+        """Return the place of a name in a question, and another name; empty if there is none."""
         for span in find_names(question.text):
             name = span.cut(question.text)
             if span.start == 0 or len(name) < 3 or not _holds(document, name):
                 continue
             if (name.casefold() in self.places) != (kind == "place"):
                 continue
-            other = self._other(name, document, kind)
+            other = self._find_other(name, document, kind)
             if other:
                 return span, other
         return Span(0, 0), ""
 
-    def _other(self, name: str, document: Text, kind: Kind) -> str:
+    def _find_other(self, name: str, document: Text, kind: Kind) -> str:
         size = len(name.split())
         return next(
             (
                 other
-                for other in self.find_system[
-                    int(hash_text(name), 16) % len(self.find_system) // 2 :
-                ]
+                for other in self.names[int(hash_text(name), 16) % len(self.names) // 2 :]
                 if (other.casefold() in self.places) == (kind == "place")
                 and len(other) > 3
                 and (kind == "place" or len(other.split()) == size)
@@ -208,27 +214,29 @@ class Planter:
             "",
         )
 
-    def _unit(self, question: DatasetQuestion, document: Text) -> Case | None:
+    def _plant_unit(self, question: DatasetQuestion, document: Text) -> Case | None:
         if not re.search(_ASKS_UNIT[self.language], question.text, re.IGNORECASE):
             return None
         for answer in question.answers:
             digits = re.search(r"\d[\d.,]*", answer)
             for pattern, others in _UNITS.items():
                 unit = re.compile(pattern, re.IGNORECASE)
-                if digits is None or not self._measured(answer, digits.group(), unit, document):
+                if digits is None or not self._has_unit(answer, digits.group(), unit, document):
                     continue
                 body = unit.sub(others[self.language], document.text)
-                found = self._case(question, document, "unit", question.text)
-                return replace(found, changed=body)
+                case = self._make_case(question, document, "unit", question.text)
+                return replace(case, changed=body)
         return None
 
-    def _measured(self, answer: str, digits: str, unit: re.Pattern[str], document: Text) -> bool:
-        """Whether the answer's number has this unit, in the answer or in the document."""
+    def _has_unit(self, answer: str, digits: str, unit: re.Pattern[str], document: Text) -> bool:
+        """Return whether the answer's number has this unit, in the answer or in the document."""
         at = document.text.find(digits)
         near = document.text[max(0, at - 4) : at + len(digits) + 12] if at >= 0 else ""
         return bool(unit.search(answer) or unit.search(near)) and bool(unit.search(near))
 
-    def _case(self, question: DatasetQuestion, document: Text, kind: Kind, planted: str) -> Case:
+    def _make_case(
+        self, question: DatasetQuestion, document: Text, kind: Kind, planted: str
+    ) -> Case:
         return Case(
             id=f"{self.dataset.name} {question.id} {kind}",
             language=self.language,
@@ -241,21 +249,21 @@ class Planter:
 
 
 def _holds(document: Text, words: str) -> bool:
-    """Whether all words stand in it."""
-    return all(word in _plain(document) for word in words.casefold().split())
+    """Return whether all words occur in the document."""
+    return all(word in _normalize(document) for word in words.casefold().split())
 
 
 def _shares(document: Text, words: str) -> bool:
-    """Whether any word that is no small one stands in it."""
-    return any(word in _plain(document) for word in words.casefold().split() if len(word) > 2)
+    """Return whether any content word occurs in the document."""
+    return any(word in _normalize(document) for word in words.casefold().split() if len(word) > 2)
 
 
-def _plain(document: Text) -> str:
+def _normalize(document: Text) -> str:
     return f"{document.title} {document.text}".casefold()
 
 
-def sample_cases() -> Iterator[Case]:
-    """The cases of our own samples."""
+def read_sample_cases() -> Iterator[Case]:
+    """Return the cases of the project's own samples."""
     for line in (ROOT / "samples/wrong-contexts.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         yield Case(
@@ -272,33 +280,33 @@ CHANGED = "-changed"
 """At the end of the id of a document with another unit."""
 
 
-def written(planters: Sequence[Planter], cases: Sequence[Case], corpus: Path) -> list[Text]:
-    """The documents that the cases are about and others, as one corpus file."""
+def write_corpus(planters: Sequence[Planter], cases: Sequence[Case], corpus: Path) -> list[Text]:
+    """Write the documents of the cases and others as one corpus file."""
     texts: list[Text] = []
     for planter in planters:
         about = {case.document for case in cases}
         others = [text for text in planter.texts.values() if text.id not in about]
-        others.sort(key=lambda each: hash_text(each.id))
+        others.sort(key=lambda text: hash_text(text.id))
         texts += [text for text in planter.texts.values() if text.id in about]
         texts += others[:OTHERS]
-    own = {text.id: text for text in texts}
+    documents = {text.id: text for text in texts}
     texts += [
-        replace(own[case.document], id=case.document + CHANGED, text=case.changed)
+        replace(documents[case.document], id=case.document + CHANGED, text=case.changed)
         for case in cases
         if case.changed
     ]
     with corpus.open("w", encoding="utf-8") as file:
-        file.writelines(_line(text) for text in texts)
+        file.writelines(_serialize_text(text) for text in texts)
     return texts
 
 
-def _line(text: Text) -> str:
+def _serialize_text(text: Text) -> str:
     return json.dumps({"_id": text.id, "title": text.title, "text": text.text}) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a case; of plain questions nothing is planted.
+    """The outcome of a case; plain questions have no planted context.
 
     Attributes:
         free: As it was before, without the gate: whether the answer is right.
@@ -315,7 +323,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class CaseRunner:
     """Asks with the gate, and without it where that could have given another right answer."""
 
     gated: Engine
@@ -325,15 +333,19 @@ class Asking:
 
     def __call__(self, case: Case) -> Outcome:
         """What comes of a case."""
-        hidden = _without(each + CHANGED for each in self.changed)
-        gated = _right(case, self.gated.ask(case.text, strategy="anchor", filters=hidden))
-        free = gated or _right(case, self.free.ask(case.text, strategy="anchor", filters=hidden))
+        hidden = _exclude(hidden_documents + CHANGED for hidden_documents in self.changed)
+        gated = _is_right(case, self.gated.ask(case.text, strategy="anchor", filters=hidden))
+        free = gated or _is_right(case, self.free.ask(case.text, strategy="anchor", filters=hidden))
         if case.kind == "none":
             return Outcome(case=case, free=free, gated=gated)
-        others = [each + CHANGED for each in self.changed if each != case.document]
-        planted = _without([*others, *self._answering(case)])
-        asked = self.gated.arun(AskRequest.parse(case.planted, strategy="anchor", filters=planted))
-        outcome = asyncio.run(asked)
+        others = [
+            hidden_documents + CHANGED
+            for hidden_documents in self.changed
+            if hidden_documents != case.document
+        ]
+        planted = _exclude([*others, *self._list_answering(case)])
+        run = self.gated.arun(AskRequest.parse(case.planted, strategy="anchor", filters=planted))
+        outcome = asyncio.run(run)
         first = next(step for step in outcome.trace.steps if step.agent == "gate")
         return Outcome(
             case=case,
@@ -343,64 +355,67 @@ class Asking:
             stopped_free=first.outputs["support"] >= self.gated.settings.ask.min_confidence,
         )
 
-    def _answering(self, case: Case) -> list[str]:
-        """The documents that may answer the planted question."""
+    def _list_answering(self, case: Case) -> list[str]:
+        """Return the documents that may answer the planted question."""
         if case.changed:
             return [case.document]
         name = case.instead.casefold()
-        return [text.id for text in self.texts if name and name in _plain(text)]
+        return [text.id for text in self.texts if name and name in _normalize(text)]
 
 
-def _right(case: Case, answer: Answer) -> bool:
-    said = answer.short_answer or strip_markers(answer.answer)
-    return answer.status == "answered" and is_right(said, case.answers)
+def _is_right(case: Case, answer: Answer) -> bool:
+    short = answer.short_answer or strip_markers(answer.answer)
+    return answer.status == "answered" and is_right(short, case.answers)
 
 
-def _without(documents: Iterable[str]) -> list[Filter]:
+def _exclude(documents: Iterable[str]) -> list[Filter]:
     return [Filter("document", "!=", document) for document in documents]
 
 
-def table(found: Sequence[Outcome]) -> str:
-    """Of each half: planted questions that were stopped on, and right answers that were lost."""
+def format_table(outcomes: Sequence[Outcome]) -> str:
+    """Return for each half the planted questions stopped on, and the right answers lost."""
     lines = [
         "| half | planted | stopped, no gate | stopped | right, no gate | lost |",
         "|---|---|---|---|---|---|",
     ]
     for half in ("tuned", "reported"):
-        own = [each for each in found if each.case.half == half]
+        of_half = [outcome for outcome in outcomes if outcome.case.half == half]
         groups = {
-            half: own,
-            **{f"{half}, {k}": [o for o in own if o.case.kind == k] for k in KINDS},
-            **{f"{half}, {la}": [o for o in own if o.case.language == la] for la in ("en", "id")},
+            half: of_half,
+            **{f"{half}, {k}": [o for o in of_half if o.case.kind == k] for k in KINDS},
+            **{
+                f"{half}, {la}": [o for o in of_half if o.case.language == la]
+                for la in ("en", "id")
+            },
         }
-        lines += [_row(name, group) for name, group in groups.items()]
+        lines += [_format_row(name, group) for name, group in groups.items()]
     return "\n".join(lines)
 
 
-def _row(name: str, found: Sequence[Outcome]) -> str:
-    planted = [each for each in found if each.stopped is not None]
-    right = [each for each in found if each.free]
+def _format_row(name: str, outcomes: Sequence[Outcome]) -> str:
+    planted = [outcome for outcome in outcomes if outcome.stopped is not None]
+    right = [outcome for outcome in outcomes if outcome.free]
     cells = [
         str(len(planted)),
-        _share(sum(bool(each.stopped_free) for each in planted), len(planted)),
-        _share(sum(bool(each.stopped) for each in planted), len(planted)),
+        _format_share(sum(bool(outcome.stopped_free) for outcome in planted), len(planted)),
+        _format_share(sum(bool(outcome.stopped) for outcome in planted), len(planted)),
         str(len(right)),
-        _share(sum(not each.gated for each in right), len(right)),
+        _format_share(sum(not outcome.gated for outcome in right), len(right)),
     ]
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def _share(part: int, whole: int) -> str:
+def _format_share(part: int, whole: int) -> str:
     return f"{part} ({part / whole:.1%})" if whole else ""
 
 
-def made() -> tuple[list[Planter], list[Case]]:
-    """All cases, with what they are made of."""
+def make_all() -> tuple[list[Planter], list[Case]]:
+    """Return all cases and their sources."""
     planters = [Planter(load(DATA / name), language) for name, (language, _) in WANTED.items()]
     cases = [
-        case for planter in planters for case in planter.cases(WANTED[planter.dataset.name][1])
+        case for planter in planters for case in planter.make_cases(WANTED[planter.dataset.name][1])
     ]
-    return planters, [*cases, *sample_cases()]
+    return planters, [*cases, *read_sample_cases()]
 
 
 def main() -> None:
@@ -408,22 +423,22 @@ def main() -> None:
     parser.add_argument("--index", type=Path, default=Path(".work/wrong-contexts"))
     parser.add_argument("--half", choices=("tuned", "reported"))
     options = parser.parse_args()
-    planters, cases = made()
+    planters, cases = make_all()
     options.index.mkdir(parents=True, exist_ok=True)
     corpus = options.index / "corpus.jsonl"
-    texts = written(planters, cases, corpus)
+    texts = write_corpus(planters, cases, corpus)
     tree = {"index": {"directory": options.index / "index"}, "trace": {"enabled": False}}
     free = Settings.model_validate({**tree, "anchor": {"gate": False}})
-    asked = [case for case in cases if options.half in {None, case.half}]
+    chosen_cases = [case for case in cases if options.half in {None, case.half}]
     with Engine(Settings.model_validate(tree)) as gated, Engine(free) as ungated:
         gated.ingest([corpus, ROOT / "samples/corpus"])
         changed = [case.document for case in cases if case.changed]
-        asking = Asking(gated=gated, free=ungated, changed=changed, texts=texts)
-        print(table([_told(asking(case)) for case in asked]))
+        asking = CaseRunner(gated=gated, free=ungated, changed=changed, texts=texts)
+        print(format_table([_report_error(asking(case)) for case in chosen_cases]))
 
 
-def _told(outcome: Outcome) -> Outcome:
-    """The same, after a line where it is an error: the rest takes long."""
+def _report_error(outcome: Outcome) -> Outcome:
+    """Print an error at once, since the rest takes long, and return the outcome."""
     case = outcome.case
     if outcome.stopped:
         print(f"stopped, {case.kind}: {case.planted}", file=sys.stderr, flush=True)

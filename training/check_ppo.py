@@ -1,4 +1,4 @@
-"""Check Fathom's PPO against MaskablePPO of sb3-contrib, on the same recorded outcomes.
+"""A check of Fathom's PPO against MaskablePPO of sb3-contrib, on the same recorded outcomes.
 
     nice python -m training.check_ppo --records FILE [--seeds 3]
 
@@ -37,19 +37,19 @@ class Walk(gymnasium.Env[Any, Any]):
 
     def __init__(self, environment: Environment, learner: Learner, seed: int) -> None:
         self.world, self.rng = environment, np.random.default_rng(seed)
-        seen = (environment.inputs - learner.mean) / learner.spread
-        self.seen = seen.astype(np.float32)
+        observations = (environment.inputs - learner.mean) / learner.spread
+        self.seen = observations.astype(np.float32)
         self.state = 0
-        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (seen.shape[1],))
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (observations.shape[1],))
         self.action_space = gymnasium.spaces.Discrete(len(environment.actions))
 
     def reset(self, **_: object) -> tuple[Vector, dict[str, object]]:
-        """At a question that is drawn."""
+        """Start at a random question."""
         self.state = int(self.rng.choice(self.world.starts))
         return self.seen[self.state], {}
 
     def step(self, action: int) -> tuple[Vector, float, bool, bool, dict[str, object]]:
-        """One action."""
+        """Take one action."""
         earned = float(self.world.rewards[self.state, action])
         after = int(self.world.after[self.state, action])
         ended = after == END
@@ -58,12 +58,12 @@ class Walk(gymnasium.Env[Any, Any]):
         return self.seen[self.state], earned, ended, False, {}
 
     def action_masks(self) -> Mask:
-        """What is legal here; MaskablePPO asks for it by this name."""
+        """Return the legal actions; MaskablePPO calls the method by this name."""
         return self.world.legal[self.state]
 
 
-def theirs(world: Environment, seed: int) -> float:
-    """What MaskablePPO's choices earn."""
+def train_reference(world: Environment, seed: int) -> float:
+    """Return the earnings of MaskablePPO's choices."""
     learner = Learner.from_environment(world, SAME)
     walks = DummyVecEnv(
         [lambda at=at: Walk(world, learner, 100 * seed + at) for at in range(WORLDS)]
@@ -73,7 +73,7 @@ def theirs(world: Environment, seed: int) -> float:
     model = MaskablePPO(
         "MlpPolicy",
         walks,
-        learning_rate=lambda left: SAME.rate * left,
+        learning_rate=lambda progress: SAME.rate * progress,
         n_steps=steps,
         batch_size=SAME.minibatch,
         n_epochs=SAME.epochs,
@@ -88,13 +88,13 @@ def theirs(world: Environment, seed: int) -> float:
         device="cpu",
     )
     model.learn(SAME.updates * SAME.episodes)
-    seen = Walk(world, learner, 0).seen
-    choices, _ = model.predict(seen, deterministic=True, action_masks=world.legal)
+    observations = Walk(world, learner, 0).seen
+    choices, _ = model.predict(observations, deterministic=True, action_masks=world.legal)
     return float(world.follow(np.asarray(choices, dtype=np.int64)).earned.mean())
 
 
-def ours(world: Environment, seed: int) -> float:
-    """What our choices earn; as many steps are sampled."""
+def train_own(world: Environment, seed: int) -> float:
+    """Return the earnings of the package's own choices; as many steps are sampled."""
     walks = SAME.episodes // 2  # two steps a walk, about
     learner = Learner.from_environment(world, replace(SAME, seed=seed, episodes=walks))
     for _ in learner.learn():
@@ -113,17 +113,18 @@ def main() -> None:
         world = Environment.from_questions(questions, Reward(alpha=alpha, gamma=1.0))
         best = world.follow(world.choose_in_hindsight()).earned.mean()
         look = world.follow(world.choose_sequence(())).earned.mean()
-        one = [ours(world, seed) for seed in range(arguments.seeds)]
-        other = [theirs(world, seed) for seed in range(arguments.seeds)]
+        own = [train_own(world, seed) for seed in range(arguments.seeds)]
+        other = [train_reference(world, seed) for seed in range(arguments.seeds)]
         print(
-            f"alpha {alpha:g}, {len(questions)} questions: ours {fmean(one):.4f} {_list(one)}, "
-            f"MaskablePPO {fmean(other):.4f} {_list(other)}, hindsight {best:.4f}, "
+            f"alpha {alpha:g}, {len(questions)} questions: "
+            f"ours {fmean(own):.4f} {_format_list(own)}, "
+            f"MaskablePPO {fmean(other):.4f} {_format_list(other)}, hindsight {best:.4f}, "
             f"first look alone {look:.4f}",
             flush=True,
         )
 
 
-def _list(values: list[float]) -> str:
+def _format_list(values: list[float]) -> str:
     return "(" + ", ".join(f"{value:.4f}" for value in values) + ")"
 
 

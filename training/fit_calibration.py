@@ -1,4 +1,4 @@
-"""Learns the shipped calibration: python -m training.fit_calibration --data DATA --work WORK.
+"""The shipped calibration: python -m training.fit_calibration --data DATA --work WORK.
 
 Asks questions of the data sets that `[calibration]` of chosen.toml names, by the default settings,
 but none that the shipped reader learned from: of those it knows too well what is right. Writes
@@ -21,7 +21,7 @@ from research.contamination import (
     locate_manifest,
     read_manifest,
 )
-from training.chosen import ROOT, named
+from training.chosen import ROOT, select_named
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.assembly.calibrations import SHIPPED, describe_identity
@@ -43,23 +43,29 @@ FILE = ROOT / "src" / "fathom" / "data" / SHIPPED
 CARD = ROOT / "src" / "fathom" / "models" / "resources" / "multilingual" / "cross-reader.json"
 
 
-def chosen(data: Path, most: int, known: Container[str]) -> Iterator[tuple[Dataset, int]]:
-    """The data sets with nothing but the questions that may be learned from.
+def load_chosen(
+    data: Path, most: int, fingerprints: Container[str]
+) -> Iterator[tuple[Dataset, int]]:
+    """Yield the data sets with only the questions that may be learned from.
 
     Args:
         data: The folder of the data sets.
         most: At most so many questions of each.
-        known: Fingerprints of the questions that the reader learned from.
+        fingerprints: Those of the questions that the reader learned from.
     """
     for name, parts in load_choices(CHOSEN)[ENTRY]["sets"].items():
         dataset = load(data / name)
-        own = dict.fromkeys(named(dataset, parts))
-        new = tuple(each for each in own if fingerprint(each.text) not in known)
+        named_questions = dict.fromkeys(select_named(dataset, parts))
+        new = tuple(
+            question
+            for question in named_questions
+            if fingerprint(question.text) not in fingerprints
+        )
         yield replace(dataset, questions=new), min(most, len(new))
 
 
-def engine_at(index: Path, threads: int = 0) -> Engine:
-    """An engine of the default settings that gives whatever it finds: all is learned from."""
+def open_engine(index: Path, threads: int = 0) -> Engine:
+    """Open an engine of the default settings that gives every answer: all are learned from."""
     settings = Settings(index=IndexSettings(directory=index))
     ask = settings.ask.model_copy(update={"min_probability": 0.0})
     trace = settings.trace.model_copy(update={"enabled": False})
@@ -67,44 +73,44 @@ def engine_at(index: Path, threads: int = 0) -> Engine:
     return Engine(settings.model_copy(update={"ask": ask, "trace": trace, "models": models}))
 
 
-def recorded(
+def record_dataset(
     dataset: Dataset, strategy: str, queries: int, *, engine: Engine, work: Path
 ) -> list[Record]:
-    """What came of the questions that can be graded."""
+    """Return the records of the questions that can be graded."""
     with prepare_engine(engine, dataset) as ready:
         session = Session(
-            engine=ready, dataset=dataset, queries=queries, folder=work, on_progress=told
+            engine=ready, dataset=dataset, queries=queries, folder=work, on_progress=report_progress
         )
         return [record for record in session.collect_answers(strategy) if is_gradable(record)]
 
 
-def told(what: str, done: int, total: int) -> None:
+def report_progress(what: str, done: int, total: int) -> None:
     print(f"\r{what} {done}/{total}", end="\n" if done == total else "", flush=True)
 
 
-def learned(strategy: str, records: list[Record], made_of: dict[str, int]) -> Calibration:
-    """The calibration that the records of a strategy give; says how good it is."""
+def learn_calibration(strategy: str, records: list[Record], made_of: dict[str, int]) -> Calibration:
+    """Learn the calibration of a strategy from its records, and print its quality."""
     outcomes = [extract_outcome(record) for record in records]
-    made = learn_law(outcomes)
+    law = learn_law(outcomes)
     right = [outcome.right for outcome in outcomes if outcome]
-    sure = list(made.held_out)
+    sure = list(law.held_out)
     print(
         f"{strategy}: {len(right)} answers, {fmean(right):.1%} right; held out ECE "
         f"{calibration_error(sure, right):.3f} AUROC {auroc(sure, right):.3f} "
         f"AURC {aurc(sure, right):.3f}"
     )
-    for certificate in made.certificates:
+    for certificate in law.certificates:
         print(
             f"  {certificate.max_error:.0%}: from {certificate.threshold}, "
             f"coverage {certificate.coverage:.1%}"
         )
-    own = describe_identity(Engine(Settings()).assembly, strategy)
+    identity = describe_identity(Engine(Settings()).assembly, strategy)
     return Calibration(
-        identity={name: own[name] for name in ("strategy", "reader", "index")},
+        identity={name: identity[name] for name in ("strategy", "reader", "index")},
         source="public questions",
         made_of=made_of,
-        law=made.law,
-        certificates=made.certificates,
+        law=law.law,
+        certificates=law.certificates,
         drift=Drift(answers=len(right), spreads={}),  # the user's questions are always others
     )
 
@@ -118,28 +124,28 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--threads", type=int, default=0, help="1 on a machine that is busy")
     options = parser.parse_args()
-    known = read_manifest(locate_manifest(CARD, MANIFESTS)).questions
+    fingerprints = read_manifest(locate_manifest(CARD, MANIFESTS)).questions
     indexes = options.indexes or options.work / "indexes"
     strategies = {}
     for strategy in options.strategies:
         records: list[Record] = []
         made_of = {}
-        for dataset, queries in chosen(options.data, options.most, known):
-            found = recorded(
+        for dataset, queries in load_chosen(options.data, options.most, fingerprints):
+            records_found = record_dataset(
                 dataset,
                 strategy,
                 queries,
-                engine=engine_at(indexes / dataset.name, options.threads),
+                engine=open_engine(indexes / dataset.name, options.threads),
                 work=options.work,
             )
-            made_of[dataset.name] = len(found)
-            records += found
-        strategies[strategy] = learned(strategy, records, made_of).to_json()
+            made_of[dataset.name] = len(records_found)
+            records += records_found
+        strategies[strategy] = learn_calibration(strategy, records, made_of).to_json()
     write(strategies)
 
 
 def write(strategies: dict[str, object]) -> None:
-    """Write the file, with the commit whose code was asked."""
+    """Write the file, with the commit of the code that answered."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"],
         cwd=ROOT,
@@ -147,8 +153,8 @@ def write(strategies: dict[str, object]) -> None:
         text=True,
         check=True,
     ).stdout.strip()
-    told = {"commit": commit, "settings": "the defaults, all answers given"}
-    FILE.write_text(json.dumps({**told, "strategies": strategies}, indent=1) + "\n")
+    content = {"commit": commit, "settings": "the defaults, all answers given"}
+    FILE.write_text(json.dumps({**content, "strategies": strategies}, indent=1) + "\n")
     print(f"{FILE}: {', '.join(strategies)}")
 
 

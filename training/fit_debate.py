@@ -1,4 +1,4 @@
-"""Fits how sure the leading reading of a debate is: PYTHONPATH=. python training/fit_debate.py en.
+"""The confidence of the leading reading of a debate: PYTHONPATH=. python training/fit_debate.py en.
 
 Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data). The
 development questions of `chosen.toml`'s entry "debate-law" are searched as `maf` does, and where
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from training.fit_span_reader import chosen, fit
+from training.fit_span_reader import choose_questions, fit_logistic
 
 from fathom.agents.debate.debate import Debate, DebateLaw, DebateOutcome
 from fathom.agents.reader.base import compute_logit
@@ -43,40 +43,42 @@ SETS = {
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
 
-class Held(NamedTuple):
-    """A question, and what its agents came to."""
+class HeldDebate(NamedTuple):
+    """A question, and the outcome of its debate."""
 
     question: DatasetQuestion
     debated: DebateOutcome
 
     @property
     def row(self) -> tuple[float, float, float, float]:
-        """What the law depends on."""
+        """The input of the law."""
         done = self.debated
         return compute_logit(done.sure), done.share, done.margin, 1.0
 
     @property
     def right(self) -> bool:
         """Whether the leading reading is right."""
-        question, said = self.question, self.debated.draft.short_answer
-        return question.answerable and is_right(said, question.answers, question.wrong or ())
+        question, short = self.question, self.debated.draft.short_answer
+        return question.answerable and is_right(short, question.answers, question.wrong or ())
 
 
-def held(engine: Engine, questions: Sequence[DatasetQuestion]) -> Iterator[Held]:
-    """What the agents come to, where there is anything to debate."""
-    own, debate = engine.settings.get_section(MafSettings), Debate.of(engine.assembly)
+def hold_debates(engine: Engine, questions: Sequence[DatasetQuestion]) -> Iterator[HeldDebate]:
+    """Yield the debates, where there is anything to debate."""
+    settings, debate = engine.settings.get_section(MafSettings), Debate.of(engine.assembly)
     for question in questions:
-        asked = Question(question.text)
-        retriever = engine.retriever(own.foreign_retriever if asked.is_foreign else "vector")
+        parsed = Question(question.text)
+        retriever = engine.retriever(settings.foreign_retriever if parsed.is_foreign else "vector")
         query = Query(text=question.text, filters=build_filters(question))
-        hits = select_best_per_document(retriever.retrieve(query, k=own.vor_k), own.agents)
+        hits = select_best_per_document(
+            retriever.retrieve(query, k=settings.vor_k), settings.agents
+        )
         with run_context() as context:
-            done = asyncio.run(_held(debate, asked, hits, context))
+            done = asyncio.run(_hold_debate(debate, parsed, hits, context))
         if done is not None:
-            yield Held(question, done)
+            yield HeldDebate(question, done)
 
 
-async def _held(
+async def _hold_debate(
     debate: Debate, question: Question, hits: Sequence[Hit], context: RunContext
 ) -> DebateOutcome | None:
     if not await debate.answers_differ(question, hits, context):
@@ -84,39 +86,39 @@ async def _held(
     return await debate.hold(question, hits, context)
 
 
-def law_of(debates: Sequence[Held]) -> DebateLaw:
-    """The law; a slope that would come out below 0 is left out, and the others are fitted anew."""
+def fit_law(debates: Sequence[HeldDebate]) -> DebateLaw:
+    """Fit the law; a slope below 0 is dropped and the others are fitted again."""
     rows = np.asarray([debate.row for debate in debates])
     right = np.asarray([debate.right for debate in debates], dtype=float)
     used = [0, 1, 2, 3]
     while True:
-        slopes = fit(rows[:, used], right, np.ones(len(rows)))
+        slopes = fit_logistic(rows[:, used], right, np.ones(len(rows)))
         below = [
             (slope, at) for slope, at in zip(slopes, used, strict=True) if slope < 0 and at < 3
         ]
         if not below:
             break
         used.remove(min(below)[1])
-    found = dict(zip(used, (round(float(slope), 2) for slope in slopes), strict=True))
+    fitted = dict(zip(used, (round(float(slope), 2) for slope in slopes), strict=True))
     return DebateLaw(
-        sure=found.get(0, 0.0),
-        share=found.get(1, 0.0),
-        margin=found.get(2, 0.0),
-        offset=found[3],
+        sure=fitted.get(0, 0.0),
+        share=fitted.get(1, 0.0),
+        margin=fitted.get(2, 0.0),
+        offset=fitted[3],
     )
 
 
-def report(name: str, law: DebateLaw, group: Sequence[Held]) -> None:
-    """One line: how many, how many right, how well the law knows it."""
+def report(name: str, law: DebateLaw, group: Sequence[HeldDebate]) -> None:
+    """Print one line: the number of debates, the number right, and the quality of the law."""
     if not group:
         print(f"{name}: no debates")
         return
-    sure = [law(each.debated.sure, each.debated.share, each.debated.margin) for each in group]
-    right = [each.right for each in group]
-    known, error = auroc(sure, right), calibration_error(sure, right)
+    sure = [law(entry.debated.sure, entry.debated.share, entry.debated.margin) for entry in group]
+    right = [entry.right for entry in group]
+    area, error = auroc(sure, right), calibration_error(sure, right)
     print(
         f"{name}: {len(group)} debates, right {np.mean(right):.3f}, mean confidence "
-        f"{np.mean(sure):.3f}, ECE {error or 0:.3f}, AUROC {known or 0:.3f}"
+        f"{np.mean(sure):.3f}, ECE {error or 0:.3f}, AUROC {area or 0:.3f}"
     )
 
 
@@ -139,11 +141,17 @@ def main() -> None:
             with Engine(settings) as engine:
                 if not settings.index.directory.exists():
                     engine.ingest([dataset.corpus])
-                fitted[name] = list(held(engine, chosen(dataset, arguments.questions, fitted=True)))
-                others[name] = list(
-                    held(engine, chosen(dataset, arguments.questions, fitted=False))
+                fitted[name] = list(
+                    hold_debates(
+                        engine, choose_questions(dataset, arguments.questions, fitted=True)
+                    )
                 )
-    law = law_of([each for group in fitted.values() for each in group])
+                others[name] = list(
+                    hold_debates(
+                        engine, choose_questions(dataset, arguments.questions, fitted=False)
+                    )
+                )
+    law = fit_law([entry for group in fitted.values() for entry in group])
     print(law)
     for name in SETS[arguments.language]:
         report(f"{name}, fitted", law, fitted[name])

@@ -1,4 +1,4 @@
-"""Train the planner's policy that ships with Fathom: records outcomes, trains, writes the policy.
+"""The shipped policy of the planner: records outcomes, trains, writes the policy.
 
     nice python -m training.fit_planner --data DATA --indexes DIR --records FILE [--each 60]
 
@@ -11,7 +11,7 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from training.cross_reader.rows import number_of
+from training.cross_reader.rows import hash_to_number
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
@@ -34,38 +34,43 @@ REPORTED = ("squad-fresh", "covid-qa")
 """Nothing is fitted on these; the odd questions of the others are reported on too."""
 
 
-def half(dataset: Dataset, *, rest: int) -> list[DatasetQuestion]:
-    """The questions whose number leaves this rest by two, in the order of a sample."""
-    return [each for each in dataset.sample() if number_of(each.id) % 2 == rest]
+def select_half(dataset: Dataset, *, rest: int) -> list[DatasetQuestion]:
+    """Return the questions whose number leaves this rest by two, in the order of a sample."""
+    return [question for question in dataset.sample() if hash_to_number(question.id) % 2 == rest]
 
 
-def recorded(
+def record_all(
     arguments: argparse.Namespace,
 ) -> tuple[list[RecordedQuestion], list[RecordedQuestion]]:
-    """The outcomes to learn from, and with --reported those to report on."""
+    """Return the outcomes to learn from, and with --reported those to report on."""
     file = OutcomeFile(arguments.records)
-    found: tuple[list[RecordedQuestion], list[RecordedQuestion]] = ([], [])
+    recordings: tuple[list[RecordedQuestion], list[RecordedQuestion]] = ([], [])
     for name in (*FITTED, *REPORTED) if arguments.reported else FITTED:
         dataset = load(arguments.data / name)
         with Engine.open(arguments.indexes / name) as engine:
             for rest in (0, 1) if arguments.reported else (0,):
-                questions = half(dataset, rest=rest)[: arguments.each]
-                known = record_outcomes(
-                    engine, dataset, questions, file, most=arguments.most, on_progress=_told
+                questions = select_half(dataset, rest=rest)[: arguments.each]
+                recording = record_outcomes(
+                    engine,
+                    dataset,
+                    questions,
+                    file,
+                    most=arguments.most,
+                    on_progress=_report_progress,
                 )
-                found[rest == 1 or name in REPORTED].extend(known)
-    return found
+                recordings[rest == 1 or name in REPORTED].extend(recording)
+    return recordings
 
 
-def _told(what: str, done: int, of: int) -> None:
+def _report_progress(what: str, done: int, of: int) -> None:
     if done % 10 == 0 or done == of:
         print(f"{what}: {done} of {of}", flush=True)
 
 
-def commit() -> str:
-    """Of the code that recorded and trained."""
-    asked = ["git", "rev-parse", "--short=12", "HEAD"]
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+def read_commit() -> str:
+    """Return the commit of the code that recorded and trained."""
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main() -> None:
@@ -80,16 +85,16 @@ def main() -> None:
     parser.add_argument("--wrong", type=float, default=0.0)
     parser.add_argument("--out", type=Path, default=SHIPPED_POLICY)
     arguments = parser.parse_args()
-    known, reported = recorded(arguments)
+    for_training, reported = record_all(arguments)
     reward, training = Reward(alpha=arguments.alpha, wrong=arguments.wrong), Training()
-    print(f"{len(known)} questions, each by what the others taught:")
-    print(cross_fit(known, reward, training).to_text())
+    print(f"{len(for_training)} questions, each by what the others taught:")
+    print(cross_fit(for_training, reward, training).to_text())
     if reported:
         print(f"\n{len(reported)} others, by what all of the former taught:")
-        systems = tuple(run_systems(known, reported, reward, training))
+        systems = tuple(run_systems(for_training, reported, reward, training))
         print(PlannerTable(reward=reward, systems=systems).to_text())
-    origin = {"commit": commit(), "questions": "even numbers; see training/fit_planner.py"}
-    policy = train_policy(known, reward, training, origin=origin).policy
+    origin = {"commit": read_commit(), "questions": "even numbers; see training/fit_planner.py"}
+    policy = train_policy(for_training, reward, training, origin=origin).policy
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(policy.to_json(), encoding="utf-8")
 

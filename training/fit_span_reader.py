@@ -1,4 +1,4 @@
-"""Fits a `ReaderLaw` of a language: PYTHONPATH=. python training/fit_span_reader.py en.
+"""The `ReaderLaw` of a language: PYTHONPATH=. python training/fit_span_reader.py en.
 
 Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data). Questions
 that no cross-reader was made with, and that no table reports as clean, are asked of an index of
@@ -18,7 +18,7 @@ from statistics import fmean
 
 import numpy as np
 from training.cross_reader.ranked import is_training, read_lines
-from training.cross_reader.rows import number_of
+from training.cross_reader.rows import hash_to_number
 
 from fathom.agents.reader.base import ReadHit, compute_logit
 from fathom.agents.reader.candidates import Candidate, group_candidates
@@ -45,8 +45,8 @@ _NEAR = 0.005
 _UNSEEN = (16, 12)
 
 
-def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[DatasetQuestion]:
-    """Up to `count` questions that their cross-reader was not made with, always the same.
+def choose_questions(dataset: Dataset, count: int, *, fitted: bool) -> list[DatasetQuestion]:
+    """Return up to `count` questions that their cross-reader was not trained on, reproducibly.
 
     Args:
         dataset: Of squad-retrieval, questions on development articles; of other sets, a half.
@@ -56,7 +56,7 @@ def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[DatasetQuestio
     if dataset.name == "squad-retrieval":
         rows = read_lines(dataset.corpus.parent / "queries.jsonl.gz")
         articles = {row["_id"]: row["metadata"]["article"].replace("_", " ") for row in rows}
-        numbers = {each: number_of(title) for each, title in articles.items()}
+        numbers = {title_: hash_to_number(title) for title_, title in articles.items()}
         questions = [
             question
             for question in dataset.questions
@@ -73,41 +73,41 @@ Read = tuple[DatasetQuestion, tuple[ReadHit, ...]]
 
 
 def read_all(engine: Engine, questions: Sequence[DatasetQuestion]) -> list[Read]:
-    """Every question with all its hits read; trust is not set yet."""
-    found = []
+    """Read every question with all its hits; trust is not set yet."""
+    reads = []
     for question in questions:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
         asking = engine.assembly.cross_reader.open_session(question.text, spans=MOST_SPANS)
         read = asking.read([hit.chunk for hit in hits])
         looks = (ReadHit(hit=h, reading=r, trust=1.0) for h, r in zip(hits, read, strict=True))
-        found.append((question, tuple(looks)))
-    return found
+        reads.append((question, tuple(looks)))
+    return reads
 
 
-def best_of(looks: Sequence[ReadHit], fall: float) -> Candidate | None:
-    """The best answer, if hits are trusted so."""
+def find_best(looks: Sequence[ReadHit], fall: float) -> Candidate | None:
+    """Return the best answer under this trust of hits."""
     trusted = [
-        ReadHit(hit=each.hit, reading=each.reading, trust=compute_trust(place, fall))
-        for place, each in enumerate(looks, start=1)
+        ReadHit(hit=look.hit, reading=look.reading, trust=compute_trust(place, fall))
+        for place, look in enumerate(looks, start=1)
     ]
     return next(iter(group_candidates(trusted)), None)
 
 
-def f1_at(read: Sequence[Read], fall: float) -> float:
-    """Mean F1 of the answerable questions."""
+def compute_f1(read: Sequence[Read], fall: float) -> float:
+    """Return the mean F1 of the answerable questions."""
     values = []
     for question, looks in read:
         if question.answerable:
-            best = best_of(looks, fall)
+            best = find_best(looks, fall)
             values.append(score_f1(best.text if best else "", question.answers))
     return fmean(values)
 
 
-def labelled(read: Sequence[Read], fall: float) -> tuple[np.ndarray, np.ndarray]:
-    """What the law of the confidence depends on, and whether the best answer's quote is right."""
+def label_answers(read: Sequence[Read], fall: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the input of the confidence law, and whether the best answer's quote is right."""
     rows, right = [], []
     for question, looks in read:
-        best = best_of(looks, fall)
+        best = find_best(looks, fall)
         answerable = best.places[0].answerable if best else 0.0
         rows.append((compute_logit(best.score if best else 0.0), compute_logit(answerable), 1.0))
         quote = best.places[0].evidence.quote if best else ""
@@ -115,8 +115,8 @@ def labelled(read: Sequence[Read], fall: float) -> tuple[np.ndarray, np.ndarray]
     return np.asarray(rows), np.asarray(right, dtype=float)
 
 
-def fit(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Logistic regression by Newton's method, with a small ridge."""
+def fit_logistic(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Fit logistic regression by Newton's method, with a small ridge."""
     law = np.zeros(rows.shape[1])
     for _ in range(50):
         p = 1 / (1 + np.exp(-rows @ law))
@@ -126,32 +126,32 @@ def fit(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return law
 
 
-def law_of(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The law of confidence; a likelier answer is never less likely right."""
-    law = fit(rows, right, weights)
-    return law if law[0] >= 0 else np.array([0.0, *fit(rows[:, 1:], right, weights)])
+def fit_law(rows: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Fit the confidence law; a likelier answer is never less likely right."""
+    law = fit_logistic(rows, right, weights)
+    return law if law[0] >= 0 else np.array([0.0, *fit_logistic(rows[:, 1:], right, weights)])
 
 
-def report_of(rows: np.ndarray, right: np.ndarray, law: np.ndarray) -> str:
-    """How well a law tells right from wrong, in figures."""
+def describe_law(rows: np.ndarray, right: np.ndarray, law: np.ndarray) -> str:
+    """Describe in figures how well a law separates right from wrong."""
     p = 1 / (1 + np.exp(-rows @ law))
     area, error = auroc(p, right > 0), calibration_error(p, right > 0)
     return f"n={len(p)} right={right.mean():.3f} AUROC={area:.3f} ECE={error:.3f}"
 
 
-def in_force(read: Sequence[Read], law: ReaderLaw) -> str:
-    """What the shipped law makes of the questions: the shares that the log speaks of."""
-    rows, right = labelled(read, law.fall)
-    said = 1 / (1 + np.exp(-rows @ np.asarray(law.sureness))) >= Settings().ask.min_confidence
+def describe_shipped(read: Sequence[Read], law: ReaderLaw) -> str:
+    """Return the shares of the questions under the shipped law, for the log."""
+    rows, right = label_answers(read, law.fall)
+    accepted = 1 / (1 + np.exp(-rows @ np.asarray(law.sureness))) >= Settings().ask.min_confidence
     vectors = np.array([question.answerable for question, _ in read])
-    best = (best_of(looks, law.fall) for _, looks in read)
+    best = (find_best(looks, law.fall) for _, looks in read)
     scores = [
-        score_f1(each.text, question.answers) if each and question.answerable else 0.0
-        for each, (question, _) in zip(best, read, strict=True)
+        score_f1(look.text, question.answers) if look and question.answerable else 0.0
+        for look, (question, _) in zip(best, read, strict=True)
     ]
-    wrong = (said & (right == 0))[vectors].mean()
-    falsely = said[~vectors].mean() if not vectors.all() else 0.0
-    overall = np.where(vectors, np.asarray(scores) * said, ~said).mean()
+    wrong = (accepted & (right == 0))[vectors].mean()
+    falsely = accepted[~vectors].mean() if not vectors.all() else 0.0
+    overall = np.where(vectors, np.asarray(scores) * accepted, ~accepted).mean()
     return f"F1={overall:.3f} wrong={wrong:.3f} of the others falsely={falsely:.3f}"
 
 
@@ -174,23 +174,30 @@ def main() -> None:
                 if not place.exists():
                     engine.ingest([dataset.corpus])
                 questions = [
-                    each
-                    for each in chosen(dataset, arguments.questions, fitted=True)
-                    if Question(each.text).form == "one" and (each.answers or not each.answerable)
+                    candidate
+                    for candidate in choose_questions(dataset, arguments.questions, fitted=True)
+                    if Question(candidate.text).form == "one"
+                    and (candidate.answers or not candidate.answerable)
                 ]
                 read[name] = read_all(engine, questions)
-            print(name, {fall: round(f1_at(read[name], fall), 3) for fall in FALLS}, flush=True)
-    means = {fall: fmean(f1_at(own, fall) for own in read.values()) for fall in FALLS}
-    fall = max(each for each, mean in means.items() if mean >= max(means.values()) - _NEAR)
-    parts = {name: labelled(own, fall) for name, own in read.items()}
+            print(
+                name, {fall: round(compute_f1(read[name], fall), 3) for fall in FALLS}, flush=True
+            )
+    means = {
+        fall: fmean(compute_f1(own_reads, fall) for own_reads in read.values()) for fall in FALLS
+    }
+    fall = max(
+        candidate for candidate, mean in means.items() if mean >= max(means.values()) - _NEAR
+    )
+    parts = {name: label_answers(own_reads, fall) for name, own_reads in read.items()}
     sure = [parts[name] for name in SURE[arguments.language] if name in parts]
     rows, right = (np.concatenate([part[side] for part in sure]) for side in (0, 1))
     weights = np.concatenate([np.full(len(x), 200 / len(x)) for x, _ in sure])
-    law = law_of(rows, right, weights)
-    for name, (own, known) in parts.items():
-        print(name.ljust(20), report_of(own, known, law))
-        print("  as shipped:".ljust(20), in_force(read[name], LAWS[arguments.language]))
-    sureness = ", ".join(f"{each:.2f}" for each in law)
+    law = fit_law(rows, right, weights)
+    for name, (own_reads, held_out) in parts.items():
+        print(name.ljust(20), describe_law(own_reads, held_out, law))
+        print("  as shipped:".ljust(20), describe_shipped(read[name], LAWS[arguments.language]))
+    sureness = ", ".join(f"{candidate:.2f}" for candidate in law)
     print(f'"{arguments.language}": Law(fall={fall}, sureness=({sureness}), rival=...),')
 
 

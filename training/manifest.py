@@ -1,4 +1,4 @@
-"""What a run learned from, for the manifest of its model; see `research.contamination`."""
+"""The training data of a run, for its manifest; see `fathom.evaluation.contamination`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ CHOSEN = HERE / "chosen.toml"
 
 
 class Learnable(Protocol):
-    """A row that is learned from: `training.cross_reader.rows.Row`, or another with these."""
+    """A training row: `training.cross_reader.rows.Row`, or another with these fields."""
 
     @property
     def question(self) -> str:
@@ -21,21 +21,21 @@ class Learnable(Protocol):
 
     @property
     def title(self) -> str:
-        """Of the article that the text is from, or empty."""
+        """The title of the article that contains the text, or empty."""
         ...
 
     @property
     def text(self) -> str:
-        """What was read."""
+        """The text that was read."""
         ...
 
 
-def learned_from(rows: Iterable[Learnable]) -> Manifest:
-    """What a model learned from; give it every row that a run may have seen."""
-    seen = list(rows)
+def make_manifest(rows: Iterable[Learnable]) -> Manifest:
+    """Return the manifest of every row that a run may have seen."""
+    entries = list(rows)
     return Manifest(
         what="the cross-reader learned from them, their articles or their documents",
-        questions=fingerprint_all(row.question for row in seen),
-        articles=fingerprint_all(row.title for row in seen),
-        documents=fingerprint_all(row.text for row in seen),
+        questions=fingerprint_all(row.question for row in entries),
+        articles=fingerprint_all(row.title for row in entries),
+        documents=fingerprint_all(row.text for row in entries),
     )

@@ -1,4 +1,4 @@
-"""Our own development questions as data sets, `written-en` and `written-id`.
+"""The package's own development questions as data sets, `written-en` and `written-id`.
 
     python -m training.written_questions --out DATA
 
@@ -14,34 +14,34 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from training.cross_reader.rows import OWN, is_development, number_of, row_of
+from training.cross_reader.rows import OWN, hash_to_number, is_development, parse_row
 
 LANGUAGES = ("en", "id")
 _ASKED = {"span": "factoid", "yesno": "yes-no"}
 _SAID = {("yes", "en"): "yes", ("no", "en"): "no", ("yes", "id"): "ya", ("no", "id"): "tidak"}
 
 
-def rows() -> Iterator[dict[str, Any]]:
-    """All rows, as they are kept."""
+def read_rows() -> Iterator[dict[str, Any]]:
+    """Return all rows as stored."""
     for path in sorted(OWN.glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)
 
 
-def passage_of(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A row's passage as a document of the set."""
+def make_document(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row's text as a document of the set."""
     key = f"{raw['title']}\n{raw['context']}"
     return {
-        "_id": f"p{number_of(key) % 10**12:012}",
+        "_id": f"p{hash_to_number(key) % 10**12:012}",
         "title": raw["title"],
         "text": raw["context"],
         "metadata": {},
     }
 
 
-def query_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A row's question; None for a claim, and for what may be learned from."""
-    row = row_of(raw)
+def make_query(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a row's question; None for a claim, and for rows for training."""
+    row = parse_row(raw)
     if row is None or raw["task"] not in _ASKED or not is_development(row):
         return None
     lang = raw["source"][-2:]
@@ -50,21 +50,21 @@ def query_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
         answers = [_SAID[raw["label"], lang]]
     about = {"type": _ASKED[raw["task"]], "lang": lang, "kind": raw["kind"]}
     return {
-        "_id": f"w{number_of(raw['question'] + raw['context']) % 10**12:012}",
+        "_id": f"w{hash_to_number(raw['question'] + raw['context']) % 10**12:012}",
         "text": raw["question"],
         "answers": list(dict.fromkeys(answers)),
-        "metadata": {**about, "answerable": bool(answers), "paragraph": passage_of(raw)["_id"]},
+        "metadata": {**about, "answerable": bool(answers), "paragraph": make_document(raw)["_id"]},
     }
 
 
 def write(out: Path, lang: str) -> int:
-    """Write corpus, questions and relevant passages of a language; how many questions there are."""
-    raws = [raw for raw in rows() if raw["source"].endswith(lang)]
-    passages = {each["_id"]: each for each in map(passage_of, raws)}
-    queries = {each["_id"]: each for each in map(query_of, raws) if each}
+    """Write corpus, questions and relevant texts of a language; return the number of questions."""
+    raws = [raw for raw in read_rows() if raw["source"].endswith(lang)]
+    passages = {entry["_id"]: entry for entry in map(make_document, raws)}
+    queries = {entry["_id"]: entry for entry in map(make_query, raws) if entry}
     out.mkdir(parents=True, exist_ok=True)
-    _lines(out / "corpus.jsonl.gz", passages.values())
-    _lines(out / "queries.jsonl.gz", queries.values())
+    _write_lines(out / "corpus.jsonl.gz", passages.values())
+    _write_lines(out / "queries.jsonl.gz", queries.values())
     judged = [
         f"{query['_id']}\t{query['metadata']['paragraph']}\t1"
         for query in queries.values()
@@ -75,7 +75,7 @@ def write(out: Path, lang: str) -> int:
     return len(queries)
 
 
-def _lines(path: Path, items: Iterable[Mapping[str, Any]]) -> None:
+def _write_lines(path: Path, items: Iterable[Mapping[str, Any]]) -> None:
     with gzip.open(path, "wt", encoding="utf-8") as out:
         out.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
 

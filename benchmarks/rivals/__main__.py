@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from benchmarks.rivals.corpus import Corpus, load
 from benchmarks.rivals.embedder import Table
-from benchmarks.rivals.environments import PINS, python_of, versions
-from benchmarks.rivals.report import rewrite
+from benchmarks.rivals.environments import PINS, list_versions, prepare_python
+from benchmarks.rivals.report import rewrite_page
 
 from fathom.evaluation.ir_metrics import ndcg
 
@@ -37,7 +37,7 @@ LIMIT = 3600  # seconds that one job of a worker may take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is run.
+    """The parameters of a comparison.
 
     Attributes:
         dataset: A BEIR folder.
@@ -55,8 +55,8 @@ class Plan:
     results: Path
 
 
-def planned(arguments: Sequence[str] | None = None) -> Plan:
-    """The plan that these arguments ask for."""
+def parse_plan(arguments: Sequence[str] | None = None) -> Plan:
+    """Return the plan of these arguments."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals", description=__doc__)
     parser.add_argument("--dataset", type=Path, default=ROOT / "../shared/data/scale-100k")
     parser.add_argument("--documents", type=int, nargs="+", default=[2000, 10_000])
@@ -65,27 +65,27 @@ def planned(arguments: Sequence[str] | None = None) -> Plan:
     parser.add_argument("--systems", nargs="+", choices=list(PINS), default=list(PINS))
     parser.add_argument("--work", type=Path, default=ROOT / ".work" / "rivals")
     parser.add_argument("--small", action="store_true", help="300 documents, 2 rounds")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     return Plan(
-        dataset=given.dataset,
-        sizes=[300] if given.small else given.documents,
-        questions=20 if given.small else given.questions,
-        rounds=2 if given.small else given.rounds,
-        systems=given.systems,
-        work=given.work,
-        results=given.work / "small" if given.small else RESULTS,
+        dataset=options.dataset,
+        sizes=[300] if options.small else options.documents,
+        questions=20 if options.small else options.questions,
+        rounds=2 if options.small else options.rounds,
+        systems=options.systems,
+        work=options.work,
+        results=options.work / "small" if options.small else RESULTS,
     )
 
 
 def run(plan: Plan) -> None:
-    """Carry out what is not done yet, and tell it on the page.
+    """Run the missing measurements and write them on the page.
 
     Raises:
         SystemExit: If there is no data set, or if an environment or a worker fails.
     """
     if not (plan.dataset / "corpus.jsonl.gz").exists():
         raise SystemExit(f"rivals: no data set at {str(plan.dataset)!r}: name one with --dataset")
-    pythons = {name: python_of(name, plan.work / "env") for name in plan.systems}
+    pythons = {name: prepare_python(name, plan.work / "env") for name in plan.systems}
     for size in plan.sizes:
         corpus = load(plan.dataset, size, plan.questions)
         place = plan.work / str(len(corpus.documents))
@@ -94,28 +94,28 @@ def run(plan: Plan) -> None:
         for number in range(plan.rounds):
             turn = number % len(plan.systems)
             for name in [*plan.systems[turn:], *plan.systems[:turn]]:
-                step(plan, corpus, table.seconds, name, pythons[name], number)
+                run_step(plan, corpus, table.seconds, name, pythons[name], number)
     if plan.results == RESULTS:
-        rewrite(PAGE, RESULTS)
+        rewrite_page(PAGE, RESULTS)
 
 
-def step(
+def run_step(
     plan: Plan, corpus: Corpus, embedding_s: float, name: str, python: Path, number: int
 ) -> None:  # fmt: skip
-    """One round of one system, unless its result file has it already."""
+    """Run one round of one system, unless its result file has it already."""
     file = plan.results / f"{name}-{len(corpus.documents)}.json"
     head = {
         "system": name,
         "documents": len(corpus.documents),
         "questions": len(corpus.questions),
-        "versions": versions(name),
+        "versions": list_versions(name),
         "embedding_s": round(embedding_s, 2),
     }
-    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    rounds = known.pop("rounds", []) if known.items() >= head.items() else []
+    stored = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    rounds = stored.pop("rounds", []) if stored.items() >= head.items() else []
     if len(rounds) > number:
         return
-    rounds.append(measured(plan, corpus, name, python))
+    rounds.append(measure_round(plan, corpus, name, python))
     print(name, len(corpus.documents), json.dumps(rounds[-1]), flush=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")
@@ -124,28 +124,28 @@ def step(
     new.replace(file)
 
 
-def measured(plan: Plan, corpus: Corpus, name: str, python: Path) -> dict[str, float]:
-    """What one round found."""
+def measure_round(plan: Plan, corpus: Corpus, name: str, python: Path) -> dict[str, float]:
+    """Return the figures of one round."""
     place = plan.work / str(len(corpus.documents))
     folder = place / name
     shutil.rmtree(folder, ignore_errors=True)
     worker = [str(python), "-m", "benchmarks.rivals.worker", name, str(folder)]
-    made = tell([*worker, "ingest", str(place / "table")], corpus.documents)
+    ingested = run_worker([*worker, "ingest", str(place / "table")], corpus.documents)
     questions = list(corpus.questions.values())
-    served = tell([*worker, "serve"], questions)
-    answered = tell([*worker, "answer"], questions)
-    found, answers = served.pop("found"), answered.pop("answers_s")
-    whole = np.asarray([each["seconds"] for each in found]) * 1000
-    own = whole - np.asarray([each["embedding_s"] for each in found]) * 1000
+    served = run_worker([*worker, "serve"], questions)
+    answered = run_worker([*worker, "answer"], questions)
+    searches, answers = served.pop("found"), answered.pop("answers_s")
+    whole = np.asarray([search["seconds"] for search in searches]) * 1000
+    overhead = whole - np.asarray([search["embedding_s"] for search in searches]) * 1000
     quality = [
-        ndcg(10, each["names"], corpus.relevant[question])
-        for question, each in zip(corpus.questions, found, strict=True)
+        ndcg(10, search["names"], corpus.relevant[question])
+        for question, search in zip(corpus.questions, searches, strict=True)
     ]
-    figures = made | served | answered
+    figures = ingested | served | answered
     figures |= {
         "p50_ms": float(np.median(whole)),
         "p95_ms": float(np.percentile(whole, 95)),
-        "own_p50_ms": float(np.median(own)),
+        "own_p50_ms": float(np.median(overhead)),
         "answer_p50_ms": float(np.median(answers)) * 1000,
         "answers_a_second": len(answers) / sum(answers),
         "ndcg": float(np.mean(quality)),
@@ -156,8 +156,8 @@ def measured(plan: Plan, corpus: Corpus, name: str, python: Path) -> dict[str, f
     return {key: round(value, 4) for key, value in figures.items()}
 
 
-def tell(command: Sequence[str], given: object) -> dict[str, Any]:
-    """Run a worker on what it is given; what it says.
+def run_worker(command: Sequence[str], worker_input: object) -> dict[str, Any]:
+    """Run a worker on its input and return its output.
 
     Raises:
         SystemExit: If it fails; its last lines are told.
@@ -169,7 +169,7 @@ def tell(command: Sequence[str], given: object) -> dict[str, Any]:
     }
     done = subprocess.run(
         command,
-        input=json.dumps(given),
+        input=json.dumps(worker_input),
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -184,4 +184,4 @@ def tell(command: Sequence[str], given: object) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run(planned())
+    run(parse_plan())

@@ -1,4 +1,4 @@
-"""The one embedder that every system is given: Fathom's own, on the same runtime.
+"""The one embedder of every system: Fathom's own, on the same runtime.
 
 So what is compared is what each system does beside the embedding. It counts the seconds it takes.
 The vectors are made once and kept in a table, with the seconds that took; a system then looks its
@@ -21,7 +21,7 @@ BLOCK = 2000  # texts between two checkpoints
 
 
 class Table:
-    """Vectors of a list of texts in a file, made as far as somebody had time."""
+    """Vectors of a list of texts in a file, computed as far as time allowed."""
 
     def __init__(self, folder: Path, texts: Sequence[str], dimension: int = 384) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ class Table:
         )
 
     def fill(self, until: float) -> bool:
-        """Go on until the clock says `until`; whether all are there."""
+        """Continue until the clock says `until`; return whether all vectors exist."""
         embedder = load_embedder()
         while self.done < len(self._texts) and time.time() < until:
             block = self._texts[self.done : self.done + BLOCK]
@@ -54,12 +54,12 @@ class Table:
         return self.done == len(self._texts)
 
     def by_text(self) -> dict[str, int]:
-        """Rows of those that are made."""
+        """Return the rows of the computed texts."""
         return {text: row for row, text in enumerate(self._texts[: self.done])}
 
 
 class TimedEmbedder:
-    """An embedder that counts the seconds it takes, and looks texts up in a table first."""
+    """An embedder that measures its seconds, and looks texts up in a table first."""
 
     def __init__(self, table: Table | None = None, threads: int = 0) -> None:
         self._embedder = load_embedder(threads=threads)
@@ -69,31 +69,31 @@ class TimedEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self._embedder.dimension
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What makes the vectors."""
+        """The origin of the vectors."""
         return self._embedder.identity
 
     def count(self, text: str) -> int:
-        """Number of tokens of `text`."""
+        """Return the number of tokens of `text`."""
         return self._embedder.count(text)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One unit vector a text."""
+        """Return one unit vector per text."""
         if self._table is None:
-            return self._holds_time(texts)
+            return self._embed_timed(texts)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        known = [place for place, text in enumerate(texts) if text in self._rows]
+        places = [place for place, text in enumerate(texts) if text in self._rows]
         others = [place for place, text in enumerate(texts) if text not in self._rows]
-        vectors[known] = self._table.matrix[[self._rows[texts[place]] for place in known]]
+        vectors[places] = self._table.matrix[[self._rows[texts[place]] for place in places]]
         if others:  # a system may change a text, such as a letter that stands for two
-            vectors[others] = self._holds_time([texts[place] for place in others])
+            vectors[others] = self._embed_timed([texts[place] for place in others])
         return vectors
 
-    def _holds_time(self, texts: Sequence[str]) -> Matrix:
+    def _embed_timed(self, texts: Sequence[str]) -> Matrix:
         started = time.perf_counter()
         vectors = self._embedder.embed(texts)
         self.seconds += time.perf_counter() - started

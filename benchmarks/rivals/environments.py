@@ -1,4 +1,4 @@
-"""The environment of each rival, with the versions that were measured.
+"""The environment of each rival, with the measured versions.
 
 A rival must not change what another one, or Fathom, imports; so each has its own. They run
 Fathom's embedder and cross-reader out of this repository, for which numpy, ONNX Runtime and
@@ -67,13 +67,13 @@ print(json.dumps(found))
 """
 
 
-def versions(name: str) -> dict[str, str]:
-    """What a system's results are results of."""
+def list_versions(name: str) -> dict[str, str]:
+    """Return the versions behind a system's results."""
     return {"fathom": str(__version__)} | PINS[name]
 
 
-def python_of(name: str, folder: Path) -> Path:
-    """The interpreter of a system, its environment below `folder` made where it is missing.
+def prepare_python(name: str, folder: Path) -> Path:
+    """Return the interpreter of a system, and create its environment below `folder` if missing.
 
     Raises:
         SystemExit: If pip cannot install it.
@@ -85,15 +85,15 @@ def python_of(name: str, folder: Path) -> Path:
     python = place / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    if _installed(python, pins) != pins:
-        wanted = [f"{package}=={pin}" for package, pin in pins.items()]
+    if _is_installed(python, pins) != pins:
+        requirements = [f"{package}=={pin}" for package, pin in pins.items()]
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        if subprocess.run([*pip, *wanted], check=False).returncode:
+        if subprocess.run([*pip, *requirements], check=False).returncode:
             raise SystemExit(f"rivals: pip cannot install {name}: see above; others need not wait")
     return python
 
 
-def _installed(python: Path, pins: Mapping[str, str]) -> dict[str, str]:
+def _is_installed(python: Path, pins: Mapping[str, str]) -> dict[str, str]:
     command = [str(python), "-c", _ASK, *pins]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))

@@ -1,4 +1,4 @@
-"""The one reader that every system is given that has none: Fathom's own cross-reader.
+"""The shared reader of every system without its own: Fathom's cross-reader.
 
 So what is compared is what each system does beside the reading of the same number of texts.
 """
@@ -12,21 +12,21 @@ READ = 8  # texts; as many as Fathom reads by default
 
 
 class SharedReader:
-    """Reads the best texts and says the likeliest span."""
+    """Reads the best texts and returns the likeliest span."""
 
     def __init__(self) -> None:
         self._model = load_shipped_reader()
 
-    def iterate_best(self, question: str, texts: Sequence[str]) -> str:
-        """The likeliest span of the first `READ` texts; empty where there is none."""
+    def answer(self, question: str, texts: Sequence[str]) -> str:
+        """Return the likeliest span of the first `READ` texts; empty if there is none."""
         chunks = [
             Chunk(id=f"{n}#0", document_id=str(n), text=text, span=Span(0, len(text)), ordinal=0)
             for n, text in enumerate(texts[:READ])
         ]
         readings = self._model.open_session(question, spans=1).read(chunks)
-        said = [
+        spans = [
             (span.score, span.span.cut(chunk.text))
             for chunk, reading in zip(chunks, readings, strict=True)
             for span in reading.spans
         ]
-        return max(said, default=(0.0, ""))[1]
+        return max(spans, default=(0.0, ""))[1]

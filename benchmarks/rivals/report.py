@@ -20,46 +20,46 @@ Result = Mapping[str, Any]
 Measure = Callable[[Result, Mapping[str, float]], float]
 
 
-def _rate(result: Result, one: Mapping[str, float]) -> float:
-    return float(result["documents"] / (result["embedding_s"] + one["ingest_s"]))
+def _compute_rate(result: Result, measured_round: Mapping[str, float]) -> float:
+    return float(result["documents"] / (result["embedding_s"] + measured_round["ingest_s"]))
 
 
-def _of(key: str) -> Measure:
-    return lambda _result, one: one[key]
+def _get_value(key: str) -> Measure:
+    return lambda _result, measured_round: measured_round[key]
 
 
 COLUMNS: Sequence[tuple[str, Measure, str]] = (
-    ("documents/s in, embedding included", _rate, ".0f"),
-    ("s in, embedding apart", _of("ingest_s"), ".1f"),
-    ("s from start to first hit", _of("first_hit_s"), ".2f"),
-    ("MB at most, ingesting", _of("ingest_mb"), ".0f"),
-    ("MB at most, searching", _of("search_mb"), ".0f"),
-    ("hybrid p50 ms", _of("p50_ms"), ".1f"),
-    ("p95 ms", _of("p95_ms"), ".1f"),
-    ("p50 ms, embedding apart", _of("own_p50_ms"), ".1f"),
-    ("nDCG@10", _of("ndcg"), ".3f"),
-    ("answers/s", _of("answers_a_second"), ".1f"),
-    ("questions answered", _of("said"), ".0f"),
-    ("MB at most, answering", _of("answer_mb"), ".0f"),
+    ("documents/s in, embedding included", _compute_rate, ".0f"),
+    ("s in, embedding apart", _get_value("ingest_s"), ".1f"),
+    ("s from start to first hit", _get_value("first_hit_s"), ".2f"),
+    ("MB at most, ingesting", _get_value("ingest_mb"), ".0f"),
+    ("MB at most, searching", _get_value("search_mb"), ".0f"),
+    ("hybrid p50 ms", _get_value("p50_ms"), ".1f"),
+    ("p95 ms", _get_value("p95_ms"), ".1f"),
+    ("p50 ms, embedding apart", _get_value("own_p50_ms"), ".1f"),
+    ("nDCG@10", _get_value("ndcg"), ".3f"),
+    ("answers/s", _get_value("answers_a_second"), ".1f"),
+    ("questions answered", _get_value("said"), ".0f"),
+    ("MB at most, answering", _get_value("answer_mb"), ".0f"),
 )
 RATIOS: Sequence[tuple[str, Measure]] = (
-    ("hybrid p50", _of("p50_ms")),
-    ("hybrid p50, embedding apart", _of("own_p50_ms")),
-    ("time to ingest", lambda result, one: 1 / _rate(result, one)),
-    ("time to ingest, embedding apart", _of("ingest_s")),
-    ("start to first hit", _of("first_hit_s")),
-    ("memory, searching", _of("search_mb")),
-    ("answers per second", _of("answers_a_second")),
+    ("hybrid p50", _get_value("p50_ms")),
+    ("hybrid p50, embedding apart", _get_value("own_p50_ms")),
+    ("time to ingest", lambda result, one: 1 / _compute_rate(result, one)),
+    ("time to ingest, embedding apart", _get_value("ingest_s")),
+    ("start to first hit", _get_value("first_hit_s")),
+    ("memory, searching", _get_value("search_mb")),
+    ("answers per second", _get_value("answers_a_second")),
 )
 
 
-def read(folder: Path) -> list[Result]:
-    """The result files of a folder."""
+def read_files(folder: Path) -> list[Result]:
+    """Return the result files of a folder."""
     return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
 
 
-def rewrite(page: Path, folder: Path) -> None:
-    """Put what the result files tell between the marks of the page.
+def rewrite_page(page: Path, folder: Path) -> None:
+    """Write the tables of the result files between the marks of the page.
 
     Raises:
         ValueError: If the page has no marks.
@@ -67,27 +67,31 @@ def rewrite(page: Path, folder: Path) -> None:
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(START)
     _, after = rest.split(END)
-    page.write_text(f"{before}{START}\n{told(read(folder))}{END}{after}", encoding="utf-8")
+    page.write_text(
+        f"{before}{START}\n{format_results(read_files(folder))}{END}{after}", encoding="utf-8"
+    )
 
 
-def told(results: Sequence[Result]) -> str:
-    """Tables of figures and of ratios, one pair for each size."""
+def format_results(results: Sequence[Result]) -> str:
+    """Return tables of figures and of ratios, one pair for each size."""
     parts = []
-    for size in sorted({each["documents"] for each in results}):
-        here = {each["system"]: each for each in results if each["documents"] == size}
-        systems = [here[name] for name in NAMES if name in here]
-        parts += [_heading(size, systems), _figures(systems)]
-        if OURS in here and len(systems) > 1:
+    for size in sorted({entry["documents"] for entry in results}):
+        by_system = {entry["system"]: entry for entry in results if entry["documents"] == size}
+        systems = [by_system[name] for name in NAMES if name in by_system]
+        parts += [_format_heading(size, systems), _format_figures(systems)]
+        if OURS in by_system and len(systems) > 1:
             parts.append(
-                _ratios(here[OURS], [system for system in systems if system is not here[OURS]])
+                _format_ratios(
+                    by_system[OURS], [system for system in systems if system is not by_system[OURS]]
+                )
             )
     return "\n".join(parts)
 
 
-def _heading(size: int, systems: Sequence[Result]) -> str:
-    rounds = [one for system in systems for one in system["rounds"]]
-    cores = max(one["cores"] for one in rounds)
-    loads = [one["load"] for one in rounds]
+def _format_heading(size: int, systems: Sequence[Result]) -> str:
+    rounds = [measured_round for system in systems for measured_round in system["rounds"]]
+    cores = max(measured_round["cores"] for measured_round in rounds)
+    loads = [measured_round["load"] for measured_round in rounds]
     counts = {len(system["rounds"]) for system in systems}
     told_rounds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     busy = " **The machine was busy with other work.**" if median(loads) > cores else ""
@@ -99,37 +103,39 @@ def _heading(size: int, systems: Sequence[Result]) -> str:
     )
 
 
-def _figures(systems: Sequence[Result]) -> str:
+def _format_figures(systems: Sequence[Result]) -> str:
     rows = []
     for system in systems:
         cells = [
-            format(median(measure(system, one) for one in system["rounds"]), form)
+            format(
+                median(measure(system, measured_round) for measured_round in system["rounds"]), form
+            )
             for _, measure, form in COLUMNS
         ]
-        rows.append([_called(system), *cells])
-    return _table(["system", *(title for title, _, _ in COLUMNS)], rows)
+        rows.append([_format_name(system), *cells])
+    return _format_table(["system", *(title for title, _, _ in COLUMNS)], rows)
 
 
-def _ratios(ours: Result, others: Sequence[Result]) -> str:
+def _format_ratios(ours: Result, others: Sequence[Result]) -> str:
     rows = []
     for title, measure in RATIOS:
         cells = []
         for other in others:
-            found = [
-                measure(other, theirs) / measure(ours, own)
-                for own, theirs in zip(ours["rounds"], other["rounds"], strict=False)
+            ratios = [
+                measure(other, theirs) / measure(ours, ours_round)
+                for ours_round, theirs in zip(ours["rounds"], other["rounds"], strict=False)
             ]
-            cells.append(f"{median(found):.2f} ({min(found):.2f} to {max(found):.2f})")
+            cells.append(f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
         rows.append([title, *cells])
     head = "Times as much as Fathom in the same round: the median, and the least and the most:\n"
-    return f"{head}\n{_table(['', *(NAMES[each['system']] for each in others)], rows)}"
+    return f"{head}\n{_format_table(['', *(NAMES[entry['system']] for entry in others)], rows)}"
 
 
-def _called(result: Result) -> str:
+def _format_name(result: Result) -> str:
     version = list(result["versions"].items())[0 if result["system"] == OURS else 1][1]
     return f"{NAMES[result['system']]} {version}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -33,23 +33,23 @@ K = 10
 
 
 class System(ABC):
-    """A system whose index lies in a folder."""
+    """A system whose index is in a folder."""
 
     @abstractmethod
     def ingest(self, documents: Mapping[str, str]) -> None:
-        """Make an index of these texts and keep it in the folder."""
+        """Index these texts in the folder."""
 
     @abstractmethod
     def open(self) -> None:
-        """Load what `ingest` kept."""
+        """Load the index."""
 
     @abstractmethod
     def search(self, text: str) -> dict[str, str]:
-        """Texts of the best documents by name, best first."""
+        """Return the texts of the best documents by name, best first."""
 
     def answer(self, text: str) -> str:
-        """What is said to a question; empty for nothing."""
-        return self._reader.iterate_best(text, list(self.search(text).values()))
+        """Return the answer to a question; empty for none."""
+        return self._reader.answer(text, list(self.search(text).values()))
 
     @cached_property
     def _reader(self) -> SharedReader:
@@ -57,7 +57,7 @@ class System(ABC):
 
 
 class Fathom(System):
-    """Takes its documents from a file, and parses them in its sandbox, as users' ones come."""
+    """Reads its documents from a file and parses them in its sandbox, like documents of users."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from fathom.engine import Engine
@@ -68,7 +68,7 @@ class Fathom(System):
         self._engine = Engine(settings, embedder=embedder)
 
     def ingest(self, documents: Mapping[str, str]) -> None:
-        """See `System.ingest`."""
+        """Write the documents to a file and ingest it."""
         self._corpus.mkdir(parents=True, exist_ok=True)
         with gzip.open(self._corpus / "corpus.jsonl.gz", "wt", compresslevel=1) as file:
             for name, text in documents.items():
@@ -76,20 +76,20 @@ class Fathom(System):
         self._engine.ingest([self._corpus])
 
     def open(self) -> None:
-        """See `System.open`."""
+        """Open the engine."""
 
     def search(self, text: str) -> dict[str, str]:
-        """See `System.search`."""
+        """Search with the default retriever."""
         hits = self._engine.search(text, k=K)
         return {hit.chunk.document_id: hit.chunk.text for hit in hits}
 
     def answer(self, text: str) -> str:
-        """See `System.answer`."""
+        """Ask the engine."""
         return self._engine.ask(text).answer
 
 
 class LangChain(System):
-    """See the module's docstring."""
+    """LangChain with its recommended parts."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from langchain_core.embeddings import Embeddings
@@ -104,21 +104,21 @@ class LangChain(System):
         self._folder, self._given = folder, Given()
 
     def ingest(self, documents: Mapping[str, str]) -> None:
-        """See `System.ingest`."""
+        """Index the documents."""
         from langchain_community.retrievers import BM25Retriever
         from langchain_community.vectorstores import FAISS
         from langchain_core.documents import Document
 
-        given = [
+        entries = [
             Document(page_content=text, metadata={"name": name}) for name, text in documents.items()
         ]
-        FAISS.from_documents(given, self._given).save_local(str(self._folder))
-        words = BM25Retriever.from_documents(given, k=K)
+        FAISS.from_documents(entries, self._given).save_local(str(self._folder))
+        words = BM25Retriever.from_documents(entries, k=K)
         with (self._folder / "words.pickle").open("wb") as file:
             pickle.dump(words, file)
 
     def open(self) -> None:
-        """See `System.open`."""
+        """Load the index."""
         from langchain_classic.retrievers import EnsembleRetriever
         from langchain_community.vectorstores import FAISS
 
@@ -131,13 +131,13 @@ class LangChain(System):
         self._both = EnsembleRetriever(retrievers=[words, near], weights=[0.5, 0.5])
 
     def search(self, text: str) -> dict[str, str]:
-        """See `System.search`."""
-        found = self._both.invoke(text)[:K]
-        return {each.metadata["name"]: each.page_content for each in found}
+        """Search with words and vectors."""
+        hits = self._both.invoke(text)[:K]
+        return {hit.metadata["name"]: hit.page_content for hit in hits}
 
 
 class LlamaIndex(System):
-    """See the module's docstring."""
+    """LlamaIndex with its recommended parts."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from llama_index.core import Settings
@@ -161,7 +161,7 @@ class LlamaIndex(System):
         Settings.llm = MockLLM()
 
     def ingest(self, documents: Mapping[str, str]) -> None:
-        """See `System.ingest`."""
+        """Index the documents."""
         import faiss
         from llama_index.core import StorageContext, VectorStoreIndex
         from llama_index.core.schema import TextNode
@@ -183,7 +183,7 @@ class LlamaIndex(System):
         )
 
     def open(self) -> None:
-        """See `System.open`."""
+        """Load the index."""
         from llama_index.core import StorageContext, load_index_from_storage
         from llama_index.core.retrievers import QueryFusionRetriever
         from llama_index.retrievers.bm25 import BM25Retriever
@@ -204,12 +204,12 @@ class LlamaIndex(System):
         )
 
     def search(self, text: str) -> dict[str, str]:
-        """See `System.search`."""
-        return {found.node.node_id: found.node.text for found in self._both.retrieve(text)}
+        """Search with words and vectors."""
+        return {hit.node.node_id: hit.node.text for hit in self._both.retrieve(text)}
 
 
 class Haystack(System):
-    """See the module's docstring."""
+    """Haystack with its recommended parts."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         self._folder, self._embedder = folder, embedder
@@ -222,7 +222,7 @@ class Haystack(System):
         )
 
     def ingest(self, documents: Mapping[str, str]) -> None:
-        """See `System.ingest`."""
+        """Index the documents."""
         from haystack import Document
         from haystack.document_stores.in_memory import InMemoryDocumentStore
 
@@ -239,7 +239,7 @@ class Haystack(System):
         words.save_to_disk(str(self._folder / "words.json"))
 
     def open(self) -> None:
-        """See `System.open`."""
+        """Load the index."""
         from haystack import Pipeline, component
         from haystack.components.joiners import DocumentJoiner
         from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
@@ -266,13 +266,13 @@ class Haystack(System):
         self._both = both
 
     def search(self, text: str) -> dict[str, str]:
-        """See `System.search`."""
-        found = self._both.run({"embedder": {"text": text}, "words": {"query": text}})
-        return {document.id: document.content for document in found["join"]["documents"]}
+        """Search with words and vectors."""
+        hits = self._both.run({"embedder": {"text": text}, "words": {"query": text}})
+        return {document.id: document.content for document in hits["join"]["documents"]}
 
 
 class Txtai(System):
-    """See the module's docstring."""
+    """Txtai with its recommended parts."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         import torch
@@ -280,24 +280,24 @@ class Txtai(System):
 
         torch.set_num_threads(1)  # nothing is computed with it here
 
-        def given(texts: list[str]) -> Any:  # noqa: ANN401 - a function, as it refuses methods
+        def embed_given(texts: list[str]) -> Any:  # noqa: ANN401 - a function, as it refuses methods
             return embedder.embed(texts)
 
-        self._folder, self._given = folder, {"transform": given}
+        self._folder, self._given = folder, {"transform": embed_given}
         self._both = Embeddings(method="external", hybrid=True, content=True, **self._given)
 
     def ingest(self, documents: Mapping[str, str]) -> None:
-        """See `System.ingest`."""
+        """Index the documents."""
         self._both.index(documents.items())
         self._both.save(str(self._folder / "txtai"))
 
     def open(self) -> None:
-        """See `System.open`."""
+        """Load the index."""
         self._both.load(str(self._folder / "txtai"), config=self._given)
 
     def search(self, text: str) -> dict[str, str]:
-        """See `System.search`."""
-        return {found["id"]: found["text"] for found in self._both.search(text, K)}
+        """Search with words and vectors."""
+        return {hit["id"]: hit["text"] for hit in self._both.search(text, K)}
 
 
 SYSTEMS: Mapping[str, Callable[[Path, TimedEmbedder], System]] = {

@@ -35,7 +35,7 @@ def ingest(name: str, folder: Path, table: Path) -> dict[str, object]:
     return {
         "ingest_s": whole - embedder.seconds,
         "unforeseen_embedding_s": embedder.seconds,
-        "ingest_mb": peak_mb(),
+        "ingest_mb": measure_peak_mb(),
     }
 
 
@@ -48,8 +48,8 @@ def serve(name: str, folder: Path) -> dict[str, object]:
     system.open()
     system.search("what is the first question")
     first = time.perf_counter() - STARTED
-    found = [search(system, embedder, text) for text in json.load(sys.stdin)]
-    return {"first_hit_s": first, "found": found, "search_mb": peak_mb()}
+    searches = [search(system, embedder, text) for text in json.load(sys.stdin)]
+    return {"first_hit_s": first, "found": searches, "search_mb": measure_peak_mb()}
 
 
 def answer(name: str, folder: Path) -> dict[str, object]:
@@ -59,12 +59,12 @@ def answer(name: str, folder: Path) -> dict[str, object]:
     system = SYSTEMS[name](folder, TimedEmbedder())
     system.open()
     system.answer("what is the first question")
-    taken, said = [], 0
+    taken, answers = [], 0
     for text in json.load(sys.stdin):
         started = time.perf_counter()
-        said += bool(system.answer(text))
+        answers += bool(system.answer(text))
         taken.append(time.perf_counter() - started)
-    return {"answers_s": taken, "said": said, "answer_mb": peak_mb()}
+    return {"answers_s": taken, "said": answers, "answer_mb": measure_peak_mb()}
 
 
 def search(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, object]:
@@ -75,8 +75,8 @@ def search(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, 
     return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": list(hits)}
 
 
-def peak_mb() -> int:
-    """The largest resident size so far."""
+def measure_peak_mb() -> int:
+    """Return the largest resident size so far."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
@@ -84,8 +84,8 @@ def main() -> None:
     out, sys.stdout = sys.stdout, sys.stderr  # what libraries print is none of our lines
     chosen, place, job, *rest = sys.argv[1:]
     jobs = {"ingest": ingest, "serve": serve, "answer": answer}
-    told = jobs[job](chosen, Path(place), *map(Path, rest))
-    print(json.dumps(told), file=out, flush=True)
+    output = jobs[job](chosen, Path(place), *map(Path, rest))
+    print(json.dumps(output), file=out, flush=True)
 
 
 if __name__ == "__main__":

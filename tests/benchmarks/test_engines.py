@@ -3,7 +3,15 @@ import json
 from pathlib import Path
 
 import numpy as np
-from benchmarks.engines import CHARS, Place, WordSigns, asked, filled, pieces, recall
+from benchmarks.engines import (
+    CHARS,
+    Place,
+    WordSigns,
+    fill_index,
+    measure_recall,
+    measure_searches,
+    read_pieces,
+)
 
 
 def write_dataset(folder: Path) -> Path:
@@ -17,8 +25,8 @@ def write_dataset(folder: Path) -> Path:
 def test_a_larger_corpus_contains_the_smaller_one_and_pieces_are_bounded(
     tmp_path: Path,
 ) -> None:
-    large = pieces(write_dataset(tmp_path), 100)
-    assert pieces(tmp_path, 30) == large[:30]
+    large = read_pieces(write_dataset(tmp_path), 100)
+    assert read_pieces(tmp_path, 30) == large[:30]
     assert len(set(large)) == 100
     assert max(map(len, large)) <= CHARS
 
@@ -31,12 +39,12 @@ def test_texts_with_the_same_words_are_near_each_other() -> None:
 
 
 def test_an_index_is_filled_once_and_compared_with_exact_neighbours(tmp_path: Path) -> None:
-    texts = pieces(write_dataset(tmp_path), 60)
+    texts = read_pieces(write_dataset(tmp_path), 60)
     place = Place(url="", directory=tmp_path / "index")
-    assert filled(place, texts, tmp_path / "documents") is not None
-    assert filled(place, texts, tmp_path / "documents") is None
-    measured = asked(place, texts[:3])
+    assert fill_index(place, texts, tmp_path / "documents") is not None
+    assert fill_index(place, texts, tmp_path / "documents") is None
+    measured = measure_searches(place, texts[:3])
     assert {"keyword", "vector", "hybrid", "peak_rss_mb"} == measured.keys()
-    assert recall(place, texts, texts[:5]) == 1.0
+    assert measure_recall(place, texts, texts[:5]) == 1.0
     with place.open() as engine:
         assert engine.search(texts[7], k=1)[0].chunk.text == texts[7]

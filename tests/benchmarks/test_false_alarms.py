@@ -9,12 +9,12 @@ import pytest
 from benchmarks.false_alarms import (
     Draw,
     Pairs,
-    alarms,
-    binary,
+    count_alarms,
     main,
-    mostly_same,
-    recorded,
-    shares,
+    make_binary,
+    make_mostly_same,
+    make_recorded,
+    make_shares,
 )
 from tests.evaluation.making import make_record
 
@@ -23,9 +23,9 @@ from fathom.jsonable import dump_canonical
 ROUNDS = 300
 
 
-@pytest.mark.parametrize("draw", [shares(60), binary(60)], ids=["shares", "binary"])
+@pytest.mark.parametrize("draw", [make_shares(60), make_binary(60)], ids=["shares", "binary"])
 def test_false_alarms_are_about_five_percent(draw: Draw) -> None:
-    rates = alarms(draw, rounds=ROUNDS, seed=1)
+    rates = count_alarms(draw, rounds=ROUNDS, seed=1)
     # With 300 pairs a true 5 % shows as 2 % to 9 % nearly always.
     for name in ("randomisation", "t-test", "interval"):
         assert 0.02 <= rates[name] <= 0.09, (name, rates)
@@ -34,27 +34,29 @@ def test_false_alarms_are_about_five_percent(draw: Draw) -> None:
 
 
 def test_the_gate_accepts_small_changes() -> None:
-    rates = alarms(mostly_same(60), rounds=ROUNDS, seed=1)
+    rates = count_alarms(make_mostly_same(60), rounds=ROUNDS, seed=1)
     assert rates["gate"] <= 0.05
     assert rates["randomisation"] <= 0.09
 
 
 def test_a_true_difference_is_detected() -> None:
     def draw_pairs(generator: np.random.Generator) -> Pairs:
-        pairs = shares(60)(generator)
+        pairs = make_shares(60)(generator)
         pairs[:, 1] += 0.4
         return pairs
 
-    rates = alarms(draw_pairs, rounds=20)
+    rates = count_alarms(draw_pairs, rounds=20)
     assert min(rates[name] for name in ("randomisation", "t-test", "interval", "gate")) > 0.8
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
-    assert alarms(binary(20), rounds=10, seed=3) == alarms(binary(20), rounds=10, seed=3)
+    assert count_alarms(make_binary(20), rounds=10, seed=3) == count_alarms(
+        make_binary(20), rounds=10, seed=3
+    )
 
 
 def test_recorded_values_keep_their_question() -> None:
-    draw = recorded({"a": 0.0, "b": 1.0}, {"b": 0.5, "a": 0.2})
+    draw = make_recorded({"a": 0.0, "b": 1.0}, {"b": 0.5, "a": 0.2})
     for seed in range(5):
         rows = [sorted(row) for row in draw(np.random.default_rng(seed)).tolist()]
         assert rows == [[0.0, 0.2], [0.5, 1.0]]

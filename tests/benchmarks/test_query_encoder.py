@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks.query_encoder import embedders, lost, questions_of, timed
+from benchmarks.query_encoder import load_embedders, measure_losses, measure_times, read_questions
 from tests.making import disable_sandbox
 
 from fathom.engine import Engine
@@ -31,7 +31,8 @@ def dataset(tmp_path: Path) -> Path:
 
 def test_costs_are_ratios_of_the_same_round(dataset: Path) -> None:
     rows = {
-        row["query_encoder"]: row for row in timed(questions_of(dataset, 9), 2, embedders(None))
+        row["query_encoder"]: row
+        for row in measure_times(read_questions(dataset, 9), 2, load_embedders(None))
     }
 
     assert rows["same"]["of_same"] == rows["same"]["cosine_mean"] == 1
@@ -46,12 +47,12 @@ def test_losses_are_reported_question_by_question(
 ) -> None:
     disable_sandbox(monkeypatch)
     index = tmp_path / "index"
-    encoders = embedders(None)
+    encoders = load_embedders(None)
     settings = Settings.model_validate({"index": {"directory": index}})
     with Engine(settings, embedder=encoders["same"]) as engine:
         engine.ingest([dataset])
 
-    rows = list(lost(dataset, index, 9, encoders))
+    rows = list(measure_losses(dataset, index, 9, encoders))
 
     assert [(row["query_encoder"], row["system"]) for row in rows] == [
         ("rounded", "vector"),

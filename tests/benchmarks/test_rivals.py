@@ -12,8 +12,8 @@ import pytest
 from benchmarks.rivals import __main__ as runner
 from benchmarks.rivals.corpus import CHARS, load
 from benchmarks.rivals.embedder import Table, TimedEmbedder
-from benchmarks.rivals.environments import PINS, python_of, versions
-from benchmarks.rivals.report import END, NAMES, START, read, rewrite, told
+from benchmarks.rivals.environments import PINS, list_versions, prepare_python
+from benchmarks.rivals.report import END, NAMES, START, format_results, read_files, rewrite_page
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "rivals" / "results"
@@ -93,19 +93,19 @@ def test_every_system_has_versions_a_name_and_a_class() -> None:
     systems = importlib.import_module("benchmarks.rivals.systems").SYSTEMS
     assert list(PINS) == list(NAMES) == list(systems)
     for name, pins in PINS.items():
-        assert versions(name)["fathom"]
+        assert list_versions(name)["fathom"]
         assert name == "fathom" or {"numpy", "onnxruntime", "tokenizers"} < pins.keys()
 
 
 def test_the_environment_of_fathom_is_the_running_one(tmp_path: Path) -> None:
-    assert python_of("fathom", tmp_path).exists()
+    assert prepare_python("fathom", tmp_path).exists()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_small_run_publishes_nothing(tmp_path: Path) -> None:
-    small = runner.planned(["--small", "--work", str(tmp_path)])
+    small = runner.parse_plan(["--small", "--work", str(tmp_path)])
     assert (small.sizes, small.results) == ([300], tmp_path / "small")
-    whole = runner.planned(["--documents", "2000", "100000", "--rounds", "3"])
+    whole = runner.parse_plan(["--documents", "2000", "100000", "--rounds", "3"])
     assert (whole.sizes, whole.rounds, whole.results) == ([2000, 100_000], 3, RESULTS)
 
 
@@ -119,7 +119,7 @@ def test_only_missing_or_stale_measurements_are_run(dataset: Path, tmp_path: Pat
         "--dataset",
         str(dataset),
     ]
-    plan = replace(runner.planned(arguments), rounds=1)
+    plan = replace(runner.parse_plan(arguments), rounds=1)
     file = tmp_path / "small" / "fathom-50.json"
     file.parent.mkdir()
     file.write_text(json.dumps(make_result("fathom", 1, 1.0)), encoding="utf-8")  # of another cut
@@ -140,7 +140,7 @@ def test_only_missing_or_stale_measurements_are_run(dataset: Path, tmp_path: Pat
 
 def test_a_missing_data_set_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"no data set at .*--dataset"):
-        runner.run(runner.planned(["--dataset", str(tmp_path / "none")]))
+        runner.run(runner.parse_plan(["--dataset", str(tmp_path / "none")]))
 
 
 def make_result(system: str, times: float, load: float) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def make_result(system: str, times: float, load: float) -> dict[str, Any]:
 
 
 def test_the_page_shows_medians_and_ratios_within_rounds() -> None:
-    page = told([make_result("txtai", 3, 1.0), make_result("fathom", 1, 1.5)])
+    page = format_results([make_result("txtai", 3, 1.0), make_result("fathom", 1, 1.5)])
     assert "### 1,000 documents\n\n7 questions, 3 rounds; load 1.0 to 1.5 on 2 cores. Emb" in page
     ours = "| 100 | 2.0 | 0.50 | 100 | 150 | 12.0 | 12.0 | 2.0 | 0.500 | 6.0 | 4 | 300 |"
     assert f"| Fathom 1.2.3 {ours}" in page
@@ -185,8 +185,8 @@ def test_the_page_shows_medians_and_ratios_within_rounds() -> None:
 
 
 def test_the_page_reports_a_busy_machine() -> None:
-    assert "busy" not in told([make_result("fathom", 1, 1.9)])
-    assert "busy" in told([make_result("fathom", 1, 2.1)])
+    assert "busy" not in format_results([make_result("fathom", 1, 1.9)])
+    assert "busy" in format_results([make_result("fathom", 1, 2.1)])
 
 
 def test_the_page_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_page_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
     results.mkdir()
     (results / "fathom-1000.json").write_text(json.dumps(make_result("fathom", 1, 1.0)))
     page.write_text(f"before\n{START}\nold\n{END}\nafter\n", encoding="utf-8")
-    rewrite(page, results)
+    rewrite_page(page, results)
     text = page.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{START}\n### 1,000 documents")
     assert text.endswith(f"{END}\nafter\n")
@@ -203,11 +203,11 @@ def test_the_page_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
 
 def test_the_published_page_matches_the_result_files() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert f"{START}\n{told(read(RESULTS))}{END}" in text
+    assert f"{START}\n{format_results(read_files(RESULTS))}{END}" in text
 
 
 def test_the_published_results_have_the_pinned_versions_and_looked_up_most_vectors() -> None:
-    for entry in read(RESULTS):
+    for entry in read_files(RESULTS):
         measured = {name: pin for name, pin in entry["versions"].items() if name != "fathom"}
         assert measured == PINS[entry["system"]]
         for measured_round in entry["rounds"]:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.web import is_withheld, main, search_server
+from benchmarks.web import is_withheld, main, run_search_server
 from tests.making import engine_at, hit_of, index_fees
 
 from fathom.types import Hit
@@ -34,7 +34,7 @@ def test_an_engine_asks_the_server_like_any_searxng(tmp_path: Path) -> None:
         return [PAGE]
 
     index_fees(tmp_path)
-    with search_server(find_pages) as address:
+    with run_search_server(find_pages) as address:
         web = {"provider": "searxng", "base_url": address}
         with engine_at(tmp_path, web=web) as engine:
             answer = engine.ask(QUESTION, strategy="maf")

@@ -76,9 +76,9 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
 
 def test_the_shipped_graph_can_be_rebuilt(tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx is needed to write graphs only")
-    from training.export_e5 import build
+    from training.export_e5 import build_model
     from training.export_embedder import RESOURCES
 
-    string = build().SerializeToString(deterministic=True)
+    string = build_model().SerializeToString(deterministic=True)
 
     assert string == (RESOURCES / e5.GRAPH).read_bytes()

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from training.encoder import MARKS, tokenizer
+from training.encoder import MARKS, build_tokenizer
 
 from fathom.models.pieces import UNKNOWN, Pieces
 
@@ -43,6 +43,6 @@ def test_a_limit_cuts_the_pieces(limit: int) -> None:
 @given(st.text(alphabet="thepumsab éx\n冷", max_size=30))
 def test_the_pieces_are_those_of_the_package(text: str) -> None:
     text = text.strip()  # the package makes a piece of the space before and after a text
-    package = tokenizer(VOCABULARY, SCORES).encode(text, add_special_tokens=False)
+    package = build_tokenizer(VOCABULARY, SCORES).encode(text, add_special_tokens=False)
 
     assert PIECES.tokenize(text) == package.ids

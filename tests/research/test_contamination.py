@@ -16,7 +16,7 @@ from research.contamination import (
     write_manifest,
 )
 from tests.training.rivers import ROWS
-from training.manifest import CHOSEN, MANIFESTS, learned_from
+from training.manifest import CHOSEN, MANIFESTS, make_manifest
 
 
 def test_a_fingerprint_depends_on_the_words_only() -> None:
@@ -28,7 +28,7 @@ def test_a_fingerprint_depends_on_the_words_only() -> None:
 
 
 def test_every_part_of_every_row_is_in_the_manifest() -> None:
-    manifest = learned_from(ROWS)
+    manifest = make_manifest(ROWS)
     assert manifest.questions == fingerprint_all(row.question for row in ROWS)
     assert manifest.documents == {fingerprint(row.text) for row in ROWS}
     assert manifest.articles == {fingerprint("Rivers")}
@@ -36,9 +36,9 @@ def test_every_part_of_every_row_is_in_the_manifest() -> None:
 
 
 def test_a_manifest_is_read_as_it_was_written_and_holds_no_text(tmp_path: Path) -> None:
-    manifest = learned_from(ROWS)
+    manifest = make_manifest(ROWS)
     write_manifest(tmp_path / "a.json.gz", manifest)
-    write_manifest(tmp_path / "b.json.gz", learned_from(ROWS[::-1]))
+    write_manifest(tmp_path / "b.json.gz", make_manifest(ROWS[::-1]))
     assert read_manifest(tmp_path / "a.json.gz") == manifest
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
     content = gzip.decompress((tmp_path / "a.json.gz").read_bytes()).decode()

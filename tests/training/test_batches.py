@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from training.cross_reader.batches import Blocks, Limits, estimate
+from training.cross_reader.batches import Blocks, Limits, estimate_tokens
 from training.cross_reader.rows import Row
 
 
@@ -51,7 +51,7 @@ def test_a_group_is_used_up_before_a_row_returns() -> None:
 
 def test_batches_keep_to_their_tokens() -> None:
     for batch in list_block(0):
-        longest = max(min(estimate(row), 100) for row in batch)
+        longest = max(min(estimate_tokens(row), 100) for row in batch)
         assert len(batch) == 1 or len(batch) * longest <= 200
 
 

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from training.cross_reader.calibrate import calibration_of, logistic, temperature
+from training.cross_reader.calibrate import fit_logistic, fit_reading_calibration, fit_temperature
 from training.cross_reader.figures import Read
 from training.cross_reader.rows import Row
 
@@ -13,7 +13,7 @@ def test_the_law_of_balanced_labels_crosses_between_them() -> None:
     features = [(1.0,)] * 400 + [(3.0,)] * 400
     labels = [False] * 300 + [True] * 100 + [True] * 300 + [False] * 100
 
-    slope, offset = logistic(features, labels)
+    slope, offset = fit_logistic(features, labels)
 
     assert slope * 3 + offset == pytest.approx(math.log(3), abs=1e-2)
     assert slope * 1 + offset == pytest.approx(-math.log(3), abs=1e-2)
@@ -22,7 +22,7 @@ def test_the_law_of_balanced_labels_crosses_between_them() -> None:
 def test_a_rare_label_weighs_as_much_as_the_other() -> None:
     features = [(0.0,)] * 90 + [(0.0,)] * 10
 
-    _, offset = logistic(features, [False] * 90 + [True] * 10)
+    _, offset = fit_logistic(features, [False] * 90 + [True] * 10)
 
     assert offset == pytest.approx(0, abs=1e-3)
 
@@ -31,7 +31,7 @@ def test_overconfident_scores_are_cooled() -> None:
     # Right in 3 of 4 cases with logits 4 apart: exp(4 / T) = 3.
     expected = 4 / math.log(3)
 
-    cooled = temperature([(4.0, 0.0)] * 4, [(0,), (0,), (0,), (1,)])
+    cooled = fit_temperature([(4.0, 0.0)] * 4, [(0,), (0,), (0,), (1,)])
 
     assert cooled == pytest.approx(expected, abs=0.05)
 
@@ -67,7 +67,7 @@ def make_reads(question: str, count: int, threshold: float) -> list[Read]:
 def test_the_calibration_crosses_between_the_labels() -> None:
     claims = [make_read("it is so", support=(label,), logit=2.0) for label in (0, 0, 1) * 50]
 
-    law = calibration_of([*make_reads("who?", 400, 6.0), *claims])
+    law = fit_reading_calibration([*make_reads("who?", 400, 6.0), *claims])
 
     assert law.compute_answerable(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
     assert law.compute_relevance(6.0) == pytest.approx(0.5, abs=0.05)
@@ -76,7 +76,7 @@ def test_the_calibration_crosses_between_the_labels() -> None:
 
 
 def test_a_part_without_one_label_is_unchanged() -> None:
-    law = calibration_of([make_read("who?", answerable=True, logit=3.0)] * 5)
+    law = fit_reading_calibration([make_read("who?", answerable=True, logit=3.0)] * 5)
 
     assert law == ReadingCalibration()
-    assert calibration_of([]) == ReadingCalibration()
+    assert fit_reading_calibration([]) == ReadingCalibration()

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from training.chosen import named
-from training.cross_reader.rows import number_of
+from training.chosen import select_named
+from training.cross_reader.rows import hash_to_number
 
 from fathom.evaluation.datasets import Dataset, DatasetQuestion
 
@@ -18,14 +18,14 @@ DATASET = Dataset(
 
 
 def list_chosen(parts: str) -> list[str]:
-    return [question.id for question in named(DATASET, parts)]
+    return [question.id for question in select_named(DATASET, parts)]
 
 
 def test_questions_are_named_by_half_and_by_place() -> None:
     assert list_chosen("all") == [question.id for question in QUESTIONS]
     assert list_chosen("first 3") == ["q1", "q3", "q5"]
     even, odd = set(list_chosen("even")), set(list_chosen("odd"))
-    assert even == {question.id for question in QUESTIONS if number_of(question.id) % 2 == 0}
+    assert even == {question.id for question in QUESTIONS if hash_to_number(question.id) % 2 == 0}
     assert even | odd == set(list_chosen("all"))
     assert not even & odd
     assert list_chosen("even, first 1") == [*list_chosen("even"), "q1"]

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from training.cross_reader.composed import composed, described
+from training.cross_reader.composed import compose_rows, describe_answer
 from training.cross_reader.rows import Row
 
 
@@ -41,7 +41,7 @@ FILLERS = [
 
 
 def compose_chains(rows: Sequence[Row], seeds: int = 40) -> list[Row]:
-    return [row for seed in range(seeds) for row in composed(rows, seed)]
+    return [row for seed in range(seeds) for row in compose_rows(rows, seed)]
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def compose_chains(rows: Sequence[Row], seeds: int = 40) -> list[Row]:
     ],
 )
 def test_a_question_describes_its_answer(question: str, description: str) -> None:
-    assert described(question) == description
+    assert describe_answer(question) == description
 
 
 def test_a_name_is_replaced_by_what_the_other_question_says_of_it() -> None:
-    (row,) = composed([FIRST, SECOND])
+    (row,) = compose_rows([FIRST, SECOND])
 
     assert row.question == QUESTION
     assert row.answerable
@@ -111,18 +111,18 @@ def test_a_wrong_text_beside_a_complete_chain_is_no_evidence() -> None:
 def test_a_first_text_that_suffices_alone_makes_no_chain() -> None:
     telling = replace(FIRST, text=f"{FIRST.text} She was of Velden.")
 
-    assert list(composed([telling, SECOND])) == []
+    assert list(compose_rows([telling, SECOND])) == []
 
 
 def test_part_of_a_longer_name_is_not_replaced() -> None:
     longer = replace(SECOND, question="Where was Ada Stone Miller born?")
 
-    assert list(composed([FIRST, longer])) == []
+    assert list(compose_rows([FIRST, longer])) == []
 
 
 def test_unanswerable_and_other_groups_are_not_composed() -> None:
-    assert list(composed([replace(FIRST, answerable=False), SECOND])) == []
-    assert list(composed([replace(FIRST, group="informal"), SECOND])) == []
+    assert list(compose_rows([replace(FIRST, answerable=False), SECOND])) == []
+    assert list(compose_rows([replace(FIRST, group="informal"), SECOND])) == []
 
 
 def test_two_dates_are_compared() -> None:
@@ -151,7 +151,7 @@ def test_equal_years_are_not_compared() -> None:
         for name in ("Arland", "Borland")
     ]
 
-    assert list(composed(dated)) == []
+    assert list(compose_rows(dated)) == []
 
 
 def test_names_of_one_length_come_in_the_order_of_their_letters() -> None:
@@ -170,7 +170,7 @@ def test_names_of_one_length_come_in_the_order_of_their_letters() -> None:
         *(replace(other, spans=spans) for other, spans in zip(others, spans, strict=True)),
     ]
 
-    questions = [row.question for row in composed([*rows, third])]
+    questions = [row.question for row in compose_rows([*rows, third])]
 
     assert ["the person who designed the" in question for question in questions] == [True] * 3
     places = ["Old Bridge", "New Bridge", "Far Bridge"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.training.rivers import make_row
-from training.cross_reader.data import Unseen, load, windows
+from training.cross_reader.data import Unseen, list_windows, load
 from training.cross_reader.rows import Row
 
 
@@ -23,8 +23,8 @@ def test_overlaps_with_development_texts_are_detected() -> None:
 
 
 def test_a_short_text_has_windows() -> None:
-    assert windows("Two words") == ["two words"]
-    assert len(windows("a b c d e f g h i j")) == 2
+    assert list_windows("Two words") == ["two words"]
+    assert len(list_windows("a b c d e f g h i j")) == 2
 
 
 def write_lines(path: Path, lines: Sequence[Mapping[str, object]]) -> None:

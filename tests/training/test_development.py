@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from training.cross_reader.development import gold_rows
+from training.cross_reader.development import read_gold_rows
 
 
 def write_set(folder: Path, queries: Sequence[Mapping[str, object]]) -> Path:
@@ -28,7 +28,7 @@ def make_query(answers: Sequence[str], **about: object) -> dict[str, object]:
 def test_a_question_is_paired_with_its_document(tmp_path: Path) -> None:
     queries = [make_query(["Rhine", "The Rhine"]), make_query(["Elbe"], paragraph="b")]
 
-    first, second = gold_rows(write_set(tmp_path / "rivers", queries))
+    first, second = read_gold_rows(write_set(tmp_path / "rivers", queries))
 
     assert first.title == "Rhine"
     assert [first.text[a:b] for a, b in first.spans] == ["The Rhine", "Rhine"]
@@ -37,7 +37,7 @@ def test_a_question_is_paired_with_its_document(tmp_path: Path) -> None:
 
 
 def test_unanswerable_questions_have_their_document_and_no_answer(tmp_path: Path) -> None:
-    (row,) = gold_rows(write_set(tmp_path / "rivers", [make_query([], paragraph="b")]))
+    (row,) = read_gold_rows(write_set(tmp_path / "rivers", [make_query([], paragraph="b")]))
 
     assert (row.spans, row.answerable, row.relevant) == ((), False, None)
     assert row.text == "The Elbe."
@@ -45,4 +45,4 @@ def test_unanswerable_questions_have_their_document_and_no_answer(tmp_path: Path
 
 @pytest.mark.parametrize("answer", ["Danube", "the rhine"])
 def test_an_answer_that_occurs_nowhere_is_left_out(tmp_path: Path, answer: str) -> None:
-    assert gold_rows(write_set(tmp_path / "rivers", [make_query([answer])])) == []
+    assert read_gold_rows(write_set(tmp_path / "rivers", [make_query([answer])])) == []

@@ -3,7 +3,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
 
 from tests.training import tiny  # noqa: E402
-from training.cross_reader.distil import Teachers, mixed, soft_losses  # noqa: E402
+from training.cross_reader.distil import Teachers, compute_soft_losses, mix_losses  # noqa: E402
 from training.cross_reader.encode import Batch, Encoder  # noqa: E402
 from training.cross_reader.model import CrossReader  # noqa: E402
 from training.cross_reader.model import Encoder as Network  # noqa: E402
@@ -54,22 +54,22 @@ def test_a_student_equal_to_its_teacher_has_no_loss(batch: Batch) -> None:
     targets = Teachers([teacher]).say(batch)
     teacher.requires_grad_(requires_grad=True)
     outputs = teacher(batch.ids, batch.kinds, batch.mask)
-    loss = sum(soft_losses(outputs, targets, batch).values())
+    loss = sum(compute_soft_losses(outputs, targets, batch).values())
     gradients = torch.autograd.grad(loss, list(teacher.scores.parameters()))
 
     assert all(gradient.abs().max() < 1e-4 for gradient in gradients)
 
     other = make_network(2)
     pupil = other(batch.ids, batch.kinds, batch.mask)
-    assert sum(soft_losses(pupil, targets, batch).values()) > loss
+    assert sum(compute_soft_losses(pupil, targets, batch).values()) > loss
 
 
 def test_only_labelled_rows_are_distilled(batch: Batch) -> None:
     targets = Teachers([make_network(1)]).say(batch)
     outputs = make_network(2)(batch.ids, batch.kinds, batch.mask)
-    whole = soft_losses(outputs, targets, batch)
+    whole = compute_soft_losses(outputs, targets, batch)
     first = {name: value[:1] for name, value in targets.items()}
-    alone = soft_losses(
+    alone = compute_soft_losses(
         type(outputs)(
             starts=outputs.starts[:1],
             ends=outputs.ends[:1],
@@ -97,7 +97,7 @@ def test_a_wrong_teacher_is_ignored(batch: Batch) -> None:
     targets["starts"][0] = targets["ends"][0] = batch.places[0] / batch.places[0].sum()
     targets["starts"][0][batch.starts[0]] = targets["ends"][0][batch.ends[0]] = 0.0
 
-    soft = soft_losses(outputs, targets, batch)
+    soft = compute_soft_losses(outputs, targets, batch)
 
     assert soft["yesno"] == soft["answerable"] == soft["span"] == 0 < soft["support"]
 
@@ -105,6 +105,6 @@ def test_a_wrong_teacher_is_ignored(batch: Batch) -> None:
 def test_the_soft_loss_is_added_to_the_hard_one() -> None:
     hard = {"span": torch.tensor(1.0), "rests": torch.tensor(3.0)}
 
-    losses = mixed(hard, {"span": torch.tensor(5.0)}, 0.25)
+    losses = mix_losses(hard, {"span": torch.tensor(5.0)}, 0.25)
 
     assert {name: value.item() for name, value in losses.items()} == {"span": 2.25, "rests": 3.0}

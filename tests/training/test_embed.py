@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 torch = pytest.importorskip("torch", reason="torch is needed for training only")
 
 from tests.training import tiny  # noqa: E402
-from training.cross_reader.embed import embedder  # noqa: E402
+from training.cross_reader.embed import make_embedder  # noqa: E402
 from training.cross_reader.model import Encoder  # noqa: E402
 
 TEXTS = ["one two three", "the town lies on the Rhine", "it"]
@@ -15,7 +15,7 @@ TEXTS = ["one two three", "the town lies on the Rhine", "it"]
 
 def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> None:
     network, tokens = Encoder(tiny.make_weights(), 0.3), tiny.write_tokenizer(tmp_path)
-    embed = embedder(network, tokens, "cpu")
+    embed = make_embedder(network, tokens, "cpu")
 
     vectors = embed(TEXTS)
 
@@ -28,7 +28,7 @@ def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> No
 
 
 def test_many_texts_keep_their_order(tmp_path: Path) -> None:
-    embed = embedder(Encoder(tiny.make_weights(), 0.0), tiny.write_tokenizer(tmp_path), "cpu")
+    embed = make_embedder(Encoder(tiny.make_weights(), 0.0), tiny.write_tokenizer(tmp_path), "cpu")
     texts = ["one " * (1 + n % 40) for n in range(300)]
 
     vectors = embed(texts)
@@ -43,7 +43,7 @@ def test_long_texts_are_cut(tmp_path: Path) -> None:
         tiny.write_tokenizer(tmp_path),
     )
 
-    vectors = embedder(network, tokens, "cpu")(["one " * 254, "one " * 1000])
+    vectors = make_embedder(network, tokens, "cpu")(["one " * 254, "one " * 1000])
 
     np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-6)
 

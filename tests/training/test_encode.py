@@ -8,7 +8,7 @@ import random  # noqa: E402
 from dataclasses import replace  # noqa: E402
 
 from tests.training import tiny  # noqa: E402
-from training.cross_reader.encode import UNKNOWN, Batch, Encoded, Encoder, window  # noqa: E402
+from training.cross_reader.encode import UNKNOWN, Batch, Encoded, Encoder, choose_window  # noqa: E402
 from training.cross_reader.rows import Row  # noqa: E402
 
 TEXT = "one two three four five six seven eight nine ten"
@@ -64,13 +64,13 @@ def test_a_row_is_cut_alike_for_the_same_seed(encoder: Encoder) -> None:
 
 
 def test_windows_without_an_answer_are_anywhere() -> None:
-    starts = {window(10, 4, (), random.Random(seed)) for seed in range(200)}
+    starts = {choose_window(10, 4, (), random.Random(seed)) for seed in range(200)}
 
     assert starts == set(range(7))
 
 
 def test_an_answer_longer_than_the_window_is_cut_at_its_start() -> None:
-    assert 0 <= window(10, 3, ((2, 8),), random.Random(1)) <= 7
+    assert 0 <= choose_window(10, 3, ((2, 8),), random.Random(1)) <= 7
 
 
 def test_no_answer_is_the_null_span_and_unknown_is_none(encoder: Encoder) -> None:
@@ -136,6 +136,6 @@ def test_a_cached_question_is_read_like_a_new_one(tmp_path: Path) -> None:
 
 
 def test_a_batch_moves_to_a_device_whole(encoder: Encoder) -> None:
-    moved = make_batch(encoder, [make_row("two")]).get_connections("meta")
+    moved = make_batch(encoder, [make_row("two")]).move_to("meta")
 
     assert moved.ids.device.type == moved.support.device.type == "meta"

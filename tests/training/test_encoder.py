@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from training.encoder import (
     MARKS,
     MEMBER,
-    bert_name,
-    kept_pieces,
+    build_tokenizer,
     load,
+    load_tokenizer,
     prune,
     read_packed,
     read_wheel,
+    rename_tensor,
     save,
-    tokenizer,
-    tokens_of,
+    select_pieces,
 )
 
 from training import encoder
@@ -95,7 +95,7 @@ def test_a_block_of_four_bits_is_decoded() -> None:
     # Step 1.5; byte 0 is 0xF0: code 0 comes first, code 15 is the 17th. All others are 8: zero.
     data = np.float16(1.5).tobytes() + bytes([0xF0] + [0x88] * 15)
 
-    decoded = encoder._blocks(data, 0, 32)
+    decoded = encoder._read_blocks(data, 0, 32)
 
     assert decoded[0] == 1.5 * (0 - 8)
     assert decoded[16] == 1.5 * (15 - 8)
@@ -122,18 +122,18 @@ def test_the_pinned_wheel_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_pieces_of_other_scripts_are_dropped_and_marks_keep_their_places() -> None:
-    places = kept_pieces(PIECES)
+    places = select_pieces(PIECES)
 
     assert [PIECES[number] for number in places] == [
         *MARKS,
         *("▁Rhine", "▁", "é", "ver", "▁ri", "3", "-"),
     ]
-    assert [PIECES[number] for number in kept_pieces(PIECES, 2)] == [*MARKS, "▁Rhine", "▁"]
+    assert [PIECES[number] for number in select_pieces(PIECES, 2)] == [*MARKS, "▁Rhine", "▁"]
 
 
 def test_only_kept_words_have_vectors() -> None:
     data, values = make_packed_file()
-    places = kept_pieces(PIECES)
+    places = select_pieces(PIECES)
 
     pruned = prune(read_packed(data), places)
 
@@ -152,12 +152,12 @@ def test_only_kept_words_have_vectors() -> None:
     ],
 )
 def test_tensors_are_named_as_in_bert(name: str, expected: str) -> None:
-    assert bert_name(name) == expected
+    assert rename_tensor(name) == expected
 
 
 def test_stored_values_are_nearly_the_read_ones(tmp_path: Path) -> None:
     data, _ = make_packed_file()
-    pruned = prune(read_packed(data), kept_pieces(PIECES))
+    pruned = prune(read_packed(data), select_pieces(PIECES))
 
     save(tmp_path, pruned)
     loaded = load(tmp_path)
@@ -171,16 +171,16 @@ def test_stored_values_are_nearly_the_read_ones(tmp_path: Path) -> None:
 
 def test_a_start_is_read_with_its_own_tokenizer(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\nrhine\n", encoding="utf-8")
-    assert tokens_of(tmp_path).tokenize("Rhine", 9) == [3]
+    assert load_tokenizer(tmp_path).tokenize("Rhine", 9) == [3]
 
-    tokenizer(PIECES, SCORES).save(str(tmp_path / "tokenizer.json"))
-    assert tokens_of(tmp_path).tokenize("Rhine", 9) == [PIECES.index("\u2581Rhine")]
+    build_tokenizer(PIECES, SCORES).save(str(tmp_path / "tokenizer.json"))
+    assert load_tokenizer(tmp_path).tokenize("Rhine", 9) == [PIECES.index("\u2581Rhine")]
 
 
 def test_the_tokenizer_gives_places_in_the_text() -> None:
     text = "Rhine\t\nRhine-3 \ufb01"
 
-    encoding = tokenizer(PIECES, SCORES).encode(text)
+    encoding = build_tokenizer(PIECES, SCORES).encode(text)
 
     assert encoding.tokens == ["▁Rhine", "▁Rhine", "-", "3", "▁", "fi"]
     assert encoding.ids[-1] == MARKS.index("<unk>")

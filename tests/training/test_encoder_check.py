@@ -7,16 +7,16 @@ from pathlib import Path  # noqa: E402
 
 from tests.training import tiny  # noqa: E402
 from training.cross_reader.model import Encoder  # noqa: E402
-from training.encoder import Packed, tokenizer  # noqa: E402
-from training.encoder_check import Line, embed, sentences  # noqa: E402
+from training.encoder import PackedModel, build_tokenizer  # noqa: E402
+from training.encoder_check import Line, embed, make_sentences  # noqa: E402
 
 from training import encoder, encoder_check  # noqa: E402
 
-PACKED = Packed(pieces=[], scores=np.zeros(0, np.float32), tensors={})
+PACKED = PackedModel(pieces=[], scores=np.zeros(0, np.float32), tensors={})
 
 
 def test_there_are_enough_sentences_in_six_languages() -> None:
-    groups = sentences()
+    groups = make_sentences()
 
     assert len(groups) == 6
     assert sum(len(set(texts)) for texts in groups.values()) >= 186
@@ -26,7 +26,7 @@ def test_there_are_enough_sentences_in_six_languages() -> None:
 
 def test_questions_are_embedded_as_e5_does() -> None:
     network = Encoder(tiny.make_weights(), 0.5)
-    tokens = tokenizer(tiny.PIECES, [-2.0] * len(tiny.PIECES))
+    tokens = build_tokenizer(tiny.PIECES, [-2.0] * len(tiny.PIECES))
 
     (vector,) = embed(network, tokens, ["the Rhine"])
 
@@ -45,13 +45,13 @@ def test_a_language_that_disagrees_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lowest: float
 ) -> None:
     lines = [make_line("English", 0.999), make_line("German", lowest)]
-    monkeypatch.setattr(encoder_check, "check", lambda wheel, packed, count: iter(lines))
+    monkeypatch.setattr(encoder_check, "compare_encoders", lambda wheel, packed, count: iter(lines))
 
     if lowest < encoder_check.LEAST:
         with pytest.raises(SystemExit, match=r"^German: below 0\.99"):
-            encoder._check(Path("w"), PACKED, 10)
+            encoder._check_model(Path("w"), PACKED, 10)
     else:
-        encoder._check(Path("w"), PACKED, 10)
+        encoder._check_model(Path("w"), PACKED, 10)
 
     output = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in output[2:]] == ["English", "German"]

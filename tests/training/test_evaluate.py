@@ -14,12 +14,12 @@ from training.cross_reader.evaluate import (
     REPORTED,
     Judge,
     Model,
-    figures,
-    fitted,
-    rerank_figures,
-    wrong_figures,
+    collect_fitting_reads,
+    compute_figures,
+    compute_rerank_figures,
+    compute_wrong_figures,
 )
-from training.cross_reader.rows import Row, is_development, number_of
+from training.cross_reader.rows import Row, hash_to_number, is_development
 from training.cross_reader.sources import RANKED
 
 from fathom.models.cross_reader import OnnxCrossReader
@@ -27,7 +27,7 @@ from fathom.models.reading import ReadingCalibration
 from fathom.models.runtime import Ids, Output
 
 RHINE, IT = tiny.PIECES.index("▁Rhine"), tiny.PIECES.index("▁it")
-HELD = [f"held {n}" for n in range(400) if number_of(f"held {n}") % 16 == 12]
+HELD = [f"held {n}" for n in range(400) if hash_to_number(f"held {n}") % 16 == 12]
 TEXT = "the town {n} lies on the Rhine"
 
 
@@ -104,7 +104,7 @@ def test_the_calibration_is_fitted_on_gold_and_wrong_texts_and_half_of_the_claim
     claims = [make_claim(n) for n in range(40)]
     wice = [make_claim(n, "wice-claim-dev") for n in range(40)]
 
-    reads = fitted(Model(reader, 100), [*none, *others, *claims, *wice])
+    reads = collect_fitting_reads(Model(reader, 100), [*none, *others, *claims, *wice])
 
     read = [read.row for read in reads]
     assert {*none, *others} <= {*read}
@@ -112,7 +112,7 @@ def test_the_calibration_is_fitted_on_gold_and_wrong_texts_and_half_of_the_claim
     assert len(mined) == (len(none) + len(others)) // 2
     assert all(read.answerable is False for read in mined)
     assert {read for read in read if read.support} == {
-        read for read in claims if number_of(read.question) % 2 == 0
+        read for read in claims if hash_to_number(read.question) % 2 == 0
     }
 
 
@@ -124,9 +124,11 @@ def test_the_law_separates_gold_from_wrong_texts(reader: OnnxCrossReader) -> Non
     )
     turned = Judge(ReadingCalibration(answerable=(-1.0, 0.0, 0.0)))
 
-    assert wrong_figures(has, wrong, Judge(ReadingCalibration()))["AUROC wrong texts"] == 1.0
-    assert wrong_figures(has, wrong, turned)["AUROC wrong texts"] == 0.0
-    assert wrong_figures(has, wrong, turned)["AUROC wrong texts, relevance"] == 1.0
+    assert (
+        compute_wrong_figures(has, wrong, Judge(ReadingCalibration()))["AUROC wrong texts"] == 1.0
+    )
+    assert compute_wrong_figures(has, wrong, turned)["AUROC wrong texts"] == 0.0
+    assert compute_wrong_figures(has, wrong, turned)["AUROC wrong texts, relevance"] == 1.0
 
 
 def test_rankings_are_mixed_with_relevance(reader: OnnxCrossReader) -> None:
@@ -141,7 +143,7 @@ def test_rankings_are_mixed_with_relevance(reader: OnnxCrossReader) -> None:
         relevant=frozenset({"right"}),
     )
 
-    figures = rerank_figures(reader, [ranking], ReadingCalibration())
+    figures = compute_rerank_figures(reader, [ranking], ReadingCalibration())
 
     assert figures["nDCG@10 mix 1.0"] == 1.0
     assert figures["nDCG@10 mix 0.0"] == pytest.approx(0.63, abs=0.01)
@@ -205,7 +207,7 @@ def test_every_set_is_reported_as_soon_as_it_is_measured(
 ) -> None:
     write_sets(tmp_path)
 
-    reported = dict(figures(Model(reader, 30), tmp_path, 2))
+    reported = dict(compute_figures(Model(reader, 30), tmp_path, 2))
 
     assert list(reported) == [
         "calibration",

@@ -8,7 +8,7 @@ pytest.importorskip("safetensors", reason="safetensors is needed for exporting o
 
 from tests.training import tiny  # noqa: E402
 from training.cross_reader import export  # noqa: E402
-from training.cross_reader.export import build  # noqa: E402
+from training.cross_reader.export import build_model  # noqa: E402
 from training.cross_reader.model import SCORES, CrossReader, Encoder  # noqa: E402
 
 from fathom.models.cross_reader import InputShape  # noqa: E402
@@ -35,7 +35,7 @@ def compute_expected(model: CrossReader) -> Output:
 
 def export_network(model: CrossReader, precision: str) -> bytes:
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
-    data: bytes = build(weights, precision).SerializeToString(deterministic=True)
+    data: bytes = build_model(weights, precision).SerializeToString(deterministic=True)
     return data
 
 

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 from training.cross_reader.figures import (
     Read,
-    answer_figures,
-    claim_figures,
-    rounded,
-    yesno_figures,
+    compute_answer_figures,
+    compute_claim_figures,
+    compute_yesno_figures,
+    round_figures,
 )
 from training.cross_reader.rows import Row
 
@@ -36,7 +36,7 @@ def test_figures_of_answers_are_computed() -> None:
     ]
 
     # F1 of two words against one is 2/3; one of two pairs is in order.
-    assert rounded(answer_figures(reads)) == {
+    assert round_figures(compute_answer_figures(reads)) == {
         "has-answer F1": 0.8333,
         "has-answer EM": 0.5,
         "AUROC answerable": 0.5,
@@ -44,15 +44,15 @@ def test_figures_of_answers_are_computed() -> None:
 
 
 def test_unknown_and_uniform_labels_have_no_figure() -> None:
-    assert answer_figures([make_read(OPEN), make_read(NONE)]) == {}
-    assert yesno_figures([make_read(replace(OPEN, yesno=0))]) == {}
-    assert claim_figures([make_read(replace(OPEN, support=(0,)))], lambda read: 0.0) == {}
+    assert compute_answer_figures([make_read(OPEN), make_read(NONE)]) == {}
+    assert compute_yesno_figures([make_read(replace(OPEN, yesno=0))]) == {}
+    assert compute_claim_figures([make_read(replace(OPEN, support=(0,)))], lambda read: 0.0) == {}
 
 
 def test_a_margin_and_a_score_add_up() -> None:
     reads = [make_read(ROW, margin=1.0), make_read(NONE, margin=0.5, answerable=1.0)]
 
-    assert answer_figures(reads)["AUROC answerable"] == 0
+    assert compute_answer_figures(reads)["AUROC answerable"] == 0
 
 
 def test_figures_of_claims_are_computed() -> None:
@@ -61,7 +61,7 @@ def test_figures_of_claims_are_computed() -> None:
         make_read(row, supported=value) for row, value in zip(rows, (0.9, 0.4, 0.6), strict=True)
     ]
 
-    assert claim_figures(reads, lambda read: read.scores["supported"]) == {
+    assert compute_claim_figures(reads, lambda read: read.scores["supported"]) == {
         "claims": 3,
         "supported, balanced accuracy": 0.25,
         "supported, AUROC": 0.5,
@@ -76,7 +76,7 @@ def test_figures_of_yes_and_no_are_computed() -> None:
         make_read(replace(OPEN, yesno=2), none=2.0),
     ]
 
-    assert yesno_figures(reads) == {
+    assert compute_yesno_figures(reads) == {
         "yes or no": 3,
         "yes, balanced accuracy": 0.75,
         "decided, AUROC": 1.0,

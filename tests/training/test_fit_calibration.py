@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from research.contamination import fingerprint_all, locate_manifest, read_manifest
-from training.fit_calibration import CARD, chosen
+from training.fit_calibration import CARD, load_chosen
 from training.manifest import MANIFESTS
 
 from training import fit_calibration
@@ -36,14 +36,14 @@ def write_rows(file: Path, rows: Iterable[object]) -> None:
 def test_no_training_question_of_the_reader_is_asked(dataset: Path) -> None:
     fingerprints = fingerprint_all([ASKED[1].upper(), ASKED[4]])
 
-    ((sample, most),) = chosen(dataset, 100, fingerprints)
+    ((sample, most),) = load_chosen(dataset, 100, fingerprints)
 
     assert [question.text for question in sample.questions] == [ASKED[n] for n in (0, 2, 3, 5)]
     assert most == 4
 
 
 def test_a_limited_number_of_a_large_set_is_asked(dataset: Path) -> None:
-    ((_, most),) = chosen(dataset, 3, frozenset())
+    ((_, most),) = load_chosen(dataset, 3, frozenset())
     assert most == 3
 
 

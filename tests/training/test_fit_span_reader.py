@@ -6,7 +6,7 @@ from fathom.testing.doubles import reading
 
 pytest.importorskip("bm25s")
 
-from training.fit_span_reader import Read, best_of, f1_at, fit, labelled
+from training.fit_span_reader import Read, compute_f1, find_best, fit_logistic, label_answers
 
 from fathom.agents.reader.base import ReadHit
 from fathom.evaluation.datasets import DatasetQuestion
@@ -27,16 +27,16 @@ READ: list[Read] = [
 
 def test_trust_decides_between_answers() -> None:
     looks = READ[0][1]
-    assert [best.text if (best := best_of(looks, fall)) else "" for fall in (0.0, 1.0)] == [
+    assert [best.text if (best := find_best(looks, fall)) else "" for fall in (0.0, 1.0)] == [
         "harbour",
         "40 crowns",
     ]
-    assert best_of((), 0.0) is None
-    assert (f1_at(READ, 0.0), f1_at(READ, 1.0)) == (0.0, 1.0)
+    assert find_best((), 0.0) is None
+    assert (compute_f1(READ, 0.0), compute_f1(READ, 1.0)) == (0.0, 1.0)
 
 
 def test_an_unanswerable_question_has_no_right_answer() -> None:
-    rows, right = labelled(READ, 1.0)
+    rows, right = label_answers(READ, 1.0)
     assert right.tolist() == [1.0, 0.0]
     assert rows[0] == pytest.approx([0.0, 0.0, 1.0])
 
@@ -46,5 +46,5 @@ def test_a_known_law_is_found_again() -> None:
     logits = generator.normal(size=4_000)
     chances = 1 / (1 + np.exp(-(1.5 * logits - 0.5)))
     rows = np.stack([logits, np.ones(4_000)], axis=1)
-    law = fit(rows, (generator.random(4_000) < chances).astype(float), np.ones(4_000))
+    law = fit_logistic(rows, (generator.random(4_000) < chances).astype(float), np.ones(4_000))
     assert law == pytest.approx([1.5, -0.5], abs=0.15)

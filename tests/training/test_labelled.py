@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from tests.training.rivers import ROWS
-from training.cross_reader.labelled import GROUP, WRONG, Labeller, labelled
+from training.cross_reader.labelled import GROUP, WRONG, Labeller, make_labelled
 from training.cross_reader.rows import Row
 
 SENTENCES = [
@@ -24,7 +24,7 @@ def mark(first: int, second: int) -> Labeller:
 
 
 def label_rows(labeller: Labeller) -> list[Row]:
-    return list(labelled(SENTENCES, labeller))
+    return list(make_labelled(SENTENCES, labeller))
 
 
 def test_the_answer_is_where_both_readers_find_it() -> None:
@@ -53,7 +53,7 @@ def test_the_paragraph_without_its_sentence_is_a_wrong_text() -> None:
 
 def test_sentences_of_two_sources_are_not_combined() -> None:
     low = [replace(row, source="low", text=row.text.lower()) for row in SENTENCES[:5]]
-    rows = [r for r in labelled([*SENTENCES[5:], *low], mark(1, 1)) if r.group == GROUP]
+    rows = [r for r in make_labelled([*SENTENCES[5:], *low], mark(1, 1)) if r.group == GROUP]
 
     assert len(rows) == len(SENTENCES)
     for row in rows:

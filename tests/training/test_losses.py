@@ -8,12 +8,12 @@ from tests.training import tiny  # noqa: E402
 from training.cross_reader.encode import UNKNOWN, Encoder  # noqa: E402
 from training.cross_reader.losses import (  # noqa: E402
     WEIGHTS,
-    any_of_loss,
-    binary_loss,
-    losses,
-    span_loss,
-    token_loss,
-    total,
+    compute_any_of_loss,
+    compute_binary_loss,
+    compute_losses,
+    compute_span_loss,
+    compute_token_loss,
+    weigh_losses,
 )
 from training.cross_reader.model import SCORES, Outputs  # noqa: E402
 from training.cross_reader.rows import Row  # noqa: E402
@@ -23,12 +23,12 @@ def test_any_acceptable_class_is_right() -> None:
     # Four equal classes of which two are acceptable; the second row knows nothing.
     right = torch.tensor([[True, False, True, False], [False] * 4])
 
-    assert any_of_loss(torch.zeros(2, 4), right).item() == pytest.approx(math.log(2))
+    assert compute_any_of_loss(torch.zeros(2, 4), right).item() == pytest.approx(math.log(2))
 
 
 def test_unknown_rows_cost_nothing_and_still_have_a_gradient() -> None:
     logits = torch.zeros(2, 3, requires_grad=True)
-    loss = any_of_loss(logits, torch.zeros(2, 3, dtype=torch.bool))
+    loss = compute_any_of_loss(logits, torch.zeros(2, 3, dtype=torch.bool))
     (gradient,) = torch.autograd.grad(loss, logits)
 
     assert loss.item() == 0
@@ -39,7 +39,7 @@ def test_unknown_labels_do_not_count() -> None:
     labels = torch.tensor([1, UNKNOWN, 0])
 
     # -log sigmoid(0) twice.
-    assert binary_loss(torch.tensor([0.0, 9.0, 0.0]), labels).item() == pytest.approx(
+    assert compute_binary_loss(torch.tensor([0.0, 9.0, 0.0]), labels).item() == pytest.approx(
         2 * math.log(2)
     )
 
@@ -51,7 +51,7 @@ def test_the_tokens_of_a_row_weigh_as_one_row() -> None:
     right[1, 0] = 0
 
     # The mean over the known tokens of the first and of the second row; the third knows none.
-    assert token_loss(logits, right).item() == pytest.approx(2 * math.log(2))
+    assert compute_token_loss(logits, right).item() == pytest.approx(2 * math.log(2))
 
 
 def make_outputs(rows: int, tokens: int) -> Outputs:
@@ -79,7 +79,9 @@ def test_spans_are_normalized_over_their_allowed_places(
     batch = encoder.batch([row], limit=64, seed=None)
 
     # Three tokens and the mark.
-    assert span_loss(make_outputs(*batch.ids.shape), batch).item() == pytest.approx(math.log(4))
+    assert compute_span_loss(make_outputs(*batch.ids.shape), batch).item() == pytest.approx(
+        math.log(4)
+    )
 
 
 def test_every_task_is_summed_over_its_labelled_rows(
@@ -90,11 +92,11 @@ def test_every_task_is_summed_over_its_labelled_rows(
     encoder = Encoder(tiny.write_tokenizer(tmp_path_factory.mktemp("tokens")))
     batch = encoder.batch([claim, row, row], limit=64, seed=None)
 
-    parts = losses(make_outputs(*batch.ids.shape), batch)
+    parts = compute_losses(make_outputs(*batch.ids.shape), batch)
 
     assert parts["support"].item() == pytest.approx(math.log(3))
     assert parts["yesno"].item() == pytest.approx(2 * math.log(3))
     assert parts["relevance"].item() == pytest.approx(2 * math.log(2))
     assert parts["answerable"].item() == parts["rests"].item() == parts["span"].item() == 0
     expected = sum(WEIGHTS[name] * part.item() for name, part in parts.items()) / 3
-    assert total(parts, 3).item() == pytest.approx(expected)
+    assert weigh_losses(parts, 3).item() == pytest.approx(expected)

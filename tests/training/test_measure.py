@@ -13,7 +13,7 @@ from training.cross_reader.batches import Limits  # noqa: E402
 from training.cross_reader.data import Split  # noqa: E402
 from training.cross_reader.encode import Encoder  # noqa: E402
 from training.cross_reader.figures import Read  # noqa: E402
-from training.cross_reader.measure import Measurer, figures  # noqa: E402
+from training.cross_reader.measure import Measurer, compute_figures  # noqa: E402
 from training.cross_reader.model import SCORES, CrossReader, Outputs  # noqa: E402
 from training.cross_reader.model import Encoder as Network  # noqa: E402
 from training.cross_reader.rows import Row  # noqa: E402
@@ -62,7 +62,7 @@ def test_the_best_span_has_its_margin_over_none(tmp_path: Path) -> None:
 def test_figures_exist_where_there_are_rows() -> None:
     read = Read(ROW, "Rhine", 1.0, dict.fromkeys(SCORES, 0.0))
 
-    assert figures([read]) == {"rows": 1, "has-answer F1": 1.0, "has-answer EM": 1.0}
+    assert compute_figures([read]) == {"rows": 1, "has-answer F1": 1.0, "has-answer EM": 1.0}
 
 
 def test_the_command_reports_development_rows_by_source(

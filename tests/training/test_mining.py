@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 from tests.training.rivers import PLACES, ROWS, make_row
-from training.cross_reader.mining import Embed, mined
+from training.cross_reader.mining import Embed, mine_wrong
 
 from fathom.testing.doubles import HashingEmbedder
 
@@ -12,7 +12,7 @@ VECTORS: Embed = HashingEmbedder().embed
 
 @pytest.mark.parametrize("embed", [None, VECTORS])
 def test_mined_texts_are_others_without_the_answer(embed: Embed | None) -> None:
-    negatives = list(mined(MORE, embed))
+    negatives = list(mine_wrong(MORE, embed))
 
     assert [wrong.question for wrong in negatives[::2]] == [row.question for row in MORE]
     assert [wrong.question for wrong in negatives[1::2]] == [row.question for row in MORE]
@@ -26,13 +26,13 @@ def test_mined_texts_are_others_without_the_answer(embed: Embed | None) -> None:
 def test_a_text_that_holds_the_answer_is_not_mined(embed: Embed | None) -> None:
     same = [make_row(place, "the long one") for place in [*PLACES, "Bonn", "Kyiv"]]
 
-    assert list(mined(same, embed)) == []
+    assert list(mine_wrong(same, embed)) == []
 
 
 def test_languages_are_mined_separately() -> None:
     indonesian = [replace(row, group="indonesian", text=f"Sungai {row.text}") for row in MORE]
 
-    negatives = list(mined([*MORE, *indonesian]))
+    negatives = list(mine_wrong([*MORE, *indonesian]))
 
     assert {row.group for row in negatives} == {"mined", "mined-id"}
     for wrong in negatives:
@@ -40,4 +40,4 @@ def test_languages_are_mined_separately() -> None:
 
 
 def test_too_few_texts_are_not_searched() -> None:
-    assert list(mined(ROWS)) == []
+    assert list(mine_wrong(ROWS)) == []

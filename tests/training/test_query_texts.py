@@ -29,7 +29,7 @@ def test_questions_of_reported_sets_are_excluded(tmp_path: Path) -> None:
     write_questions(tmp_path / "openqa-questions" / "nq.jsonl.gz", ["who built the pier"])
     rows = [make_row("when does the FERRY sail"), make_row("Who sells tickets?")]
 
-    drawn_texts = texts.drawn(rows, tmp_path)
+    drawn_texts = texts.draw_texts(rows, tmp_path)
 
     assert {"Who sells tickets?", "who built the pier", "Ferries"} <= set(drawn_texts)
     assert not any("sail" in text and "when" in text.lower() for text in drawn_texts)
@@ -38,16 +38,16 @@ def test_questions_of_reported_sets_are_excluded(tmp_path: Path) -> None:
 def test_composed_rows_are_left_out(tmp_path: Path) -> None:
     rows = [make_row("Who sells tickets?"), make_row("Is it so that he sells?", "yesno-made")]
 
-    assert "Is it so that he sells?" not in texts.drawn(rows, tmp_path)
+    assert "Is it so that he sells?" not in texts.draw_texts(rows, tmp_path)
 
 
 def test_the_same_seed_draws_the_same_texts_in_the_same_order(tmp_path: Path) -> None:
     rows = [make_row(f"Who sells ticket number {n}?", text=f"He sells {n}.") for n in range(40)]
 
-    first = texts.drawn(rows, tmp_path)
+    first = texts.draw_texts(rows, tmp_path)
 
-    assert first == texts.drawn(rows, tmp_path)
-    assert first != texts.drawn(rows, tmp_path, seed=2)
+    assert first == texts.draw_texts(rows, tmp_path)
+    assert first != texts.draw_texts(rows, tmp_path, seed=2)
     assert len(first) == len(set(first))
 
 
@@ -55,7 +55,7 @@ def test_long_texts_are_left_out_and_few_medium_ones_stay(tmp_path: Path) -> Non
     long = [" ".join(["word"] * texts.SHORT + [str(n)]) for n in range(200)]
     rows = [make_row(text) for text in [*long, " ".join(["word"] * (texts.LONGEST + 1))]]
 
-    drawn_texts = texts.drawn(rows, tmp_path)
+    drawn_texts = texts.draw_texts(rows, tmp_path)
 
     assert max(len(text.split()) for text in drawn_texts) <= texts.LONGEST
     assert 5 < sum(len(text.split()) > texts.SHORT for text in drawn_texts) < 100
@@ -64,7 +64,7 @@ def test_long_texts_are_left_out_and_few_medium_ones_stay(tmp_path: Path) -> Non
 def test_questions_are_varied_as_keywords_and_with_a_slip() -> None:
     questions = [f"Who is the seller of ticket {n}?" for n in range(400)]
 
-    variants = list(texts.varied(questions, random.Random(1)))
+    variants = list(texts.vary_questions(questions, random.Random(1)))
 
     keywords = [variant for variant in variants if not variant.startswith("Who is the")]
     assert any(keyword.split()[0] == "seller" for keyword in keywords)

@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch", reason="torch is needed for training only")
 pytest.importorskip("safetensors", reason="safetensors is needed for exporting only")
 
 from tests.training import tiny  # noqa: E402
-from training.cross_reader.export import build, read_weights  # noqa: E402
+from training.cross_reader.export import build_model, read_weights  # noqa: E402
 from training.cross_reader.model import CrossReader, Encoder  # noqa: E402
-from training.cross_reader.restore import main, weights_of  # noqa: E402
+from training.cross_reader.restore import main, restore_weights  # noqa: E402
 
 
 def make_network() -> CrossReader:
@@ -20,7 +20,7 @@ def make_network() -> CrossReader:
 
 def export_network(precision: str) -> bytes:
     weights = {name: value.numpy() for name, value in make_network().state_dict().items()}
-    data: bytes = build(weights, precision).SerializeToString(deterministic=True)
+    data: bytes = build_model(weights, precision).SerializeToString(deterministic=True)
     return data
 
 
@@ -33,12 +33,12 @@ def test_a_restored_model_gives_the_same_bytes(
 
     main()
 
-    again = build(read_weights(out), "int8").SerializeToString(deterministic=True)
+    again = build_model(read_weights(out), "int8").SerializeToString(deterministic=True)
     assert again == export_network("int8")
 
 
 def test_every_weight_is_restored_up_to_half_a_rounding_step() -> None:
-    weights = weights_of(onnx.load_model_from_string(export_network("int8")))
+    weights = restore_weights(onnx.load_model_from_string(export_network("int8")))
     original = {name: value.numpy() for name, value in make_network().state_dict().items()}
 
     assert weights.keys() == original.keys()
@@ -48,4 +48,4 @@ def test_every_weight_is_restored_up_to_half_a_rounding_step() -> None:
 
 def test_a_model_of_another_precision_is_refused() -> None:
     with pytest.raises(KeyError, match=r"words\.int8"):
-        weights_of(onnx.load_model_from_string(export_network("fp32")))
+        restore_weights(onnx.load_model_from_string(export_network("fp32")))

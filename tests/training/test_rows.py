@@ -1,8 +1,8 @@
 import re
 
 import pytest
-from training.cross_reader.rows import Row, is_development, number_of, row_of
-from training.cross_reader.sources import RANKED, SHARES, SOURCES, source_of
+from training.cross_reader.rows import Row, hash_to_number, is_development, parse_row
+from training.cross_reader.sources import RANKED, SHARES, SOURCES, find_source
 
 SPAN = {
     "id": "1",
@@ -17,7 +17,7 @@ SPAN = {
 
 
 def test_a_span_row_knows_its_answers_and_no_underscore() -> None:
-    row = row_of(SPAN)
+    row = parse_row(SPAN)
 
     assert row is not None
     assert [row.text[a:b] for a, b in row.spans] == ["on the Rhine", "Rhine"]
@@ -26,7 +26,7 @@ def test_a_span_row_knows_its_answers_and_no_underscore() -> None:
 
 
 def test_a_twisted_question_says_nothing_of_relevance() -> None:
-    row = row_of({**SPAN, "answers": [], "is_impossible": True})
+    row = parse_row({**SPAN, "answers": [], "is_impossible": True})
 
     assert row is not None
     assert (row.spans, row.answerable, row.relevant) == ((), False, None)
@@ -45,7 +45,7 @@ def test_a_twisted_question_says_nothing_of_relevance() -> None:
 def test_the_label_of_a_claim_lists_the_possible_classes(
     label: str, support: tuple[int, ...]
 ) -> None:
-    row = row_of({**SPAN, "source": "wice-claim-dev", "task": "nli", "label": label})
+    row = parse_row({**SPAN, "source": "wice-claim-dev", "task": "nli", "label": label})
 
     assert row is not None
     assert row.support == support
@@ -56,17 +56,17 @@ def test_the_label_of_a_claim_lists_the_possible_classes(
     "source", ["anli-r1-dev", "sick-train", "wikiqa-train", "subjqa-books-dev"]
 )
 def test_excluded_rows_are_left_out(source: str) -> None:
-    assert row_of({**SPAN, "source": source}) is None
+    assert parse_row({**SPAN, "source": source}) is None
 
 
 def test_an_unlisted_source_is_an_error() -> None:
     with pytest.raises(KeyError, match=r"'new-set'.*licence"):
-        row_of({**SPAN, "source": "new-set"})
+        parse_row({**SPAN, "source": "new-set"})
 
 
 def test_the_longest_prefix_decides() -> None:
-    assert source_of("contrast-boolq").group == "yesno"
-    assert source_of("contrast-quoref").group == "odd"
+    assert find_source("contrast-boolq").group == "yesno"
+    assert find_source("contrast-quoref").group == "odd"
 
 
 def test_no_non_commercial_or_unclear_source_is_used() -> None:
@@ -84,7 +84,7 @@ def test_every_share_has_rows() -> None:
 
 
 def test_maybe_is_no_answer_to_learn() -> None:
-    assert row_of({**SPAN, "source": "pubmedqa-l", "task": "yesno", "label": "maybe"}) is None
+    assert parse_row({**SPAN, "source": "pubmedqa-l", "task": "yesno", "label": "maybe"}) is None
 
 
 def test_articles_are_not_split() -> None:
@@ -104,4 +104,4 @@ def test_documents_of_written_rows_are_not_split() -> None:
 
 def test_numbers_are_the_same_on_every_machine() -> None:
     # sha256("") starts with e3b0c44298fc1c14.
-    assert number_of("") == 0xE3B0C44298FC1C14
+    assert hash_to_number("") == 0xE3B0C44298FC1C14

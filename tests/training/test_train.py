@@ -16,7 +16,7 @@ from training.cross_reader.encode import Encoder  # noqa: E402
 from training.cross_reader.model import CrossReader  # noqa: E402
 from training.cross_reader.model import Encoder as Network  # noqa: E402
 from training.cross_reader.rows import Row  # noqa: E402
-from training.cross_reader.train import Run, Stream, ahead, begin, freeze, schedule  # noqa: E402
+from training.cross_reader.train import Run, Stream, average_checkpoints, freeze, prefetch, schedule  # noqa: E402
 from training.encoder import save  # noqa: E402
 
 from research import contamination  # noqa: E402
@@ -124,7 +124,7 @@ def test_a_run_with_a_time_limit_ends_there_and_reports_its_progress(tmp_path: P
 
 
 def test_prefetched_batches_keep_their_order(tmp_path: Path) -> None:
-    batches = list(islice(ahead(make_stream(tmp_path), 2), 5))
+    batches = list(islice(prefetch(make_stream(tmp_path), 2), 5))
 
     plain = list(islice(make_stream(tmp_path), 5))
     assert [block for block, _, _ in batches] == [block for block, _, _ in plain]
@@ -144,7 +144,7 @@ def test_a_run_may_start_from_the_mean_of_checkpoints(tmp_path: Path) -> None:
     states = [torch.load(file, weights_only=True)["model"] for file in files]
     model = make_run(tmp_path).model
 
-    begin(model, files)
+    average_checkpoints(model, files)
 
     assert not states[0]["span.weight"].equal(states[1]["span.weight"])
     middle = (states[0]["span.weight"] + states[1]["span.weight"]) / 2

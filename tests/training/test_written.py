@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from experiments.manuals import SET, read_golds
-from training.cross_reader.data import plain, windows
-from training.cross_reader.rows import OWN, row_of
+from training.cross_reader.data import list_windows, normalize
+from training.cross_reader.rows import OWN, parse_row
 
 from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
@@ -24,7 +24,7 @@ def load_rows() -> list[dict[str, Any]]:
 
 def test_every_row_is_read_and_its_answers_are_at_their_places() -> None:
     for raw in load_rows():
-        row = row_of(raw)
+        row = parse_row(raw)
         assert row is not None
         for answer in raw["answers"]:
             start = answer["answer_start"]
@@ -47,12 +47,12 @@ def test_the_readme_names_every_package_and_the_number_of_rows() -> None:
 
 
 def test_hardly_any_text_of_the_manuals_is_among_them() -> None:
-    questions = {plain(raw["question"]) for raw in load_rows()}
-    assert not questions & {plain(gold.text) for gold in read_golds(SET)}
+    questions = {normalize(raw["question"]) for raw in load_rows()}
+    assert not questions & {normalize(gold.text) for gold in read_golds(SET)}
     reported = {window for file in (SET / "documents").iterdir() for window in _list_windows(file)}
 
     for text in {raw["context"] for raw in load_rows()}:
-        assert len(reported.intersection(windows(text))) <= _FEW, text
+        assert len(reported.intersection(list_windows(text))) <= _FEW, text
 
 
 _FEW = 12
@@ -65,7 +65,7 @@ def _list_windows(file: Path) -> list[str]:
         window
         for document in parsed
         if isinstance(document, ParsedDocument)
-        for window in windows(document.text)
+        for window in list_windows(document.text)
     ]
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 from training.cross_reader.rows import YESNO, Row
-from training.cross_reader.yesno import as_question, as_question_id, asked, stated
+from training.cross_reader.yesno import make_question, make_question_id, make_stated, make_yesno
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from training.cross_reader.yesno import as_question, as_question_id, asked, stat
     ],
 )
 def test_a_statement_becomes_a_question_where_that_is_safe(statement: str, question: str) -> None:
-    assert as_question(statement) == question
+    assert make_question(statement) == question
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_statement_becomes_a_question_where_that_is_safe(statement: str, quest
     ],
 )
 def test_apakah_asks_in_indonesian(statement: str, question: str) -> None:
-    assert as_question_id(statement) == question
+    assert make_question_id(statement) == question
 
 
 def make_claim(group: str, support: tuple[int, ...], statement: str = "The town is old.") -> Row:
@@ -53,7 +53,7 @@ def make_claim(group: str, support: tuple[int, ...], statement: str = "The town 
 def test_the_verdict_is_the_answer(
     support: tuple[int, ...], verdict: str, *, relevant: bool | None
 ) -> None:
-    (row,) = asked([make_claim("nli", support)])
+    (row,) = make_yesno([make_claim("nli", support)])
 
     assert row.question == "Is the town old?"
     assert row.yesno is not None
@@ -62,7 +62,7 @@ def test_the_verdict_is_the_answer(
 
 
 def test_indonesian_rows_have_their_group() -> None:
-    (row,) = asked([make_claim("indonesian-nli", (0,), "Kota itu tua.")])
+    (row,) = make_yesno([make_claim("indonesian-nli", (0,), "Kota itu tua.")])
 
     assert (row.group, row.question) == ("yesno-id", "Apakah kota itu tua?")
 
@@ -75,7 +75,7 @@ def test_undecided_or_irreversible_statements_are_not_asked() -> None:
         make_claim("nli", (0,), "It rains."),
     ]
 
-    assert list(asked(rows)) == []
+    assert list(make_yesno(rows)) == []
 
 
 @pytest.mark.parametrize(("answer", "support"), [("yes", (0,)), ("no", (1,))])
@@ -92,7 +92,7 @@ def test_a_written_question_gives_its_statement_and_its_negation(
         yesno=YESNO.index(answer),
     )
 
-    rows_by_question = {row.question: row for row in stated([row])}
+    rows_by_question = {row.question: row for row in make_stated([row])}
 
     assert rows_by_question["The fee can be paid in cash."].support == support
     assert rows_by_question["The fee can not be paid in cash."].support == (1 - support[0],)
@@ -106,4 +106,4 @@ def test_other_written_questions_give_no_statement() -> None:
         replace(make_claim("written", ()), question="Is it so?", yesno=2),
     ]
 
-    assert list(stated(rows)) == []
+    assert list(make_stated(rows)) == []

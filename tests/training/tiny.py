@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from training.encoder import MARKS, tokenizer
+from training.encoder import MARKS, build_tokenizer
 
 from fathom.models.unigram import UnigramPairs
 
@@ -20,7 +20,7 @@ PIECES = [*MARKS, *(f"▁{word}" for word in _WORDS.split()), "▁", *_LETTERS]
 def write_tokenizer(folder: Path) -> UnigramPairs:
     """Write a tokenizer into `folder` and return its token pairs."""
     scores = [-2.0 - 6.0 * (len(piece) == 1) for piece in PIECES]
-    tokenizer(PIECES, scores).save(str(folder / "tokenizer.json"))
+    build_tokenizer(PIECES, scores).save(str(folder / "tokenizer.json"))
     return UnigramPairs(folder / "tokenizer.json")
 
 

@@ -1,1 +1,1 @@
-"""How the cross-reader is made: data, model, training, measuring, export."""
+"""The making of the cross-reader: data, model, training, measuring, export."""

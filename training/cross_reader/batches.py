@@ -1,4 +1,4 @@
-"""Which rows make which batch: a function of seed and block alone, so a run can be resumed."""
+"""Batches of rows: a function of seed and block alone, so a run can be resumed."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +12,13 @@ _MARKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Tokens a row is cut at: of one text, or of several put together."""
+    """The token limits of a row: of one text, or of several composed."""
 
     one: int = 288
     several: int = 448
 
     def of(self, row: Row) -> int:
-        """The limit of this row."""
+        """Return the limit of this row."""
         return self.several if row.parts else self.one
 
 
@@ -35,30 +35,30 @@ class Blocks:
         self._groups = {
             group: [row for row in rows if row.group == group] for group in sorted(shares)
         }
-        self._shares = {group: shares[group] for group, found in self._groups.items() if found}
+        self._shares = {group: shares[group] for group, rows in self._groups.items() if rows}
         self._seed = seed
         self._limits = limits
         self._orders: dict[str, tuple[int, list[int]]] = {}
 
     def batches(self, block: int, *, tokens: int) -> Iterator[list[Row]]:
-        """The batches of block number `block`, from 0, in a random order.
+        """Return the batches of block number `block`, from 0, in a random order.
 
         A batch holds about `tokens` tokens, padding included.
         """
         drawn = [row for group in self._shares for row in self._draw(group, block)]
         draw = random.Random(f"{self._seed}/{block}")
         draw.shuffle(drawn)
-        drawn.sort(key=self._length)
+        drawn.sort(key=self._get_length)
         batches = list(self._cut(drawn, tokens))
         draw.shuffle(batches)
         yield from batches
 
     def limit(self, batch: Sequence[Row]) -> int:
-        """Tokens the rows of a batch are cut at."""
+        """Return the token limit of the rows of a batch."""
         return max(self._limits.of(row) for row in batch)
 
-    def _length(self, row: Row) -> int:
-        return min(estimate(row), self._limits.of(row))
+    def _get_length(self, row: Row) -> int:
+        return min(estimate_tokens(row), self._limits.of(row))
 
     def _draw(self, group: str, block: int) -> Iterator[Row]:
         share, rows = self._shares[group], self._groups[group]
@@ -77,7 +77,7 @@ class Blocks:
         """Rows are in order of length, so the last of a batch is its longest."""
         batch: list[Row] = []
         for row in rows:
-            if batch and (len(batch) + 1) * self._length(row) > tokens:
+            if batch and (len(batch) + 1) * self._get_length(row) > tokens:
                 yield batch
                 batch = []
             batch.append(row)
@@ -85,7 +85,7 @@ class Blocks:
             yield batch
 
 
-def estimate(row: Row) -> int:
-    """About how many tokens the row's input has, uncut."""
+def estimate_tokens(row: Row) -> int:
+    """Estimate the number of tokens of the row's uncut input."""
     letters = len(row.question) + len(row.title) + len(row.text)
     return _MARKS + round(letters / _LETTERS_A_TOKEN)

@@ -1,4 +1,4 @@
-"""Fit the laws that turn scores into probabilities, on development rows that are not reported."""
+"""The laws that turn scores into probabilities, fitted on unreported development rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,36 +15,36 @@ _RIDGE = 1e-2
 _MARGIN = 30.0  # as in `Calibration.answers`
 
 
-def calibration_of(reads: Sequence[Read]) -> ReadingCalibration:
-    """Fitted on readings of gold texts, of wrong texts, and of claims.
+def fit_reading_calibration(reads: Sequence[Read]) -> ReadingCalibration:
+    """Fit the calibration on readings of gold texts, of wrong texts, and of claims.
 
     A part of which one label is missing stays as `Calibration` has it.
     """
     law = ReadingCalibration()
-    known = [read for read in reads if read.row.answerable is not None]
-    labels = [bool(read.row.answerable) for read in known]
+    labelled = [read for read in reads if read.row.answerable is not None]
+    labels = [bool(read.row.answerable) for read in labelled]
     if len(set(labels)) > 1:
-        answers = [(read.scores["answerable"], _bounded(read.margin)) for read in known]
-        slope, margin, offset = logistic(answers, labels)
+        answers = [(read.scores["answerable"], _bound(read.margin)) for read in labelled]
+        slope, margin, offset = fit_logistic(answers, labels)
         law = replace(law, answerable=(slope, margin, offset))
     judged = [read for read in reads if read.row.relevant is not None]
     labels = [bool(read.row.relevant) for read in judged]
     if len(set(labels)) > 1:
-        slope, offset = logistic([(read.scores["relevance"],) for read in judged], labels)
+        slope, offset = fit_logistic([(read.scores["relevance"],) for read in judged], labels)
         law = replace(law, relevance=(slope, offset))
     claims = [read for read in reads if read.row.support]
     if claims:
         scores = [[read.scores[name] for name in SCORES[5:]] for read in claims]
-        law = replace(law, support=temperature(scores, [read.row.support for read in claims]))
+        law = replace(law, support=fit_temperature(scores, [read.row.support for read in claims]))
     return law
 
 
-def _bounded(margin: float) -> float:
+def _bound(margin: float) -> float:
     return max(-_MARGIN, min(_MARGIN, margin))
 
 
-def logistic(features: Sequence[Sequence[float]], labels: Sequence[bool]) -> tuple[float, ...]:
-    """Slopes and offset of the logistic law of `labels`, by Newton's method with a small ridge.
+def fit_logistic(features: Sequence[Sequence[float]], labels: Sequence[bool]) -> tuple[float, ...]:
+    """Return slopes and offset of the logistic law, by Newton's method with a small ridge.
 
     Both labels weigh the same in sum, so that the law does not carry the share of this sample.
     """
@@ -61,17 +61,17 @@ def logistic(features: Sequence[Sequence[float]], labels: Sequence[bool]) -> tup
     return tuple(round(float(value), 4) for value in law)
 
 
-def temperature(logits: Sequence[Sequence[float]], allowed: Sequence[Sequence[int]]) -> float:
-    """The temperature at which the allowed classes are most likely, among 0.5 to 4."""
+def fit_temperature(logits: Sequence[Sequence[float]], allowed: Sequence[Sequence[int]]) -> float:
+    """Return the temperature between 0.5 and 4 at which the allowed classes are most likely."""
     scores = np.asarray(logits, dtype=np.float64)
     right = np.zeros(scores.shape, dtype=bool)
     for row, classes in zip(right, allowed, strict=True):
         row[list(classes)] = True
     tried = [round(0.5 + 0.05 * step, 2) for step in range(71)]
-    return min(tried, key=lambda value: _surprise(scores / value, right))
+    return min(tried, key=lambda value: _compute_surprise(scores / value, right))
 
 
-def _surprise(logits: Numbers, right: NDArray[np.bool_]) -> float:
+def _compute_surprise(logits: Numbers, right: NDArray[np.bool_]) -> float:
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     chance = (odds * right).sum(axis=1) / odds.sum(axis=1)
     return float(-np.log(np.maximum(chance, 1e-12)).mean())

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from training.cross_reader.rows import Row, number_of
+from training.cross_reader.rows import Row, hash_to_number
 
 _ASKED = frozenset({"squad", "wiki", "nq"})
 _BROKEN = 0.3  # share of the chains that lack one of their texts
@@ -31,8 +31,8 @@ _VERB = (
 )
 _NO_KIND = r"is\b|was\b|did\b|does\b|do\b|are\b|were\b|kind\b|type\b|percent"
 _FORMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(form), made)
-    for form, made in (
+    (re.compile(form), description)
+    for form, description in (
         (r"^(?:What|Who) (?:is|was|are|were) (the [^?]+)\?$", r"\1"),
         (r"^What (?:is|was) ([A-Z][\w ]+'s? [^?]+)\?$", r"\1"),
         (rf"^Who ({_VERB}) (?!you\b)([^?]+)\?$", r"the person who \1 \2"),
@@ -73,43 +73,43 @@ class Part:
     is_needed: bool = True
 
 
-def described(question: str) -> str:
-    """The answer of `question` as a description; empty where no form fits."""
-    asked = question.strip().replace("  ", " ")
-    for form, made in _FORMS:
-        match = form.match(asked)
+def describe_answer(question: str) -> str:
+    """Describe the answer of `question`; empty where no form fits."""
+    stripped = question.strip().replace("  ", " ")
+    for form, description in _FORMS:
+        match = form.match(stripped)
         if match:
-            return match.expand(made)
+            return match.expand(description)
     return ""
 
 
-def joined(title: str, text: str) -> str:
-    """A further text as it stands behind the first one."""
+def append_text(title: str, text: str) -> str:
+    """Return a further text as it follows the first one."""
     return f"{title} : {text}" if title else text
 
 
-def composed(rows: Sequence[Row], seed: int = 1) -> Iterator[Row]:
-    """Chains of two questions, whole and broken, and comparisons; each with two or three texts."""
-    asked = [row for row in rows if row.group in _ASKED and row.answerable and row.spans]
-    yield from _chains(asked, seed)
-    yield from _comparisons(asked, seed)
+def compose_rows(rows: Sequence[Row], seed: int = 1) -> Iterator[Row]:
+    """Return chains of two questions, complete and broken, and comparisons."""
+    answerable = [row for row in rows if row.group in _ASKED and row.answerable and row.spans]
+    yield from _make_chains(answerable, seed)
+    yield from _make_comparisons(answerable, seed)
 
 
-def _answers(row: Row) -> list[str]:
+def _list_answers(row: Row) -> list[str]:
     return sorted({row.text[a:b] for a, b in row.spans}, key=len)
 
 
-def _chains(asked: Sequence[Row], seed: int) -> Iterator[Row]:
+def _make_chains(rows: Sequence[Row], seed: int) -> Iterator[Row]:
     first_of: dict[str, list[Row]] = defaultdict(list)
-    for row in asked:
-        for answer in _answers(row):
-            if 3 <= len(answer) <= 50 and _NAME.match(answer) and described(row.question):
+    for row in rows:
+        for answer in _list_answers(row):
+            if 3 <= len(answer) <= 50 and _NAME.match(answer) and describe_answer(row.question):
                 first_of[answer].append(row)
-    fillers = _by_article(asked)
-    for second in asked:
-        draw = random.Random(f"{seed}/{number_of(second.question)}")
-        made = 0
-        for name in _names(second.question):
+    fillers = _group_by_article(rows)
+    for second in rows:
+        draw = random.Random(f"{seed}/{hash_to_number(second.question)}")
+        count = 0
+        for name in _list_names(second.question):
             bridges = [
                 row
                 for row in first_of.get(name, [])
@@ -117,51 +117,51 @@ def _chains(asked: Sequence[Row], seed: int) -> Iterator[Row]:
             ]
             draw.shuffle(bridges)
             for first in bridges[:_A_QUESTION]:
-                question = _composed(first.question, second.question, name)
-                if question and made < _A_QUESTION:
-                    made += 1
-                    yield _chain(first, second, question, fillers, draw)
+                question = _compose_question(first.question, second.question, name)
+                if question and count < _A_QUESTION:
+                    count += 1
+                    yield _make_chain(first, second, question, fillers, draw)
 
 
-def _names(question: str) -> list[str]:
+def _list_names(question: str) -> list[str]:
     words = question.rstrip("?").split()
-    found = []
+    names = []
     for start in range(1, len(words)):
         for end in range(start + 1, min(len(words), start + 6) + 1):
             name = " ".join(words[start:end]).rstrip(",.;")
             beside = [words[start - 1] if start > 1 else "", *words[end : end + 1]]
             if _NAME.match(name) and not any(_NAME.match(word) for word in beside):
-                found += [name, name[:-2]] if name.endswith(_OF) else [name]
-    return sorted(set(found), key=lambda name: (-len(name), name))
+                names += [name, name[:-2]] if name.endswith(_OF) else [name]
+    return sorted(set(names), key=lambda name: (-len(name), name))
 
 
 def _leaks(first: Row, second: Row) -> bool:
-    """Whether the first text alone would do, or the second question is the first again."""
-    return any(answer in first.text for answer in _answers(second)) or (
+    """Return whether the first text suffices, or the second question repeats the first."""
+    return any(answer in first.text for answer in _list_answers(second)) or (
         first.question == second.question
     )
 
 
-def _composed(first: str, second: str, name: str) -> str:
-    made = described(first)
-    if not made or name in made:
+def _compose_question(first: str, second: str, name: str) -> str:
+    description = describe_answer(first)
+    if not description or name in description:
         return ""
     if re.search(rf"\b[Tt]he {re.escape(name)}", second):
-        made = made.removeprefix("the ")
-    return second.replace(name, made, 1) if made else ""
+        description = description.removeprefix("the ")
+    return second.replace(name, description, 1) if description else ""
 
 
-def _by_article(asked: Sequence[Row]) -> dict[str, list[str]]:
+def _group_by_article(rows: Sequence[Row]) -> dict[str, list[str]]:
     texts: dict[str, dict[str, None]] = defaultdict(dict)
-    for row in asked:
+    for row in rows:
         texts[row.title].setdefault(row.text)
-    return {title: list(found) for title, found in texts.items()}
+    return {title: list(unique) for title, unique in texts.items()}
 
 
-def _chain(
+def _make_chain(
     first: Row, second: Row, question: str, fillers: dict[str, list[str]], draw: random.Random
 ) -> Row:
-    answers = _answers(second)
+    answers = _list_answers(second)
     wrong = [
         Part(title, text, is_needed=False)
         for title in (first.title, second.title)
@@ -176,16 +176,18 @@ def _chain(
     elif wrong and draw.random() < _THIRD:
         parts.append(wrong.pop())
     draw.shuffle(parts)
-    return _put_together(second, question, parts, answerable=not is_broken)
+    return _combine_texts(second, question, parts, answerable=not is_broken)
 
 
-def _put_together(answering: Row, question: str, parts: Sequence[Part], *, answerable: bool) -> Row:
-    """The texts behind one another, the spans where `answering`'s text is among them."""
-    pieces = [parts[0].text, *(joined(part.title, part.text) for part in parts[1:])]
+def _combine_texts(
+    answering: Row, question: str, parts: Sequence[Part], *, answerable: bool
+) -> Row:
+    """Concatenate the texts, with the spans where `answering`'s text is among them."""
+    pieces = [parts[0].text, *(append_text(part.title, part.text) for part in parts[1:])]
     ends = [end - 1 for end in accumulate(len(piece) + 1 for piece in pieces)]
     places = [(end - len(piece), end) for end, piece in zip(ends, pieces, strict=True)]
-    found = list(zip(places, parts, strict=True))
-    shifts = [end - len(part.text) for (_, end), part in found if part.text == answering.text]
+    placed = list(zip(places, parts, strict=True))
+    shifts = [end - len(part.text) for (_, end), part in placed if part.text == answering.text]
     return replace(
         answering,
         group="composed",
@@ -198,7 +200,7 @@ def _put_together(answering: Row, question: str, parts: Sequence[Part], *, answe
         answerable=answerable,
         relevant=None,
         yesno=2 if answerable else None,
-        rests=tuple(place for place, part in found if part.is_needed) if answerable else (),
+        rests=tuple(place for place, part in placed if part.is_needed) if answerable else (),
         parts=tuple(places),
     )
 
@@ -213,18 +215,18 @@ _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 
 @dataclass(frozen=True, slots=True)
 class _Dated:
-    """What happened in a year, and the row that says so."""
+    """An event of a year, and the row that states it."""
 
     year: int
     name: str
     row: Row
 
 
-def _comparisons(asked: Sequence[Row], seed: int) -> Iterator[Row]:
-    """Which of two came first or last: the answer is a name of the question that its text has."""
+def _make_comparisons(rows: Sequence[Row], seed: int) -> Iterator[Row]:
+    """Yield questions for the earlier or later event, answered by a name in its question."""
     by_verb: dict[str, list[_Dated]] = defaultdict(list)
-    for row in asked:
-        match, year = _WHEN.match(row.question), _YEAR.search(_answers(row)[0])
+    for row in rows:
+        match, year = _WHEN.match(row.question), _YEAR.search(_list_answers(row)[0])
         if match and year and match[1] in row.text:
             by_verb[match[2]].append(_Dated(int(year[1]), match[1], row))
     for verb in sorted(by_verb):
@@ -238,17 +240,17 @@ def _comparisons(asked: Sequence[Row], seed: int) -> Iterator[Row]:
         ]
         draw.shuffle(pairs)
         for a, b in pairs[:_A_VERB]:
-            yield _compared(verb, a, b, draw)
+            yield _compare_dates(verb, a, b, draw)
 
 
-def _compared(verb: str, a: _Dated, b: _Dated, draw: random.Random) -> Row:
+def _compare_dates(verb: str, a: _Dated, b: _Dated, draw: random.Random) -> Row:
     is_first = draw.random() < 0.5
-    right = (min if is_first else max)(a, b, key=lambda each: each.year)
+    right = (min if is_first else max)(a, b, key=lambda event: event.year)
     names = [a.name, b.name]
     draw.shuffle(names)
     question = f"Which was {verb} {'first' if is_first else 'last'}, {names[0]} or {names[1]}?"
     start = right.row.text.find(right.name)
     answering = replace(right.row, spans=((start, start + len(right.name)),))
-    parts = [Part(each.row.title, each.row.text) for each in (a, b)]
+    parts = [Part(event.row.title, event.row.text) for event in (a, b)]
     draw.shuffle(parts)
-    return _put_together(answering, question, parts, answerable=True)
+    return _combine_texts(answering, question, parts, answerable=True)

@@ -1,4 +1,4 @@
-"""What the model is measured on: development rows, wrong texts for them, rankings to reorder."""
+"""The data of a measurement: development rows, wrong texts for them, rankings to reorder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 import bm25s
 import Stemmer
 from training.cross_reader.ranked import is_training, read_lines, read_qrels
-from training.cross_reader.rows import Row, is_development, number_of, read_rows
+from training.cross_reader.rows import Row, hash_to_number, is_development, read_rows
 
 DEPTH = 24  # documents a ranking holds
 _WRONG_AMONG = 5
@@ -31,20 +31,20 @@ class Ranking:
     relevant: frozenset[str]
 
 
-def development_rows(data: Path, groups: frozenset[str]) -> list[Row]:
-    """The rows that were kept from training."""
+def read_development_rows(data: Path, groups: frozenset[str]) -> list[Row]:
+    """Return the rows that were kept from training."""
     return [row for row in read_rows(data) if row.group in groups and is_development(row)]
 
 
-def gold_rows(folder: Path) -> list[Row]:
-    """The questions of a reported set, each put to the one document it is about.
+def read_gold_rows(folder: Path) -> list[Row]:
+    """Return the questions of a reported set, each paired with its document.
 
     A question counts as unanswerable where the set says so. One whose answer is not to be found in
     its document is left out.
     """
     documents = {line["_id"]: line for line in read_lines(folder / "corpus.jsonl.gz")}
     relevant = read_qrels(folder / "qrels.tsv")
-    found = []
+    rows = []
     for query in read_lines(folder / "queries.jsonl.gz"):
         about = query["metadata"]
         document = documents[about.get("paragraph") or min(relevant[query["_id"]])]
@@ -54,24 +54,24 @@ def gold_rows(folder: Path) -> list[Row]:
             question=query["text"],
             title=document["title"],
             text=document["text"],
-            spans=_places(document["text"], query["answers"]),
+            spans=_locate_answers(document["text"], query["answers"]),
             answerable=about["answerable"],
             relevant=True if about["answerable"] else None,
         )
         if bool(row.spans) == row.answerable:
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
-def _places(text: str, answers: Sequence[str]) -> tuple[tuple[int, int], ...]:
+def _locate_answers(text: str, answers: Sequence[str]) -> tuple[tuple[int, int], ...]:
     starts = [(text.find(answer), answer) for answer in answers]
     return tuple(sorted({(at, at + len(answer)) for at, answer in starts if at >= 0}))
 
 
-def wrong_texts(data: Path, rows: Sequence[Row]) -> Iterator[Row]:
-    """For every row the best-ranked paragraph of the whole corpus that holds no answer to it."""
+def find_wrong_texts(data: Path, rows: Sequence[Row]) -> Iterator[Row]:
+    """Return for every row the best-ranked paragraph without an answer to it."""
     corpus = read_lines(data / "squad-retrieval" / "corpus.jsonl.gz")
-    for row, ranking in zip(rows, _best(corpus, [row.question for row in rows]), strict=True):
+    for row, ranking in zip(rows, _rank(corpus, [row.question for row in rows]), strict=True):
         answers = [row.text[start:end].casefold() for start, end in row.spans]
         for document, _ in ranking[:_WRONG_AMONG]:
             low = document["text"].casefold()
@@ -87,8 +87,10 @@ def wrong_texts(data: Path, rows: Sequence[Row]) -> Iterator[Row]:
                 break
 
 
-def rankings(folder: Path, count: int, articles: frozenset[str] = frozenset()) -> list[Ranking]:
-    """BM25 rankings of up to `count` development questions of a set with qrels.
+def make_rankings(
+    folder: Path, count: int, articles: frozenset[str] = frozenset()
+) -> list[Ranking]:
+    """Return BM25 rankings of up to `count` development questions of a set with qrels.
 
     Args:
         folder: The data set.
@@ -109,8 +111,8 @@ def rankings(folder: Path, count: int, articles: frozenset[str] = frozenset()) -
             else not is_training(query["_id"])
         )
     ]
-    queries = sorted(queries, key=lambda query: number_of(query["_id"]))[:count]
-    found = _best(corpus, [query["text"] for query in queries])
+    queries = sorted(queries, key=lambda query: hash_to_number(query["_id"]))[:count]
+    best = _rank(corpus, [query["text"] for query in queries])
     return [
         Ranking(
             question=query["text"],
@@ -118,11 +120,11 @@ def rankings(folder: Path, count: int, articles: frozenset[str] = frozenset()) -
             scores=[score for _, score in ranking],
             relevant=frozenset(relevant[query["_id"]]),
         )
-        for query, ranking in zip(queries, found, strict=True)
+        for query, ranking in zip(queries, best, strict=True)
     ]
 
 
-def _best(
+def _rank(
     corpus: Sequence[Mapping[str, Any]], questions: Sequence[str]
 ) -> Iterator[list[tuple[Mapping[str, Any], float]]]:
     stemmer = Stemmer.Stemmer("english")
@@ -132,7 +134,7 @@ def _best(
         bm25s.tokenize(bodies, stopwords="en", stemmer=stemmer, show_progress=False),
         show_progress=False,
     )
-    asked = bm25s.tokenize(list(questions), stopwords="en", stemmer=stemmer, show_progress=False)
-    places, scores = index.retrieve(asked, k=DEPTH, show_progress=False)
+    tokens = bm25s.tokenize(list(questions), stopwords="en", stemmer=stemmer, show_progress=False)
+    places, scores = index.retrieve(tokens, k=DEPTH, show_progress=False)
     for row, values in zip(places, scores, strict=True):
         yield [(corpus[place], float(value)) for place, value in zip(row, values, strict=True)]

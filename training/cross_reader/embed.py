@@ -1,4 +1,4 @@
-"""Vectors of an encoder, for finding wrong texts: the mean of its tokens, of unit length."""
+"""The vectors of an encoder, for mining wrong texts: the mean of its tokens, of unit length."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ _ROWS = 256
 _LIMIT = 256
 
 
-def embedder(network: Network, tokens: UnigramPairs, device: str) -> Embed:
-    """Embeds with `network` as it is now."""
+def make_embedder(network: Network, tokens: UnigramPairs, device: str) -> Embed:
+    """Return a function that embeds with the current weights of `network`."""
 
     @torch.no_grad()
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -26,7 +26,7 @@ def embedder(network: Network, tokens: UnigramPairs, device: str) -> Embed:
             for p in map(tokens.locate_tokens, texts)
         ]
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
-        found = np.empty((len(ids), network.width), dtype=np.float32)
+        vectors = np.empty((len(ids), network.width), dtype=np.float32)
         for start in range(0, len(order), _ROWS):
             places = order[start : start + _ROWS]
             rows = [torch.tensor(ids[place]) for place in places]
@@ -34,7 +34,7 @@ def embedder(network: Network, tokens: UnigramPairs, device: str) -> Embed:
             mask = padded != 1
             hidden = network(padded, torch.zeros_like(padded), mask)
             mean = (hidden * mask.unsqueeze(-1)).sum(1)
-            found[places] = torch.nn.functional.normalize(mean, dim=-1).float().cpu().numpy()
-        return found
+            vectors[places] = torch.nn.functional.normalize(mean, dim=-1).float().cpu().numpy()
+        return vectors
 
     return embed

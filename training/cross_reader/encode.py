@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from training.cross_reader.rows import SUPPORT, Row, number_of
+from training.cross_reader.rows import SUPPORT, Row, hash_to_number
 
 from fathom.models.pair import PairRow, PairWriter, TextTokens
 
@@ -47,8 +47,8 @@ class Batch:
     yesno: Tensor
     support: Tensor
 
-    def get_connections(self, device: str) -> "Batch":
-        """The same on another device."""
+    def move_to(self, device: str) -> "Batch":
+        """Return the batch on another device."""
         moved = {f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)}
         return Batch(**moved)
 
@@ -66,18 +66,18 @@ Cut = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Of some texts: how many tokens each has; (3, all their tokens) ids, starts and ends."""
 
 
-def cut(tokens: PairWriter, texts: Sequence[str]) -> Cut:
-    """The tokens of `texts`, one text behind the other."""
+def concatenate_tokens(tokens: PairWriter, texts: Sequence[str]) -> Cut:
+    """Return the tokens of `texts`, one text after the other."""
     placed = [tokens.locate_tokens(text) for text in texts]
     flat = [
-        np.fromiter((number for one in placed for number in getattr(one, name)), dtype=np.int32)
+        np.fromiter((number for entry in placed for number in getattr(entry, name)), dtype=np.int32)
         for name in ("ids", "starts", "ends")
     ]
-    return np.array([len(one.ids) for one in placed], dtype=np.int32), np.stack(flat)
+    return np.array([len(entry.ids) for entry in placed], dtype=np.int32), np.stack(flat)
 
 
-class Remembered(PairWriter):
-    """Writes pairs as another writer does, and remembers the tokens of some texts.
+class CachingWriter(PairWriter):
+    """Writes pairs as another writer does, and caches the tokens of some texts.
 
     The tokens of all these texts stand in one array, where millions of numbers as objects would
     take ten times the memory.
@@ -87,19 +87,19 @@ class Remembered(PairWriter):
         """`texts` are cut now, by so many processes."""
         self._tokens = tokens
         self.start, self.end = tokens.start, tokens.end
-        known = list(dict.fromkeys(texts))
-        parts = [known[first : first + _TEXTS] for first in range(0, len(known), _TEXTS)] or [[]]
+        unique = list(dict.fromkeys(texts))
+        parts = [unique[first : first + _TEXTS] for first in range(0, len(unique), _TEXTS)] or [[]]
         if workers:
             with get_context("fork").Pool(workers) as pool:
-                done = pool.map(partial(cut, tokens), parts, chunksize=1)
+                done = pool.map(partial(concatenate_tokens, tokens), parts, chunksize=1)
         else:
-            done = [cut(tokens, part) for part in parts]
+            done = [concatenate_tokens(tokens, part) for part in parts]
         self._ends = np.cumsum(np.concatenate([lengths for lengths, _ in done]), dtype=np.int64)
         self._cut = np.concatenate([flat for _, flat in done], axis=1)
-        self._number = {text: number for number, text in enumerate(known)}
+        self._number = {text: number for number, text in enumerate(unique)}
 
     def locate_tokens(self, text: str) -> TextTokens:
-        """See `PairWriter.placed`."""
+        """Return the cached tokens of a text, or compute them."""
         number = self._number.get(text)
         if number is None:
             return self._tokens.locate_tokens(text)
@@ -108,7 +108,7 @@ class Remembered(PairWriter):
         return TextTokens(ids=ids, starts=starts, ends=ends)
 
     def tokenize(self, text: str, limit: int) -> list[int]:
-        """See `PairWriter.ids`."""
+        """Return the token ids of a text, from the cache where it has them."""
         return list(self.locate_tokens(text).ids[:limit])
 
 
@@ -118,51 +118,53 @@ class Encoder:
     def __init__(self, tokens: PairWriter, rows: Iterable[Row] = (), workers: int = 0) -> None:
         """The texts of `rows` are cut now, by so many processes."""
         texts = (text for row in rows for text in (row.text, row.question, row.title))
-        self._tokens = Remembered(tokens, chain([":"], texts), workers)
+        self._tokens = CachingWriter(tokens, chain([":"], texts), workers)
 
     def batch(self, rows: Sequence[Row], *, limit: int, seed: int | None) -> Batch:
-        """Tensors of `rows`, each cut at `limit` tokens.
+        """Return tensors of `rows`, each cut at `limit` tokens.
 
         `seed` decides which window of a longer text is taken; None takes its beginning.
         """
-        return _stacked(rows, [self.row(row, limit=limit, seed=seed) for row in rows])
+        return _stack(rows, [self.row(row, limit=limit, seed=seed) for row in rows])
 
     def row(self, row: Row, *, limit: int, seed: int | None) -> Encoded:
-        """One row within `limit` tokens."""
+        """Return one row within `limit` tokens."""
         head = self._tokens.build_head(row.question, row.title)
         chunk = self._tokens.locate_tokens(row.text)
-        spans = token_spans(chunk, row.spans)
+        spans = find_token_spans(chunk, row.spans)
         room = limit - len(head) - 1
-        draw = None if seed is None else random.Random(f"{seed}/{number_of(row.question)}")
-        first = window(len(chunk.ids), room, spans, draw)
+        draw = None if seed is None else random.Random(f"{seed}/{hash_to_number(row.question)}")
+        first = choose_window(len(chunk.ids), room, spans, draw)
         last = min(len(chunk.ids), first + room)
         pair = self._tokens.build_row(head, chunk.slice_tokens(first, last))
         shift = pair.first - first
-        kept = tuple((a + shift, b + shift) for a, b in spans if first <= a and b < last)
+        inside = tuple((a + shift, b + shift) for a, b in spans if first <= a and b < last)
         parts = tuple(
             (max(a, first) + shift, min(b, last - 1) + shift, place in row.rests)
             for place in row.parts
-            for a, b in token_spans(chunk, [place])
+            for a, b in find_token_spans(chunk, [place])
             if a < last and b >= first
         )
-        return Encoded(pair, kept, parts)
+        return Encoded(pair, inside, parts)
 
 
-def token_spans(chunk: TextTokens, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """First and last token of every character range that meets a token."""
-    found = []
+def find_token_spans(
+    chunk: TextTokens, spans: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """Return the first and last token of every character range that meets a token."""
+    token_ranges = []
     for start, end in spans:
         # The ends of tokens rise as their starts do, so both sides are found by halving.
         first, after = bisect_right(chunk.ends, start), bisect_left(chunk.starts, end)
         if first < after:
-            found.append((first, after - 1))
-    return tuple(found)
+            token_ranges.append((first, after - 1))
+    return tuple(token_ranges)
 
 
-def window(
+def choose_window(
     length: int, room: int, spans: Sequence[tuple[int, int]], draw: random.Random | None
 ) -> int:
-    """First token of a window of `room` tokens, one of the spans inside if it can be."""
+    """Return the first token of a window of `room` tokens around one of the spans."""
     if length <= room or draw is None:
         return 0
     low, high = 0, length - room
@@ -172,7 +174,7 @@ def window(
     return draw.randint(low, high) if low <= high else max(0, min(high, length - room))
 
 
-def _stacked(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
+def _stack(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
     shape = (len(rows), max(len(item.pair.ids) for item in encoded))
     ids = np.full(shape, _PAD, dtype=np.int64)
     kinds = np.zeros(shape, dtype=np.int64)
@@ -186,7 +188,7 @@ def _stacked(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
         mask[place, :length] = True
         places[place, first : first + len(item.pair.chunk.ids)] = True
         places[place, 0] = True
-        for start, end in gold(row, item):
+        for start, end in find_gold(row, item):
             starts[place, start] = ends[place, end] = True
         if row.rests:
             for start, end, right in item.parts:
@@ -200,19 +202,19 @@ def _stacked(rows: Sequence[Row], encoded: Sequence[Encoded]) -> Batch:
         starts=torch.from_numpy(starts),
         ends=torch.from_numpy(ends),
         rests=torch.from_numpy(rests),
-        answerable=_known([row.answerable for row in rows]),
-        relevant=_known([row.relevant for row in rows]),
-        yesno=_known([row.yesno for row in rows]),
+        answerable=_mark_unknown([row.answerable for row in rows]),
+        relevant=_mark_unknown([row.relevant for row in rows]),
+        yesno=_mark_unknown([row.yesno for row in rows]),
         support=torch.from_numpy(support),
     )
 
 
-def gold(row: Row, item: Encoded) -> Sequence[tuple[int, int]]:
-    """The spans to learn: the answers, the null span where there is none, nothing if unknown."""
+def find_gold(row: Row, item: Encoded) -> Sequence[tuple[int, int]]:
+    """Return the spans to learn: the answers, the null span without one, nothing if unknown."""
     if row.answerable is False:
         return ((0, 0),)
     return item.spans
 
 
-def _known(values: Sequence[bool | int | None]) -> Tensor:
+def _mark_unknown(values: Sequence[bool | int | None]) -> Tensor:
     return torch.tensor([UNKNOWN if value is None else int(value) for value in values])

@@ -1,4 +1,4 @@
-"""Calibrate an exported cross-reader and measure it.
+"""The calibration and the measurement of an exported cross-reader.
 
     python -m training.cross_reader.evaluate --data DATA --model FOLDER --out FIGURES.json
 
@@ -18,27 +18,27 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from training.cross_reader.calibrate import calibration_of
-from training.cross_reader.composed import composed
+from training.cross_reader.calibrate import fit_reading_calibration
+from training.cross_reader.composed import compose_rows
 from training.cross_reader.development import (
     Ranking,
-    development_rows,
-    gold_rows,
-    rankings,
-    wrong_texts,
+    find_wrong_texts,
+    make_rankings,
+    read_development_rows,
+    read_gold_rows,
 )
 from training.cross_reader.figures import (
     Read,
-    answer_figures,
-    claim_figures,
-    rounded,
-    yesno_figures,
+    compute_answer_figures,
+    compute_claim_figures,
+    compute_yesno_figures,
+    round_figures,
 )
-from training.cross_reader.mining import mined
-from training.cross_reader.rows import WRITTEN, Row, number_of
+from training.cross_reader.mining import mine_wrong
+from training.cross_reader.rows import WRITTEN, Row, hash_to_number
 from training.cross_reader.sources import RANKED, SHARES
-from training.cross_reader.squad import auroc, ndcg
-from training.cross_reader.yesno import asked
+from training.cross_reader.squad import compute_auroc, compute_ndcg
+from training.cross_reader.yesno import make_yesno
 
 from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.models.cross_reader import OnnxCrossReader
@@ -60,15 +60,15 @@ _MIXES = tuple(step / 10 for step in range(11))
 Figures = dict[str, float]
 
 
-def chunk_of(title: str, text: str) -> Chunk:
-    """A text as a chunk of its own."""
+def make_chunk(title: str, text: str) -> Chunk:
+    """Return a text as a chunk."""
     return Chunk(
         id="0#0", document_id="0", text=text, span=Span(0, len(text)), ordinal=0, title=title
     )
 
 
-def read_of(row: Row, raw: PairScores) -> Read:
-    """The scores of a pass, without those of all its spans."""
+def make_read(row: Row, raw: PairScores) -> Read:
+    """Return the scores of a pass, without those of all its spans."""
     spans = raw.build_reading(ReadingCalibration(), 1).spans
     pair = (raw.relevance, raw.answerable, raw.yes, raw.no, raw.neither, *map(float, raw.support))
     answer = spans[0].span.cut(row.text) if spans else ""
@@ -77,137 +77,145 @@ def read_of(row: Row, raw: PairScores) -> Read:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A reader that reads so many rows of a set at most, always the same ones."""
+    """A reader that reads a limited, reproducible number of rows of a set."""
 
     reader: OnnxCrossReader
     most: int
 
     def read(self, rows: Sequence[Row]) -> list[Read]:
-        """A reading of every row that has a token."""
-        found = []
+        """Return a reading of every row that has a token."""
+        reads = []
         for row in self.sample(rows):
-            (raw,) = self.reader.score_pairs(row.question, [chunk_of(row.title, row.text)])
-            found += [read_of(row, raw)] if raw else []
-        return found
+            (raw,) = self.reader.score_pairs(row.question, [make_chunk(row.title, row.text)])
+            reads += [make_read(row, raw)] if raw else []
+        return reads
 
     def sample(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows that are read of `rows`."""
+        """Return the rows to read of `rows`."""
         return random.Random(1).sample(rows, self.most) if len(rows) > self.most else list(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What the readings say under a calibration."""
+    """The verdicts of the readings under a calibration."""
 
     law: ReadingCalibration
 
     def measure_answerability(self, read: Read) -> float:
-        """Probability that the row holds an answer."""
+        """Return the probability that the row holds an answer."""
         return self.law.compute_answerable(read.scores["answerable"], read.margin)
 
-    def supported(self, read: Read) -> float:
-        """Probability that the row supports the claim."""
+    def measure_support(self, read: Read) -> float:
+        """Return the probability that the row supports the claim."""
         scores = np.asarray([read.scores[name] for name in SCORES[5:]], dtype=np.float32)
         return self.law.compute_support(scores)[0]
 
 
-def fitted(model: Model, development: Sequence[Row]) -> list[Read]:
-    """The readings that the calibration is fitted on."""
+def collect_fitting_reads(model: Model, development: Sequence[Row]) -> list[Read]:
+    """Return the readings for fitting the calibration."""
     rows: list[Row] = []
     for group in ("squad", "indonesian", *sorted(WRITTEN)):
         gold = model.sample([row for row in development if row.group == group])
-        wrong = list(mined(gold))
+        wrong = list(mine_wrong(gold))
         rows += [*gold, *random.Random(1).sample(wrong, min(len(wrong), len(gold) // 2))]
     claims = [row for row in development if row.support and _is_fitted(row)]
     return [*Model(model.reader, len(rows)).read(rows), *model.read(claims)]
 
 
 def _is_fitted(claim: Row) -> bool:
-    """Half of the claims; of WiCE, which has few, none."""
-    return number_of(claim.question) % 2 == 0 and not claim.source.startswith("wice")
+    """Return whether the claim is in the half for fitting; of WiCE, which has few, none is."""
+    return hash_to_number(claim.question) % 2 == 0 and not claim.source.startswith("wice")
 
 
-def gold_figures(reads: Sequence[Read], judge: Judge) -> Figures:
-    """Answers and answerability of rows."""
-    found: Figures = {"rows": len(reads), **answer_figures(reads, judge.measure_answerability)}
-    known = [read for read in reads if read.row.answerable is not None]
-    true = [bool(read.row.answerable) for read in known]
-    error = calibration_error([judge.measure_answerability(read) for read in known], true)
-    return found if error is None else {**found, "answerable, calibration error": error}
+def compute_gold_figures(reads: Sequence[Read], judge: Judge) -> Figures:
+    """Return figures of answers and answerability of rows."""
+    figures: Figures = {
+        "rows": len(reads),
+        **compute_answer_figures(reads, judge.measure_answerability),
+    }
+    labelled = [read for read in reads if read.row.answerable is not None]
+    true = [bool(read.row.answerable) for read in labelled]
+    error = calibration_error([judge.measure_answerability(read) for read in labelled], true)
+    return figures if error is None else {**figures, "answerable, calibration error": error}
 
 
-def wrong_figures(has: Sequence[Read], wrong: Sequence[Read], judge: Judge) -> Figures:
-    """How well gold documents are told from the best-ranked wrong ones of the whole corpus."""
+def compute_wrong_figures(has: Sequence[Read], wrong: Sequence[Read], judge: Judge) -> Figures:
+    """Return how well gold documents are separated from the best-ranked wrong ones."""
     both = (has, wrong)
     return {
         "wrong texts": len(wrong),
-        "AUROC wrong texts": auroc(
-            *([judge.measure_answerability(read) for read in each] for each in both)
+        "AUROC wrong texts": compute_auroc(
+            *([judge.measure_answerability(read) for read in group] for group in both)
         ),
-        "AUROC wrong texts, relevance": auroc(
-            *([read.scores["relevance"] for read in each] for each in both)
+        "AUROC wrong texts, relevance": compute_auroc(
+            *([read.scores["relevance"] for read in group] for group in both)
         ),
     }
 
 
-def reported(model: Model, data: Path, name: str, judge: Judge) -> Figures:
-    """Figures of a set that nothing was learned from."""
-    reads = model.read(gold_rows(data / name))
-    found = gold_figures(reads, judge)
+def compute_reported(model: Model, data: Path, name: str, judge: Judge) -> Figures:
+    """Return the figures of a set outside of the training data."""
+    reads = model.read(read_gold_rows(data / name))
+    figures = compute_gold_figures(reads, judge)
     if name == "squad-fresh":
         has = [read for read in reads if read.row.answerable]
         rows = [read.row for read in has[: model.most // 2]]
-        wrong = Model(model.reader, len(rows)).read(list(wrong_texts(data, rows)))
-        found |= wrong_figures(has, wrong, judge)
-    return found
+        wrong = Model(model.reader, len(rows)).read(list(find_wrong_texts(data, rows)))
+        figures |= compute_wrong_figures(has, wrong, judge)
+    return figures
 
 
-def rerank_figures(
-    reader: OnnxCrossReader, found: Sequence[Ranking], law: ReadingCalibration
+def compute_rerank_figures(
+    reader: OnnxCrossReader, rankings: Sequence[Ranking], law: ReadingCalibration
 ) -> Figures:
-    """nDCG@10 of the first stage, of relevance, and of every mix of the two."""
+    """Return nDCG@10 of the first stage, of relevance, and of every mix of the two."""
     values: dict[str, list[float]] = {}
-    for ranking in found:
-        chunks = [chunk_of(d["title"], d["text"][:_LONGEST]) for d in ranking.documents]
+    for ranking in rankings:
+        chunks = [make_chunk(d["title"], d["text"][:_LONGEST]) for d in ranking.documents]
         passes = reader.score_pairs(ranking.question, chunks)
         relevance = [law.compute_relevance(raw.relevance) if raw else 0.0 for raw in passes]
         best = max(ranking.scores) or 1.0
         for mix in _MIXES:
             scores = [
-                mix * own + (1 - mix) * score / best
-                for own, score in zip(relevance, ranking.scores, strict=True)
+                mix * share + (1 - mix) * score / best
+                for share, score in zip(relevance, ranking.scores, strict=True)
             ]
             order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
             ids = [str(ranking.documents[place]["_id"]) for place in order]
-            values.setdefault(f"nDCG@10 mix {mix}", []).append(ndcg(ids, ranking.relevant))
-    return {"questions": len(found), **{name: fmean(each) for name, each in values.items()}}
+            values.setdefault(f"nDCG@10 mix {mix}", []).append(compute_ndcg(ids, ranking.relevant))
+    return {"questions": len(rankings), **{name: fmean(scores) for name, scores in values.items()}}
 
 
-def figures(
+def compute_figures(
     model: Model, data: Path, rerank: int, languages: Collection[str] = LANGUAGES
 ) -> Iterator[tuple[str, object]]:
-    """The calibration, fitted on questions in these languages, then the figures of every set."""
-    development = development_rows(data, frozenset(SHARES))
-    own = [row for row in development if Question(row.question).language in languages]
-    law = calibration_of(fitted(model, own))
+    """Yield the calibration for these languages, then the figures of every set."""
+    development = read_development_rows(data, frozenset(SHARES))
+    in_languages = [row for row in development if Question(row.question).language in languages]
+    law = fit_reading_calibration(collect_fitting_reads(model, in_languages))
     judge = Judge(law)
     yield "calibration", asdict(law)
     for name in REPORTED:
-        yield name, rounded(reported(model, data, name, judge))
+        yield name, round_figures(compute_reported(model, data, name, judge))
     unseen = [row for row in development if row.support and not _is_fitted(row)]
     for name in CLAIMS:
-        own = [row for row in unseen if row.source.startswith(name)]
-        yield f"claims {name}", rounded(claim_figures(model.read(own), judge.supported))
-    rows = [*development, *composed(development), *asked(unseen)]
+        in_languages = [row for row in unseen if row.source.startswith(name)]
+        yield (
+            f"claims {name}",
+            round_figures(compute_claim_figures(model.read(in_languages), judge.measure_support)),
+        )
+    rows = [*development, *compose_rows(development), *make_yesno(unseen)]
     for name in GROUPS:
         reads = model.read([row for row in rows if row.group == name])
-        found = {**gold_figures(reads, judge), **yesno_figures(reads)}
-        yield f"development {name}", rounded(found)
+        part = {**compute_gold_figures(reads, judge), **compute_yesno_figures(reads)}
+        yield f"development {name}", round_figures(part)
     held = frozenset(row.title for row in development if row.group == "squad")
     for name, titles in (("squad-retrieval", held), *((name, frozenset()) for name in RANKED)):
         if rerank:
-            found = rerank_figures(model.reader, rankings(data / name, rerank, titles), law)
-            yield f"rerank {name}", rounded(found)
+            part = compute_rerank_figures(
+                model.reader, make_rankings(data / name, rerank, titles), law
+            )
+            yield f"rerank {name}", round_figures(part)
 
 
 def main() -> None:
@@ -227,9 +235,11 @@ def main() -> None:
     )
     report: dict[str, object] = {"sample": arguments.sample}
     model = Model(reader, arguments.sample)
-    for name, found in figures(model, arguments.data, arguments.rankings, arguments.languages):
-        report[name] = found
-        print(name, json.dumps(found), flush=True)
+    for name, part in compute_figures(
+        model, arguments.data, arguments.rankings, arguments.languages
+    ):
+        report[name] = part
+        print(name, json.dumps(part), flush=True)
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Write a trained cross-reader as a folder that Fathom reads with.
+"""The export of a trained cross-reader as a folder that Fathom reads.
 
     python -m training.cross_reader.export --checkpoint RUN/last.pt --start START --out FOLDER
 
@@ -24,7 +24,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
-from training.export_embedder import PRECISIONS, Graph, layer, layers_of, pooled
+from training.export_embedder import PRECISIONS, Graph, add_layer, add_pooling, count_layers
 
 from fathom.models.reading import ReadingCalibration
 
@@ -35,19 +35,19 @@ Array = NDArray[np.generic]
 Weights = Mapping[str, Array]
 
 
-def build(weights: Weights, precision: str) -> onnx.ModelProto:
-    """`input_ids`, `token_type_ids` (rows, tokens) int64 -> `read` (rows, 8 + 3 * tokens)."""
+def build_model(weights: Weights, precision: str) -> onnx.ModelProto:
+    """Build `input_ids`, `token_type_ids` (rows, tokens) int64 -> `read` (rows, 8 + 3 * tokens)."""
     encoder = {
         name.removeprefix("encoder."): value
         for name, value in weights.items()
         if name.startswith("encoder.")
     }
     graph = Graph(precision)
-    hidden = embeddings(graph, encoder)
-    for number in range(layers_of(encoder)):
-        hidden = layer(graph, encoder, hidden, number)
-    scores = pair_scores(graph, weights, hidden)
-    graph.add("Concat", [scores, span_scores(graph, weights, hidden)], "read", axis=1)
+    hidden = add_embeddings(graph, encoder)
+    for number in range(count_layers(encoder)):
+        hidden = add_layer(graph, encoder, hidden, number)
+    scores = add_pair_scores(graph, weights, hidden)
+    graph.add("Concat", [scores, add_span_scores(graph, weights, hidden)], "read", axis=1)
     rows = ["rows", "tokens"]
     proto = helper.make_graph(
         graph.nodes,
@@ -63,14 +63,14 @@ def build(weights: Weights, precision: str) -> onnx.ModelProto:
     return helper.make_model(proto, opset_imports=opsets, ir_version=9, producer_name="fathom")
 
 
-def embeddings(graph: Graph, weights: Weights) -> str:
-    """The sum of word, position and kind vectors, normalised."""
+def add_embeddings(graph: Graph, weights: Weights) -> str:
+    """Add the sum of word, position and kind vectors, normalised."""
     words = graph.rows("words", weights["embeddings.word_embeddings.weight"], "input_ids")
     kinds = graph.constant("kinds", weights["embeddings.token_type_embeddings.weight"])
     kind = graph.add("Gather", [kinds, "token_type_ids"], "kind", axis=0)
     length = graph.add("Shape", ["input_ids"], "length", start=1, end=2)
     table = graph.constant("positions", weights["embeddings.position_embeddings.weight"])
-    zero = graph.constant("zero", ints(0))
+    zero = graph.constant("zero", make_integers(0))
     places = graph.add("Slice", [table, zero, length, zero], "places")
     placed = graph.add("Add", [words, places], "placed")
     whole = graph.add("Add", [placed, kind], "embedded")
@@ -81,43 +81,43 @@ def embeddings(graph: Graph, weights: Weights) -> str:
     return graph.add("LayerNormalization", [whole, *norm], "hidden", axis=-1, epsilon=1e-12)
 
 
-def pair_scores(graph: Graph, weights: Weights, hidden: str) -> str:
-    """The scores of the pair, from `[CLS]` and the mean of all tokens."""
-    mean = pooled(graph, hidden)
+def add_pair_scores(graph: Graph, weights: Weights, hidden: str) -> str:
+    """Add the scores of the pair, from `[CLS]` and the mean of all tokens."""
+    mean = add_pooling(graph, hidden)
     marks = graph.add("Slice", [hidden, "zero", "one", "one"], "first.row")
     first = graph.add("Squeeze", [marks, "one"], "first")
     pair = graph.add("Concat", [first, mean], "pair", axis=1)
-    dense = dense_layer(graph, weights, "dense", pair)
-    return dense_layer(graph, weights, "scores", graph.add("Gelu", [dense], "gelu"))
+    dense = add_dense_layer(graph, weights, "dense", pair)
+    return add_dense_layer(graph, weights, "scores", graph.add("Gelu", [dense], "gelu"))
 
 
-def span_scores(graph: Graph, weights: Weights, hidden: str) -> str:
-    """The start scores of all tokens, then their end scores, then what they rest on."""
-    both = dense_layer(graph, weights, "span", hidden)
+def add_span_scores(graph: Graph, weights: Weights, hidden: str) -> str:
+    """Add the start scores of all tokens, then their end scores, then their evidence scores."""
+    both = add_dense_layer(graph, weights, "span", hidden)
     return graph.add("Flatten", [graph.add("Transpose", [both], "turned", perm=[0, 2, 1])], "spans")
 
 
-def dense_layer(graph: Graph, weights: Weights, name: str, value: str) -> str:
-    """`value` times the weights called `name`, plus their bias; always stored in full."""
+def add_dense_layer(graph: Graph, weights: Weights, name: str, value: str) -> str:
+    """Add `value` times the weights called `name`, plus their bias; always stored in full."""
     matrix = graph.constant(f"{name}.matrix", weights[f"{name}.weight"].T)
     product = graph.add("MatMul", [value, matrix], f"{name}.product")
     bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
     return graph.add("Add", [product, bias], f"{name}.out")
 
 
-def ints(*values: int) -> Array:
-    """A vector of whole numbers."""
+def make_integers(*values: int) -> Array:
+    """Return a vector of whole numbers."""
     return np.asarray(values, dtype=np.int64)
 
 
 def read_weights(checkpoint: Path) -> dict[str, Array]:
-    """The weights of a checkpoint, by name."""
+    """Return the weights of a checkpoint, by name."""
     state = torch.load(checkpoint, weights_only=True, map_location="cpu")["model"]
     return {name: value.float().numpy() for name, value in state.items()}
 
 
-def card(data: bytes, precision: str, limit: int) -> dict[str, object]:
-    """What Fathom must know to use the file; the calibration is one that changes nothing."""
+def make_card(data: bytes, precision: str, limit: int) -> dict[str, object]:
+    """Return the model's description for Fathom, with a calibration that changes nothing."""
     return {
         "sha256": hashlib.sha256(data).hexdigest(),
         "tokenizer": TOKENIZER,
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=288, help="tokens it reads at a time")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    model = build(read_weights(arguments.checkpoint), arguments.precision)
+    model = build_model(read_weights(arguments.checkpoint), arguments.precision)
     data = model.SerializeToString(deterministic=True)
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "cross-reader.onnx").write_bytes(data)
@@ -144,7 +144,7 @@ def main() -> None:
     learned = arguments.checkpoint.with_name(LEARNED)
     if learned.exists():
         shutil.copyfile(learned, arguments.out / LEARNED)
-    about = card(data, arguments.precision, arguments.limit)
+    about = make_card(data, arguments.precision, arguments.limit)
     (arguments.out / "cross-reader.json").write_text(json.dumps(about, indent=1) + "\n")
     print(f"{about['sha256']}  {len(data)}  {arguments.out}")
 

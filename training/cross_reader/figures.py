@@ -1,11 +1,16 @@
-"""What a model made of rows, and the figures of that; of a network in training and of a file."""
+"""Readings of rows and their figures, for a network in training and for a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from training.cross_reader.rows import Row
-from training.cross_reader.squad import auroc, balanced_accuracy, exact, f1
+from training.cross_reader.squad import (
+    compute_auroc,
+    compute_balanced_accuracy,
+    compute_exact,
+    compute_f1,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Read:
 
     @property
     def golds(self) -> list[str]:
-        """The acceptable answers; the empty one where there is none."""
+        """The acceptable answers; the empty one if there is none."""
         return [self.row.text[start:end] for start, end in self.row.spans] or [""]
 
 
@@ -34,30 +39,34 @@ Sure = Callable[[Read], float]
 """How sure a model is that the row has an answer, or that a claim holds."""
 
 
-def margin_and_score(read: Read) -> float:
-    """Without a calibration: the margin and the score for an answer, added."""
+def sum_margin_and_score(read: Read) -> float:
+    """Return the uncalibrated sum of the margin and the score for an answer."""
     return read.margin + read.scores["answerable"]
 
 
-def answer_figures(reads: Sequence[Read], sure: Sure = margin_and_score) -> dict[str, float]:
-    """F1 and EM of the best spans, 0 to 1, and how well rows with and without answer are told.
+def compute_answer_figures(
+    reads: Sequence[Read], sure: Sure = sum_margin_and_score
+) -> dict[str, float]:
+    """Return F1 and EM of the best spans, and the separation of answerable rows.
 
     Figures that there are no rows for are left out.
     """
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     has = [read for read in reads if read.row.answerable and read.row.spans]
     if has:
-        found["has-answer F1"] = fmean(f1(read.answer, read.golds) for read in has)
-        found["has-answer EM"] = fmean(exact(read.answer, read.golds) for read in has)
+        figures["has-answer F1"] = fmean(compute_f1(read.answer, read.golds) for read in has)
+        figures["has-answer EM"] = fmean(compute_exact(read.answer, read.golds) for read in has)
     right = [sure(read) for read in reads if read.row.answerable]
     wrong = [sure(read) for read in reads if read.row.answerable is False]
     if right and wrong:
-        found["AUROC answerable"] = auroc(right, wrong)
-    return found
+        figures["AUROC answerable"] = compute_auroc(right, wrong)
+    return figures
 
 
-def claim_figures(reads: Sequence[Read], sure: Sure, least: float = 0.5) -> dict[str, float]:
-    """Supported against the rest; `sure` of support, at least `least` where it is claimed."""
+def compute_claim_figures(
+    reads: Sequence[Read], sure: Sure, least: float = 0.5
+) -> dict[str, float]:
+    """Return figures of supported claims against the rest, by `sure` and its floor `least`."""
     claims = [read for read in reads if read.row.support]
     true = [read.row.support == (0,) for read in claims]
     if len(set(true)) < 2:
@@ -65,34 +74,38 @@ def claim_figures(reads: Sequence[Read], sure: Sure, least: float = 0.5) -> dict
     values = [sure(read) for read in claims]
     return {
         "claims": len(claims),
-        "supported, balanced accuracy": balanced_accuracy([v >= least for v in values], true),
-        "supported, AUROC": auroc(
+        "supported, balanced accuracy": compute_balanced_accuracy(
+            [v >= least for v in values], true
+        ),
+        "supported, AUROC": compute_auroc(
             [value for value, right in zip(values, true, strict=True) if right],
             [value for value, right in zip(values, true, strict=True) if not right],
         ),
     }
 
 
-def yesno_figures(reads: Sequence[Read]) -> dict[str, float]:
-    """Yes against no, of rows that are one of them; decided against the rest."""
-    asked = [read for read in reads if read.row.yesno in (0, 1)]
-    found: dict[str, float] = {}
-    if len({read.row.yesno for read in asked}) == 2:
-        said = [read.scores["yes"] > read.scores["no"] for read in asked]
-        found["yes or no"] = len(asked)
-        found["yes, balanced accuracy"] = balanced_accuracy(
-            said, [read.row.yesno == 0 for read in asked]
+def compute_yesno_figures(reads: Sequence[Read]) -> dict[str, float]:
+    """Return figures of yes against no, and of decided rows against the rest."""
+    decided = [read for read in reads if read.row.yesno in (0, 1)]
+    figures: dict[str, float] = {}
+    if len({read.row.yesno for read in decided}) == 2:
+        predictions = [read.scores["yes"] > read.scores["no"] for read in decided]
+        figures["yes or no"] = len(decided)
+        figures["yes, balanced accuracy"] = compute_balanced_accuracy(
+            predictions, [read.row.yesno == 0 for read in decided]
         )
-    none = [_decided(read) for read in reads if read.row.yesno == 2]
-    if asked and none:
-        found["decided, AUROC"] = auroc([_decided(read) for read in asked], none)
-    return found
+    none = [_measure_decision(read) for read in reads if read.row.yesno == 2]
+    if decided and none:
+        figures["decided, AUROC"] = compute_auroc(
+            [_measure_decision(read) for read in decided], none
+        )
+    return figures
 
 
-def _decided(read: Read) -> float:
+def _measure_decision(read: Read) -> float:
     return max(read.scores["yes"], read.scores["no"]) - read.scores["none"]
 
 
-def rounded(found: Mapping[str, float]) -> dict[str, float]:
-    """For people to read."""
-    return {name: round(float(value), 4) for name, value in found.items()}
+def round_figures(figures: Mapping[str, float]) -> dict[str, float]:
+    """Return the figures rounded for people."""
+    return {name: round(float(value), 4) for name, value in figures.items()}

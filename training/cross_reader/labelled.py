@@ -1,4 +1,4 @@
-"""Paragraphs made of single sentences, their answers marked by the readers that are shipped.
+"""Paragraphs made of single sentences, with answers marked by the shipped readers.
 
     python -m training.cross_reader.labelled --pack pack.jsonl.gz --out more.jsonl.gz
 
@@ -18,9 +18,9 @@ import bm25s
 import Stemmer
 from training.cross_reader import pack
 from training.cross_reader.data import Split
-from training.cross_reader.evaluate import chunk_of
-from training.cross_reader.rows import Row, number_of
-from training.cross_reader.squad import f1
+from training.cross_reader.evaluate import make_chunk
+from training.cross_reader.rows import Row, hash_to_number
+from training.cross_reader.squad import compute_f1
 
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reader_loading import ENGLISH, MULTILINGUAL, load_shipped_reader
@@ -36,43 +36,43 @@ _LONGEST = 60  # characters of an answer
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """Marks an answer where two readers see the same one."""
+    """Marks an answer where two readers agree."""
 
     first: OnnxCrossReader
     second: OnnxCrossReader
 
     def get_span(self, row: Row) -> tuple[int, int] | None:
-        """Characters of the answer that both readers mark; the first one's words."""
-        one = self._best(self.first, row)
-        other = self._best(self.second, row) if one else None
-        if not one or not other or one[1] - one[0] > _LONGEST:
+        """Return the characters of the answer that both readers mark, in the words of the first."""
+        first_span = self._best(self.first, row)
+        other = self._best(self.second, row) if first_span else None
+        if not first_span or not other or first_span[1] - first_span[0] > _LONGEST:
             return None
-        is_agreed = f1(row.text[slice(*one)], [row.text[slice(*other)]]) >= _AGREED
-        return one if is_agreed else None
+        is_agreed = compute_f1(row.text[slice(*first_span)], [row.text[slice(*other)]]) >= _AGREED
+        return first_span if is_agreed else None
 
     @staticmethod
     def _best(reader: OnnxCrossReader, row: Row) -> tuple[int, int] | None:
-        (raw,) = reader.score_pairs(row.question, [chunk_of(row.title, row.text)])
+        (raw,) = reader.score_pairs(row.question, [make_chunk(row.title, row.text)])
         spans = raw.build_reading(ReadingCalibration(), 1).spans if raw else ()
         return (spans[0].span.start, spans[0].span.end) if spans else None
 
 
-def labelled(rows: Sequence[Row], labeller: Labeller) -> Iterator[Row]:
-    """Paragraphs for the questions among `rows` whose sentence is known, and wrong ones.
+def make_labelled(rows: Sequence[Row], labeller: Labeller) -> Iterator[Row]:
+    """Yield paragraphs for the questions of `rows` whose sentence is known, and wrong ones.
 
     A paragraph's sentences are of one source, since one has capitals and another has not.
     """
-    known = [row for row in rows if row.group == _SENTENCES and row.answerable]
-    for source in sorted({row.source for row in known}):
-        asked = [row for row in known if row.source == source]
-        texts = sorted({row.text for row in asked})
-        for row, near in zip(asked, _near(asked, texts), strict=True):
+    sentences = [row for row in rows if row.group == _SENTENCES and row.answerable]
+    for source in sorted({row.source for row in sentences}):
+        of_source = [row for row in sentences if row.source == source]
+        texts = sorted({row.text for row in of_source})
+        for row, near in zip(of_source, _find_near(of_source, texts), strict=True):
             span = labeller.get_span(row)
             if span:
-                yield from _paragraphs(row, span, [texts[place] for place in near])
+                yield from _make_paragraphs(row, span, [texts[place] for place in near])
 
 
-def _near(asked: Sequence[Row], texts: Sequence[str]) -> list[list[int]]:
+def _find_near(rows: Sequence[Row], texts: Sequence[str]) -> list[list[int]]:
     stemmer = Stemmer.Stemmer("english")
     index = bm25s.BM25()
     index.index(
@@ -80,7 +80,7 @@ def _near(asked: Sequence[Row], texts: Sequence[str]) -> list[list[int]]:
         show_progress=False,
     )
     sought = bm25s.tokenize(
-        [f"{row.question} {row.text}" for row in asked],
+        [f"{row.question} {row.text}" for row in rows],
         stopwords="en",
         stemmer=stemmer,
         show_progress=False,
@@ -89,10 +89,10 @@ def _near(asked: Sequence[Row], texts: Sequence[str]) -> list[list[int]]:
     return [[int(place) for place in places] for places in best]
 
 
-def _paragraphs(row: Row, span: tuple[int, int], near: Sequence[str]) -> Iterator[Row]:
+def _make_paragraphs(row: Row, span: tuple[int, int], near: Sequence[str]) -> Iterator[Row]:
     answer = row.text[slice(*span)].casefold()
     others = [text for text in near if text != row.text and answer not in text.casefold()]
-    draw = random.Random(number_of(row.question + row.text))
+    draw = random.Random(hash_to_number(row.question + row.text))
     around = others[: draw.randint(*_AROUND)]
     draw.shuffle(around)
     place = draw.randint(0, len(around))
@@ -118,9 +118,9 @@ def main() -> None:
     arguments = parser.parse_args()
     split = pack.read(arguments.pack)
     readers = [load_shipped_reader(name) for name in (ENGLISH, MULTILINGUAL)]
-    made = list(labelled(split.train, Labeller(*readers)))
-    pack.write(arguments.out, Split(train=[*split.train, *made], development=split.development))
-    print(f"{sum(row.group == GROUP for row in made)} paragraphs of {len(split.train)} rows")
+    new_rows = list(make_labelled(split.train, Labeller(*readers)))
+    pack.write(arguments.out, Split(train=[*split.train, *new_rows], development=split.development))
+    print(f"{sum(row.group == GROUP for row in new_rows)} paragraphs of {len(split.train)} rows")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figures of a checkpoint on the development rows of a pack, with the network as it is trained.
+"""The figures of a checkpoint on the development rows of a pack, with the training network.
 
     python -m training.cross_reader.measure --pack pack.jsonl.gz --start START --checkpoint last.pt
 
@@ -16,19 +16,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from training.cross_reader import pack
-from training.cross_reader.batches import Limits, estimate
+from training.cross_reader.batches import Limits, estimate_tokens
 from training.cross_reader.encode import Encoder
 from training.cross_reader.figures import (
     Read,
-    answer_figures,
-    claim_figures,
-    rounded,
-    yesno_figures,
+    compute_answer_figures,
+    compute_claim_figures,
+    compute_yesno_figures,
+    round_figures,
 )
 from training.cross_reader.model import SCORES, CrossReader
 from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
-from training.encoder import load, tokens_of
+from training.encoder import load, load_tokenizer
 
 from fathom.models.spans import LONGEST
 
@@ -42,35 +42,35 @@ class Measurer:
 
     @torch.no_grad()
     def read(self, rows: Sequence[Row], size: int = 128) -> list[Read]:
-        """A reading of every row, from the beginning of its text."""
-        order = sorted(range(len(rows)), key=lambda place: estimate(rows[place]))
-        found: dict[int, Read] = {}
+        """Return a reading of every row, from the beginning of its text."""
+        order = sorted(range(len(rows)), key=lambda place: estimate_tokens(rows[place]))
+        reads: dict[int, Read] = {}
         for start in range(0, len(order), size):
             places = order[start : start + size]
-            found |= dict(zip(places, self._batch([rows[p] for p in places]), strict=True))
-        return [found[place] for place in range(len(rows))]
+            reads |= dict(zip(places, self._read_batch([rows[p] for p in places]), strict=True))
+        return [reads[place] for place in range(len(rows))]
 
-    def _batch(self, rows: Sequence[Row]) -> list[Read]:
+    def _read_batch(self, rows: Sequence[Row]) -> list[Read]:
         limit = max(self._limits.of(row) for row in rows)
-        batch = self._encoder.batch(rows, limit=limit, seed=None).get_connections(self._device)
+        batch = self._encoder.batch(rows, limit=limit, seed=None).move_to(self._device)
         out = self._model(batch.ids, batch.kinds, batch.mask)
         starts = out.starts.masked_fill(~batch.places, -1e4).float().cpu().numpy()
         ends = out.ends.masked_fill(~batch.places, -1e4).float().cpu().numpy()
         scores = out.scores.float().cpu().numpy()
-        found = []
+        reads = []
         for row, start, end, score in zip(rows, starts, ends, scores, strict=True):
             item = self._encoder.row(row, limit=limit, seed=None)
             first, chunk = item.pair.first, item.pair.chunk
             size = len(chunk.ids)
-            a, b, best = _best(start[first : first + size], end[first : first + size])
+            a, b, best = _find_best(start[first : first + size], end[first : first + size])
             answer = row.text[chunk.starts[a] : chunk.ends[b]] if size else ""
             named = dict(zip(SCORES, map(float, score), strict=True))
-            found.append(Read(row, answer, best - float(start[0] + end[0]), named))
-        return found
+            reads.append(Read(row, answer, best - float(start[0] + end[0]), named))
+        return reads
 
 
-def _best(starts: NDArray[np.float32], ends: NDArray[np.float32]) -> tuple[int, int, float]:
-    """First and last token of the best span, and its score."""
+def _find_best(starts: NDArray[np.float32], ends: NDArray[np.float32]) -> tuple[int, int, float]:
+    """Return the first and last token of the best span, and its score."""
     size = len(starts)
     if not size:
         return 0, 0, -1e4
@@ -81,19 +81,19 @@ def _best(starts: NDArray[np.float32], ends: NDArray[np.float32]) -> tuple[int, 
     return a, b, float(both[a, b])
 
 
-def figures(reads: Sequence[Read]) -> dict[str, float]:
-    """The figures of one source's rows; those that it has no rows for are left out."""
-    return rounded(
+def compute_figures(reads: Sequence[Read]) -> dict[str, float]:
+    """Return the figures of one source's rows; those without rows are left out."""
+    return round_figures(
         {
             "rows": len(reads),
-            **answer_figures(reads),
-            **claim_figures(reads, _supported, least=0.0),
-            **yesno_figures(reads),
+            **compute_answer_figures(reads),
+            **compute_claim_figures(reads, _measure_support, least=0.0),
+            **compute_yesno_figures(reads),
         }
     )
 
 
-def _supported(read: Read) -> float:
+def _measure_support(read: Read) -> float:
     return read.scores["supported"] - max(read.scores["contradicted"], read.scores["unrelated"])
 
 
@@ -112,11 +112,11 @@ def main() -> None:
     by_source: dict[str, list[Row]] = defaultdict(list)
     for row in pack.read(settings.pack).development:
         by_source[f"{row.group}/{row.source}"].append(row)
-    encoder = Encoder(tokens_of(settings.start))
+    encoder = Encoder(load_tokenizer(settings.start))
     measurer = Measurer(model, encoder, settings.device, Limits())
     for source, rows in sorted(by_source.items()):
         chosen = random.Random(1).sample(rows, min(len(rows), settings.sample))
-        print(source, json.dumps(figures(measurer.read(chosen))), flush=True)
+        print(source, json.dumps(compute_figures(measurer.read(chosen))), flush=True)
 
 
 if __name__ == "__main__":

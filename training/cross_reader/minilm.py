@@ -1,4 +1,4 @@
-"""The other encoder to start from: MiniLM-L6, as the shipped embedder has it.
+"""The alternative start encoder: MiniLM-L6, as in the shipped embedder.
 
     python -m training.cross_reader.minilm --out FOLDER
 

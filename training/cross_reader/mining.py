@@ -1,4 +1,4 @@
-"""The best wrong texts for a question: found by words here, by vectors where there is a model."""
+"""The best wrong texts for a question, found by words, or by vectors with a model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ import bm25s
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
-from training.cross_reader.rows import Row, number_of
+from training.cross_reader.rows import Row, hash_to_number
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Vectors of unit length of some texts."""
@@ -27,8 +27,8 @@ _STOP_WORDS = {"english": "en"}
 Search = Callable[[Sequence[Row], Sequence[tuple[str, str]], str], list[list[int]]]
 
 
-def mined(rows: Sequence[Row], embed: Embed | None = None) -> Iterator[Row]:
-    """For every answerable question up to `_WRONG` texts of high rank that hold no answer to it.
+def mine_wrong(rows: Sequence[Row], embed: Embed | None = None) -> Iterator[Row]:
+    """Yield for every answerable question up to `_WRONG` highly ranked wrong texts.
 
     Texts come from the training rows themselves, so no development text is ever seen.
 
@@ -37,21 +37,25 @@ def mined(rows: Sequence[Row], embed: Embed | None = None) -> Iterator[Row]:
         embed: Search with these vectors; None: by words.
     """
     for language, group in dict.fromkeys(_MINED.values()):
-        asked = [
+        answerable = [
             row for row in rows if row.answerable and _MINED.get(row.group) == (language, group)
         ]
-        texts = sorted({(row.title, row.text) for row in asked})
+        texts = sorted({(row.title, row.text) for row in answerable})
         if len(texts) > _DEPTH:
-            found = _vectors(asked, texts, embed) if embed else _words(asked, texts, language)
-            for row, places in zip(asked, found, strict=True):
-                yield from _wrong_texts(row, texts, places, group)
+            ranked = (
+                _rank_by_vectors(answerable, texts, embed)
+                if embed
+                else _rank_by_words(answerable, texts, language)
+            )
+            for row, places in zip(answerable, ranked, strict=True):
+                yield from _list_wrong(row, texts, places, group)
 
 
-def _wrong_texts(
+def _list_wrong(
     row: Row, texts: Sequence[tuple[str, str]], places: Sequence[int], group: str
 ) -> Iterator[Row]:
     wrong = [place for place in places if _is_wrong(row, texts[place][1])]
-    first = number_of(row.question) % max(1, len(wrong))
+    first = hash_to_number(row.question) % max(1, len(wrong))
     for place in {wrong[(first + step) % len(wrong)] for step in range(_WRONG)} if wrong else ():
         title, text = texts[place]
         yield replace(
@@ -65,8 +69,8 @@ def _wrong_texts(
         )
 
 
-def _words(
-    asked: Sequence[Row], texts: Sequence[tuple[str, str]], language: str
+def _rank_by_words(
+    rows: Sequence[Row], texts: Sequence[tuple[str, str]], language: str
 ) -> list[list[int]]:
     stemmer = Stemmer.Stemmer(language)
     stop = _STOP_WORDS.get(language, [])
@@ -77,17 +81,17 @@ def _words(
         show_progress=False,
     )
     questions = bm25s.tokenize(
-        [row.question for row in asked], stopwords=stop, stemmer=stemmer, show_progress=False
+        [row.question for row in rows], stopwords=stop, stemmer=stemmer, show_progress=False
     )
     best, _ = index.retrieve(questions, k=_DEPTH, show_progress=False)
     return [[int(place) for place in places] for places in best]
 
 
-def _vectors(
-    asked: Sequence[Row], texts: Sequence[tuple[str, str]], embed: Embed
+def _rank_by_vectors(
+    rows: Sequence[Row], texts: Sequence[tuple[str, str]], embed: Embed
 ) -> list[list[int]]:
     bodies = embed([f"passage: {title} {text}" for title, text in texts])
-    questions = embed([f"query: {row.question}" for row in asked])
+    questions = embed([f"query: {row.question}" for row in rows])
     best = np.argpartition(-(questions @ bodies.T), _DEPTH, axis=1)[:, :_DEPTH]
     return [sorted(int(place) for place in places) for places in best]
 

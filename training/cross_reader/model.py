@@ -1,4 +1,4 @@
-"""The network: a BERT encoder (Devlin et al. 2019), three scores a token and eight of the pair."""
+"""The network: a BERT encoder (Devlin et al. 2019), three scores per token and eight per pair."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SCORES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """What the model says; all are logits.
+    """The outputs of the model; all are logits.
 
     Attributes:
         starts: (rows, tokens) start of the answer.
@@ -52,27 +52,31 @@ class Layer(nn.Module):
                 "self": linear(
                     {part: nn.Linear(width, width) for part in ("query", "key", "value")}
                 ),
-                "output": _closing(width, width),
+                "output": _make_closing(width, width),
             }
         )
         self.intermediate = linear({"dense": nn.Linear(width, wide)})
-        self.output = _closing(wide, width)
+        self.output = _make_closing(wide, width)
         self.dropout = dropout
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """One layer; `mask` is (rows, 1, 1, tokens), true where there is a token."""
+        """Compute one layer; `mask` is (rows, 1, 1, tokens), true where there is a token."""
         rows, tokens, width = hidden.shape
-        own = self.attention["self"]
+        projections = self.attention["self"]
 
-        def heads(part: str) -> Tensor:
-            return own[part](hidden).view(rows, tokens, HEADS, -1).transpose(1, 2)
+        def split_heads(part: str) -> Tensor:
+            return projections[part](hidden).view(rows, tokens, HEADS, -1).transpose(1, 2)
 
         drop = self.dropout if self.training else 0.0
-        seen = functional.scaled_dot_product_attention(
-            heads("query"), heads("key"), heads("value"), attn_mask=mask, dropout_p=drop
+        context = functional.scaled_dot_product_attention(
+            split_heads("query"),
+            split_heads("key"),
+            split_heads("value"),
+            attn_mask=mask,
+            dropout_p=drop,
         )
-        seen = seen.transpose(1, 2).reshape(rows, tokens, width)
-        hidden = self._close(self.attention["output"], seen, hidden)
+        context = context.transpose(1, 2).reshape(rows, tokens, width)
+        hidden = self._close(self.attention["output"], context, hidden)
         wide = functional.gelu(self.intermediate["dense"](hidden))
         return self._close(self.output, wide, hidden)
 
@@ -82,14 +86,14 @@ class Layer(nn.Module):
         return normed
 
 
-def _closing(inner: int, width: int) -> nn.ModuleDict:
+def _make_closing(inner: int, width: int) -> nn.ModuleDict:
     return nn.ModuleDict(
         {"dense": nn.Linear(inner, width), "LayerNorm": nn.LayerNorm(width, eps=EPSILON)}
     )
 
 
 class Encoder(nn.Module):
-    """Tokens to vectors; its sizes are those of the weights it is made from."""
+    """Tokens to vectors; its sizes are those of its initial weights."""
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], dropout: float) -> None:
         super().__init__()
@@ -112,7 +116,7 @@ class Encoder(nn.Module):
         self.load_state_dict({name: torch.from_numpy(np.array(w)) for name, w in weights.items()})
 
     def forward(self, ids: Tensor, kinds: Tensor, mask: Tensor) -> Tensor:
-        """(rows, tokens) to (rows, tokens, width)."""
+        """Map (rows, tokens) to (rows, tokens, width)."""
         table = self.embeddings
         places = torch.arange(ids.shape[1], device=ids.device)
         summed = (

@@ -1,11 +1,11 @@
-"""Questions twisted a little, so that their text looks right and does not answer any more."""
+"""Slightly changed questions, whose text looks right and no longer answers."""
 
 import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from training.cross_reader.rows import Row, number_of
+from training.cross_reader.rows import Row, hash_to_number
 
 _NUMBER = re.compile(r"\b\d[\d,.]*\b")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
@@ -30,26 +30,26 @@ _ASKED = {"squad": "swapped", "wiki": "swapped", "nq": "swapped", "indonesian": 
 _WAYS = 3  # twisted forms of a question at most
 
 
-def swapped(rows: Sequence[Row]) -> Iterator[Row]:
-    """Answerable questions with a number, a name or a word replaced, or with a "not" put in.
+def swap_questions(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield answerable questions with a number, name or word replaced, or negated.
 
     The new name is one that another question over the same article or source has and that this
     question lacks, which may occur in the text, or one of the text itself, which is harder.
     """
-    asked = [row for row in rows if row.group in _ASKED and row.answerable]
+    answerable = [row for row in rows if row.group in _ASKED and row.answerable]
     names: dict[str, list[str]] = {}
-    for row in asked:
+    for row in answerable:
         names.setdefault(row.title or row.source, []).extend(_NAME.findall(row.question))
-    known = {title: sorted(set(found)) for title, found in names.items()}
-    for row in asked:
-        draw = random.Random(number_of(row.question))
+    names_by_title = {title: sorted(set(names_of_title)) for title, names_of_title in names.items()}
+    for row in answerable:
+        draw = random.Random(hash_to_number(row.question))
         ways = [
             question
             for question in (
-                _by_number(row.question, draw),
-                _by_name(row.question, known[row.title or row.source], draw),
-                _by_name(row.question, _names_of(row), draw),
-                _by_opposite(row.question),
+                _swap_number(row.question, draw),
+                _swap_name(row.question, names_by_title[row.title or row.source], draw),
+                _swap_name(row.question, _list_names(row), draw),
+                _swap_opposite(row.question),
                 _NOT.sub(r"\1 not", row.question, count=1) if draw.random() < 0.1 else row.question,
             )
             if question != row.question
@@ -65,14 +65,14 @@ def swapped(rows: Sequence[Row]) -> Iterator[Row]:
             )
 
 
-def _by_number(question: str, draw: random.Random) -> str:
+def _swap_number(question: str, draw: random.Random) -> str:
     number = _NUMBER.search(question)
     if not number:
         return question
-    return question[: number.start()] + _other_number(number[0], draw) + question[number.end() :]
+    return question[: number.start()] + _draw_number(number[0], draw) + question[number.end() :]
 
 
-def _by_name(question: str, names: Sequence[str], draw: random.Random) -> str:
+def _swap_name(question: str, names: Sequence[str], draw: random.Random) -> str:
     name = _NAME.search(question)
     others = [other for other in names if other not in question and question not in other]
     if not name or not others:
@@ -80,13 +80,13 @@ def _by_name(question: str, names: Sequence[str], draw: random.Random) -> str:
     return question[: name.start()] + draw.choice(others) + question[name.end() :]
 
 
-def _names_of(row: Row) -> list[str]:
-    """Names within the sentences of the text, but the answer's own."""
+def _list_names(row: Row) -> list[str]:
+    """Return the names in the sentences of the text, except the answer's own."""
     answers = " ".join(row.text[start:end] for start, end in row.spans)
     return sorted({name for name in _NAME.findall(row.text) if name not in answers})
 
 
-def _by_opposite(question: str) -> str:
+def _swap_opposite(question: str) -> str:
     words = re.split(r"(\W+)", question)
     for place, word in enumerate(words):
         if place and word in _OTHER:
@@ -94,8 +94,8 @@ def _by_opposite(question: str) -> str:
     return question
 
 
-def _other_number(number: str, draw: random.Random) -> str:
-    """A number of the same shape in which at least one digit differs."""
+def _draw_number(number: str, draw: random.Random) -> str:
+    """Return a number of the same shape in which at least one digit differs."""
     place = draw.choice([place for place, char in enumerate(number) if char.isdigit()])
     digit = draw.choice([d for d in "123456789" if d != number[place]])
     return number[:place] + digit + number[place + 1 :]

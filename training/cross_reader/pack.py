@@ -1,4 +1,4 @@
-"""All rows in one small file, every text once: what training reads, also on another machine.
+"""All rows in one small file, every text once: the training data for any machine.
 
     python -m training.cross_reader.pack --data DATA --out pack.jsonl.gz
 
@@ -26,7 +26,7 @@ def write(path: Path, split: Split) -> None:
     """Write both halves of `split`."""
     texts: dict[str, int] = {}
     lines = [
-        _line(row, texts, development=development)
+        _encode_row(row, texts, development=development)
         for rows, development in ((split.train, False), (split.development, True))
         for row in rows
     ]
@@ -35,35 +35,37 @@ def write(path: Path, split: Split) -> None:
             packed.write((line + "\n").encode())
 
 
-def _line(row: Row, texts: dict[str, int], *, development: bool) -> str:
-    known: dict[str, Any] = {
+def _encode_row(row: Row, texts: dict[str, int], *, development: bool) -> str:
+    stored: dict[str, Any] = {
         field.name: getattr(row, field.name)
         for field in fields(Row)
         if getattr(row, field.name) not in ((), None, "")
     }
-    known["text"] = texts.setdefault(row.text, len(texts))
-    return json.dumps([int(development), known], ensure_ascii=False)
+    stored["text"] = texts.setdefault(row.text, len(texts))
+    return json.dumps([int(development), stored], ensure_ascii=False)
 
 
 def read(path: Path) -> Split:
-    """What `write` wrote."""
+    """Read the rows that `write` wrote."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         texts = json.loads(next(lines))
-        rows = [(bool(held), _row(known, texts)) for held, known in map(json.loads, lines)]
+        rows = [
+            (bool(held), _decode_row(encoded, texts)) for held, encoded in map(json.loads, lines)
+        ]
     return Split(
         train=[row for held, row in rows if not held],
         development=[row for held, row in rows if held],
     )
 
 
-def _row(known: dict[str, Any], texts: list[str]) -> Row:
-    made = {"title": "", **known, "text": texts[known["text"]]}
-    for name in _TUPLES & made.keys():
-        made[name] = tuple(_frozen(made[name]))
-    return Row(**made)
+def _decode_row(encoded: dict[str, Any], texts: list[str]) -> Row:
+    fields = {"title": "", **encoded, "text": texts[encoded["text"]]}
+    for name in _TUPLES & fields.keys():
+        fields[name] = tuple(_freeze(fields[name]))
+    return Row(**fields)
 
 
-def _frozen(values: Iterable[Any]) -> Iterator[Any]:
+def _freeze(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         yield tuple(value) if isinstance(value, list) else value
 

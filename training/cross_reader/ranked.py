@@ -12,7 +12,7 @@ from typing import Any
 
 import bm25s
 import Stemmer
-from training.cross_reader.rows import Row, number_of
+from training.cross_reader.rows import Row, hash_to_number
 from training.cross_reader.sources import RANKED
 
 _WRONG = 3  # wrong documents a question
@@ -21,24 +21,24 @@ _LONGEST = 1200  # characters; a document is cut there
 
 
 def is_training(query: str) -> bool:
-    """Whether a query's id is of the training half."""
-    return number_of(query) % 2 == 0
+    """Return whether a query's id is of the training half."""
+    return hash_to_number(query) % 2 == 0
 
 
-def ranked_rows(data: Path) -> Iterator[Row]:
-    """Relevance rows of the sets named in `RANKED`."""
+def make_ranked_rows(data: Path) -> Iterator[Row]:
+    """Return relevance rows of the sets named in `RANKED`."""
     for name in RANKED:
-        yield from _rows_of(data / name)
+        yield from _make_rows(data / name)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a packed JSON-lines file."""
+    """Yield the objects of a compressed JSON-lines file."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
 def read_qrels(path: Path) -> dict[str, set[str]]:
-    """Relevant documents of every query; rows with score 0 do not count."""
+    """Return the relevant documents of every query; rows with score 0 do not count."""
     relevant: dict[str, set[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         query, document, score = line.split("\t")
@@ -47,7 +47,7 @@ def read_qrels(path: Path) -> dict[str, set[str]]:
     return relevant
 
 
-def _rows_of(folder: Path) -> Iterator[Row]:
+def _make_rows(folder: Path) -> Iterator[Row]:
     corpus = read_lines(folder / "corpus.jsonl.gz")
     relevant = read_qrels(folder / "qrels.tsv")
     queries = [
@@ -56,15 +56,15 @@ def _rows_of(folder: Path) -> Iterator[Row]:
         if query["_id"] in relevant and is_training(query["_id"])
     ]
     by_id = {document["_id"]: document for document in corpus}
-    for query, wrong in zip(queries, _best(corpus, queries), strict=True):
+    for query, wrong in zip(queries, _rank(corpus, queries), strict=True):
         right = relevant[query["_id"]]
-        for known in sorted(right & by_id.keys()):
-            yield _row(folder.name, query, by_id[known], relevant=True)
+        for query_id in sorted(right & by_id.keys()):
+            yield _make_row(folder.name, query, by_id[query_id], relevant=True)
         for document in [d for d in wrong if d["_id"] not in right][:_WRONG]:
-            yield _row(folder.name, query, document, relevant=False)
+            yield _make_row(folder.name, query, document, relevant=False)
 
 
-def _best(
+def _rank(
     corpus: list[dict[str, Any]], queries: list[dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
     stemmer = Stemmer.Stemmer("english")
@@ -74,15 +74,15 @@ def _best(
         bm25s.tokenize(bodies, stopwords="en", stemmer=stemmer, show_progress=False),
         show_progress=False,
     )
-    asked = bm25s.tokenize(
+    tokens = bm25s.tokenize(
         [query["text"] for query in queries], stopwords="en", stemmer=stemmer, show_progress=False
     )
-    places, _ = index.retrieve(asked, k=_DEPTH, show_progress=False)
+    places, _ = index.retrieve(tokens, k=_DEPTH, show_progress=False)
     for row in places:
         yield [corpus[place] for place in row]
 
 
-def _row(
+def _make_row(
     source: str, query: Mapping[str, Any], document: Mapping[str, Any], *, relevant: bool
 ) -> Row:
     return Row(

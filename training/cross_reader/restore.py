@@ -1,4 +1,4 @@
-"""A checkpoint made of an exported cross-reader, to train it further where its own is lost.
+"""A checkpoint restored from an exported cross-reader, to train it further without its own.
 
     python -m training.cross_reader.restore --model FOLDER --out RUN/shipped.pt
 
@@ -35,33 +35,33 @@ _NORMED = ("attention.output", "output")
 _HEADS = ("dense", "scores", "span")
 
 
-def weights_of(model: onnx.ModelProto) -> dict[str, Array]:
-    """The weights that `export.build` made a model of with 8 bits, by name.
+def restore_weights(model: onnx.ModelProto) -> dict[str, Array]:
+    """Return by name the weights from which `export.build_model` made an 8-bit model.
 
     Raises:
         KeyError: If the model is of another precision.
     """
-    stored = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
-    def wide(name: str) -> Array:
+    def widen(name: str) -> Array:
         return (stored[f"{name}.int8"] * stored[f"{name}.step"]).astype(np.float32)
 
     table = "encoder.embeddings"
-    found = {f"{table}.word_embeddings.weight": wide("words")}
-    found |= {f"{table}.{name}": stored[here] for here, name in _EMBEDDINGS.items()}
+    weights = {f"{table}.word_embeddings.weight": widen("words")}
+    weights |= {f"{table}.{name}": stored[prefix] for prefix, name in _EMBEDDINGS.items()}
     for number in range(sum(name.endswith(".query.int8") for name in stored)):
-        here, layer = f"layer{number}", f"encoder.encoder.layer.{number}"
+        prefix, layer = f"layer{number}", f"encoder.encoder.layer.{number}"
         for product, name in _PRODUCTS.items():
             shift = "shift" if product in _NORMED else "bias"
-            found[f"{layer}.{name}.weight"] = wide(f"{here}.{product}").T
-            found[f"{layer}.{name}.bias"] = stored[f"{here}.{product}.{shift}"]
+            weights[f"{layer}.{name}.weight"] = widen(f"{prefix}.{product}").T
+            weights[f"{layer}.{name}.bias"] = stored[f"{prefix}.{product}.{shift}"]
         for block in _NORMED:
             for part in ("weight", "bias"):
-                found[f"{layer}.{block}.LayerNorm.{part}"] = stored[f"{here}.{block}.{part}"]
+                weights[f"{layer}.{block}.LayerNorm.{part}"] = stored[f"{prefix}.{block}.{part}"]
     for head in _HEADS:
-        found[f"{head}.weight"] = stored[f"{head}.matrix"].T
-        found[f"{head}.bias"] = stored[f"{head}.bias"]
-    return found
+        weights[f"{head}.weight"] = stored[f"{head}.matrix"].T
+        weights[f"{head}.bias"] = stored[f"{head}.bias"]
+    return weights
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="folder of an exported model")
     parser.add_argument("--out", type=Path, required=True)
     settings = parser.parse_args()
-    weights = weights_of(onnx.load(settings.model / "cross-reader.onnx"))
+    weights = restore_weights(onnx.load(settings.model / "cross-reader.onnx"))
     state = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
     settings.out.parent.mkdir(parents=True, exist_ok=True)
     torch.save({"model": state}, settings.out)

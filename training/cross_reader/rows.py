@@ -1,4 +1,4 @@
-"""One training row, whatever its task, and how the rows of the data sets are read into it."""
+"""Training rows of all tasks, and their reading from the data sets."""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.cross_reader.sources import source_of
+from training.cross_reader.sources import find_source
 
 SUPPORT = ("supported", "contradicted", "unrelated")
 YESNO = ("yes", "no", "none")
@@ -27,7 +27,7 @@ OWN = Path(__file__).parents[1] / "written"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A pair and what is known about it; None or empty where nothing is known.
+    """A pair and its labels; None or empty where nothing is known.
 
     Attributes:
         source: Data set it is from.
@@ -59,18 +59,18 @@ class Row:
 
 
 def read_rows(data: Path) -> Iterator[Row]:
-    """Our own rows and all of `data/reader-train*` that may be learned from, in a fixed order."""
+    """Return all permitted rows of the package and of `data/reader-train*`, in order."""
     for path in (*sorted(OWN.glob("*.jsonl.gz")), *sorted(data.glob("reader-train*/*.jsonl.gz"))):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
-                row = row_of(json.loads(line))
+                row = parse_row(json.loads(line))
                 if row is not None:
                     yield row
 
 
-def row_of(raw: Mapping[str, Any]) -> Row | None:
-    """The row that one line of a data set stands for; None where its source is not used."""
-    group = source_of(raw["source"]).group
+def parse_row(raw: Mapping[str, Any]) -> Row | None:
+    """Return the row of one line of a data set; None if its source is not used."""
+    group = find_source(raw["source"]).group
     if not group:
         return None
     base = {
@@ -83,47 +83,52 @@ def row_of(raw: Mapping[str, Any]) -> Row | None:
     return _READERS[raw.get("task", "span")](base, raw)
 
 
-def _span(base: dict[str, Any], raw: Mapping[str, Any]) -> Row:
-    found = {(a["answer_start"], a["answer_start"] + len(a["text"])) for a in raw["answers"]}
-    answerable = not raw["is_impossible"] and bool(found)
+def _parse_span(base: dict[str, Any], raw: Mapping[str, Any]) -> Row:
+    spans = {(a["answer_start"], a["answer_start"] + len(a["text"])) for a in raw["answers"]}
+    answerable = not raw["is_impossible"] and bool(spans)
     # A twisted question is about its paragraph, so nothing is said of relevance there.
     relevant = True if answerable else None
     return Row(
-        **base, spans=tuple(sorted(found)), answerable=answerable, relevant=relevant, yesno=2
+        **base, spans=tuple(sorted(spans)), answerable=answerable, relevant=relevant, yesno=2
     )
 
 
-def _relevance(base: dict[str, Any], raw: Mapping[str, Any]) -> Row:
+def _parse_relevance(base: dict[str, Any], raw: Mapping[str, Any]) -> Row:
     label = bool(raw["label"])
     return Row(**base, answerable=label, relevant=True if label else None)
 
 
-def _yesno(base: dict[str, Any], raw: Mapping[str, Any]) -> Row | None:
+def _parse_yesno(base: dict[str, Any], raw: Mapping[str, Any]) -> Row | None:
     if raw["label"] not in YESNO:
         return None
     return Row(**base, relevant=True, yesno=YESNO.index(raw["label"]))
 
 
-def _nli(base: dict[str, Any], raw: Mapping[str, Any]) -> Row:
+def _parse_nli(base: dict[str, Any], raw: Mapping[str, Any]) -> Row:
     return Row(**base, support=_SUPPORT_OF[raw["label"]])
 
 
-_READERS = {"span": _span, "relevance": _relevance, "yesno": _yesno, "nli": _nli}
+_READERS = {
+    "span": _parse_span,
+    "relevance": _parse_relevance,
+    "yesno": _parse_yesno,
+    "nli": _parse_nli,
+}
 
 
 def is_development(row: Row) -> bool:
-    """Whether the row is kept from training: by article for spans, by text for the rest.
+    """Return whether the row is kept from training: by article for spans, by text for the rest.
 
     The articles of the SQuAD rows are the development set that is reported; the others are only
     watched.
     """
     if row.source == "squad-dev":
-        return number_of(row.title) % _DEVELOPMENT[0] == _DEVELOPMENT[1]
+        return hash_to_number(row.title) % _DEVELOPMENT[0] == _DEVELOPMENT[1]
     if row.group in WRITTEN:  # of a document, whatever its section
-        return number_of(row.title.split(" > ")[0]) % 7 == 0
-    return number_of(row.title or row.text) % 20 == 0
+        return hash_to_number(row.title.split(" > ")[0]) % 7 == 0
+    return hash_to_number(row.title or row.text) % 20 == 0
 
 
-def number_of(key: str) -> int:
-    """A number that depends on `key` alone, on any machine."""
+def hash_to_number(key: str) -> int:
+    """Return a number that depends on `key` alone, on any machine."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")

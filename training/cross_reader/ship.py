@@ -1,4 +1,4 @@
-"""Put a trained model into the package.
+"""The shipping of a trained model in the package.
 
     python -m training.cross_reader.ship --model FOLDER --figures FIGURES.json
 
@@ -22,8 +22,8 @@ RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources
 MODEL, CARD, LEARNED = "cross-reader.onnx", "cross-reader.json", "learned.json.gz"
 
 
-def card(model: Path, figures: Path) -> dict[str, object]:
-    """What is said of the model in the folder `model`, measured in the file `figures`.
+def make_card(model: Path, figures: Path) -> dict[str, object]:
+    """Return the description of the model in the folder `model`, measured in the file `figures`.
 
     Raises:
         ValueError: If the model is not the one its card is of.
@@ -41,8 +41,8 @@ def card(model: Path, figures: Path) -> dict[str, object]:
 
 
 def ship(model: Path, figures: Path, folder: Path, manifests: Path = MANIFESTS) -> None:
-    """Put the model of one folder into another, with its card, and its manifest to `manifests`."""
-    about = card(model, figures)
+    """Copy the model of one folder into another, with its card, and its manifest to `manifests`."""
+    about = make_card(model, figures)
     shutil.copyfile(model / LEARNED, locate_manifest(model / MODEL, manifests))
     for name in (MODEL, str(about["tokenizer"])):
         shutil.copyfile(model / name, folder / name)

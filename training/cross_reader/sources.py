@@ -1,4 +1,4 @@
-"""What the model may learn from: every source of rows with its licence, its group and its reason.
+"""The permitted training data: every source of rows with its licence, its group and its reason.
 
 Only sources whose licence allows any use are learned from. Non-commercial, "research use" and
 unclear licences are left out and say so here.
@@ -25,7 +25,7 @@ class Source:
     group: str = ""
 
 
-def _unused(licence: str) -> Source:
+def _mark_unused(licence: str) -> Source:
     return Source(licence=licence)
 
 
@@ -59,20 +59,20 @@ SOURCES: Mapping[str, Source] = {
     "written-offices-": Source(licence=OWN, group="written"),
     "written-encyclopaedia-id": Source(licence=OWN, group="written-id"),
     "written-encyclopaedia-": Source(licence=OWN, group="written"),
-    "facqa-id-": _unused("CC BY-SA 4.0; its questions are reported"),
-    "anli-": _unused("CC BY-NC 4.0"),
-    "sick-": _unused("CC BY-NC-SA 3.0"),
-    "rte-": _unused("research use"),
-    "commitment_bank-": _unused("research use"),
-    "subjqa-": _unused("research use"),
-    "mediqa-": _unused("research use"),
-    "wikiqa-": _unused("Microsoft Research Data License, research use"),
-    "covidfact": _unused("research use"),
-    "healthver-": _unused("research use"),
-    "trecqa-": _unused("none stated"),
-    "qags-": _unused("none stated"),
-    "climate-fever": _unused("unspecified"),
-    "citint-": _unused("not stated by its origin"),
+    "facqa-id-": _mark_unused("CC BY-SA 4.0; its questions are reported"),
+    "anli-": _mark_unused("CC BY-NC 4.0"),
+    "sick-": _mark_unused("CC BY-NC-SA 3.0"),
+    "rte-": _mark_unused("research use"),
+    "commitment_bank-": _mark_unused("research use"),
+    "subjqa-": _mark_unused("research use"),
+    "mediqa-": _mark_unused("research use"),
+    "wikiqa-": _mark_unused("Microsoft Research Data License, research use"),
+    "covidfact": _mark_unused("research use"),
+    "healthver-": _mark_unused("research use"),
+    "trecqa-": _mark_unused("none stated"),
+    "qags-": _mark_unused("none stated"),
+    "climate-fever": _mark_unused("unspecified"),
+    "citint-": _mark_unused("not stated by its origin"),
 }
 
 # Sets with qrels whose shorter documents train relevance, and their licences. The multi-hop sets
@@ -111,8 +111,8 @@ SHARES: Mapping[str, int] = {
 }
 
 
-def source_of(name: str) -> Source:
-    """The source a row's `source` belongs to.
+def find_source(name: str) -> Source:
+    """Return the source of a row by its name.
 
     Raises:
         KeyError: If none is listed; add it with its licence before learning from it.

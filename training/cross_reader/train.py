@@ -1,4 +1,4 @@
-"""Train the cross-reader.
+"""The training of the cross-reader.
 
     python -m training.cross_reader.train --pack PACK --start START --out FOLDER --minutes 60
 
@@ -24,16 +24,16 @@ import torch
 from research.contamination import write_manifest
 from training.cross_reader import pack
 from training.cross_reader.batches import Blocks, Limits
-from training.cross_reader.distil import Teachers, load_teachers, mixed, soft_losses
+from training.cross_reader.distil import Teachers, compute_soft_losses, load_teachers, mix_losses
 from training.cross_reader.encode import Batch, Encoder
-from training.cross_reader.losses import losses, total
-from training.cross_reader.mining import mined
+from training.cross_reader.losses import compute_losses, weigh_losses
+from training.cross_reader.mining import mine_wrong
 from training.cross_reader.model import CrossReader
 from training.cross_reader.model import Encoder as Network
 from training.cross_reader.rows import Row
 from training.cross_reader.sources import SHARES
-from training.encoder import load, tokens_of
-from training.manifest import learned_from
+from training.encoder import load, load_tokenizer
+from training.manifest import make_manifest
 
 from fathom.models.pair import PairWriter
 
@@ -47,7 +47,7 @@ _AHEAD = 32  # batches made before they are needed
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         block: Blocks done.
@@ -78,8 +78,10 @@ class Stream:
                 yield block, len(rows), self._encoder.batch(rows, limit=limit, seed=block)
 
 
-def ahead(stream: Iterable[tuple[int, int, Batch]], size: int) -> Iterator[tuple[int, int, Batch]]:
-    """`stream`, made by a thread of its own, at most `size` batches ahead.
+def prefetch(
+    stream: Iterable[tuple[int, int, Batch]], size: int
+) -> Iterator[tuple[int, int, Batch]]:
+    """Yield `stream` from another thread, at most `size` batches ahead.
 
     A thread, since a row takes it 60 microseconds: processes would spend more on handing over.
     """
@@ -95,7 +97,7 @@ def ahead(stream: Iterable[tuple[int, int, Batch]], size: int) -> Iterator[tuple
 
 
 class Run:
-    """A model in training, with what is needed to go on later."""
+    """A model in training, with the state to continue it later."""
 
     def __init__(
         self, model: CrossReader, settings: argparse.Namespace, teachers: Teachers | None = None
@@ -105,30 +107,34 @@ class Run:
         self.settings = settings
         self.progress = Progress()
         self.optimizer = torch.optim.AdamW(
-            _groups(model, settings.rate), betas=(0.9, 0.98), fused=settings.device != "cpu"
+            _group_parameters(model, settings.rate),
+            betas=(0.9, 0.98),
+            fused=settings.device != "cpu",
         )
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
         self._last = settings.out / "last.pt"
 
     def share(self) -> float:
-        """Share of the run's time that is used up, or of its rows if it has a number of them."""
+        """Return the used share of the run's time, or of its rows if they are limited."""
         if self.settings.rows:
             return float(self.progress.rows / self.settings.rows)
         return float(self.progress.seconds / 60.0 / self.settings.minutes)
 
     def learn(self, batch: Batch, rows: int) -> dict[str, torch.Tensor]:
-        """One step; the losses, summed over the rows."""
+        """Take one step and return the losses, summed over the rows."""
         factor = schedule(self.share())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor
-        batch = batch.get_connections(self.settings.device)
+        batch = batch.move_to(self.settings.device)
         with torch.autocast(self.settings.device, dtype=torch.bfloat16, enabled=self.settings.bf16):
             outputs = self.model(batch.ids, batch.kinds, batch.mask)
-            said = self.teachers.say(batch) if self.teachers else None
-        parts = losses(outputs, batch)
-        if said:
-            parts = mixed(parts, soft_losses(outputs, said, batch), self.settings.soft)
-        torch.autograd.backward(total(parts, rows))
+            targets = self.teachers.say(batch) if self.teachers else None
+        parts = compute_losses(outputs, batch)
+        if targets:
+            parts = mix_losses(
+                parts, compute_soft_losses(outputs, targets, batch), self.settings.soft
+            )
+        torch.autograd.backward(weigh_losses(parts, rows))
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -141,14 +147,14 @@ class Run:
         state = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "progress": vars_of(self.progress),
+            "progress": get_fields(self.progress),
         }
         unfinished = self._last.with_suffix(".new")
         torch.save(state, unfinished)
         unfinished.replace(self._last)
 
     def resume(self) -> None:
-        """Go on from the checkpoint, if there is one."""
+        """Continue from the checkpoint, if there is one."""
         if not self._last.exists():
             return
         state = torch.load(self._last, weights_only=True, map_location=self.settings.device)
@@ -157,19 +163,19 @@ class Run:
         self.progress = Progress(**state["progress"])
 
 
-def vars_of(progress: Progress) -> dict[str, Any]:
-    """The fields of `progress`."""
+def get_fields(progress: Progress) -> dict[str, Any]:
+    """Return the fields of `progress`."""
     return {name: getattr(progress, name) for name in Progress.__slots__}
 
 
 def schedule(share: float) -> float:
-    """Factor of the learning rate: up during the warm-up, then straight down to nothing."""
+    """Return the factor of the learning rate: up during the warm-up, then linearly down to zero."""
     if share < _WARM_UP:
         return max(share, 0.002) / _WARM_UP
     return max(0.0, (1.0 - share) / (1.0 - _WARM_UP))
 
 
-def begin(model: CrossReader, checkpoints: Sequence[Path]) -> None:
+def average_checkpoints(model: CrossReader, checkpoints: Sequence[Path]) -> None:
     """Give `model` the mean of the checkpoints' weights.
 
     The mean of runs that started alike is often better than each of them (Wortsman et al. 2022,
@@ -183,8 +189,8 @@ def begin(model: CrossReader, checkpoints: Sequence[Path]) -> None:
     )
 
 
-def _groups(model: CrossReader, rate: float) -> list[dict[str, Any]]:
-    """Parameters by learning rate: heads fastest, the encoder slower from layer to layer."""
+def _group_parameters(model: CrossReader, rate: float) -> list[dict[str, Any]]:
+    """Return parameters by learning rate: heads fastest, the encoder slower from layer to layer."""
     depth = model.encoder.layers
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
@@ -198,24 +204,24 @@ def _groups(model: CrossReader, rate: float) -> list[dict[str, Any]]:
         decay = _DECAY if parameter.ndim > 1 else 0.0
         groups.setdefault((factor, decay), []).append(parameter)
     return [
-        {"params": found, "lr": rate * factor, "weight_decay": decay}
-        for (factor, decay), found in groups.items()
+        {"params": group_parameters, "lr": rate * factor, "weight_decay": decay}
+        for (factor, decay), group_parameters in groups.items()
     ]
 
 
 def freeze(model: CrossReader, layers: int) -> None:
-    """Leave the table of words and the lowest `layers` layers as they are; less than 0: nothing."""
-    kept = tuple(f"encoder.encoder.layer.{number}." for number in range(layers))
+    """Freeze the word table and the lowest `layers` layers; less than 0 freezes nothing."""
+    frozen = tuple(f"encoder.encoder.layer.{number}." for number in range(layers))
     for name, parameter in model.named_parameters():
-        if layers >= 0 and name.startswith(("encoder.embeddings.", *kept)):
+        if layers >= 0 and name.startswith(("encoder.embeddings.", *frozen)):
             parameter.requires_grad_(requires_grad=False)
 
 
 def train(run: Run, stream: Stream) -> None:
     """Learn until the minutes, or the rows, are used up."""
     settings = run.settings
-    batches = ahead(stream, _AHEAD) if settings.device != "cpu" else iter(stream)
-    saved = said = started = time.monotonic()
+    batches = prefetch(stream, _AHEAD) if settings.device != "cpu" else iter(stream)
+    saved = reported = started = time.monotonic()
     before = run.progress.seconds
     sums: dict[str, torch.Tensor] = {}
     rows_then = run.progress.rows
@@ -227,32 +233,32 @@ def train(run: Run, stream: Stream) -> None:
             run.progress.block = max(run.progress.block, block)
             now = time.monotonic()
             run.progress.seconds = before + now - started
-            if now - said > settings.say_seconds:
-                seen = run.progress.rows - rows_then
-                means = {name: round(value.item() / seen, 4) for name, value in sums.items()}
-                line = {**vars_of(run.progress), **means}
+            if now - reported > settings.say_seconds:
+                rows_since = run.progress.rows - rows_then
+                means = {name: round(value.item() / rows_since, 4) for name, value in sums.items()}
+                line = {**get_fields(run.progress), **means}
                 line["reach"] = round(run.progress.rows / max(run.share(), 1e-6))
                 curve.write(json.dumps(line) + "\n")
                 curve.flush()
                 print(json.dumps(line), flush=True)
-                said, sums, rows_then = now, {}, run.progress.rows
+                reported, sums, rows_then = now, {}, run.progress.rows
             if now - saved > _SAVE_SECONDS:
                 run.save()
                 saved = now
     run.save()
 
 
-def with_vectors(
+def add_mined(
     rows: Sequence[Row], model: CrossReader, tokens: PairWriter, device: str
 ) -> list[Row]:
-    """`rows`, and the wrong texts that the untrained encoder's vectors find."""
-    from training.cross_reader.embed import embedder
+    """Return `rows` and the wrong texts found by the untrained encoder's vectors."""
+    from training.cross_reader.embed import make_embedder
 
-    return [*rows, *mined(rows, embedder(model.encoder, tokens, device))]
+    return [*rows, *mine_wrong(rows, make_embedder(model.encoder, tokens, device))]
 
 
-def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """What the command line says."""
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pack", type=Path, required=True)
     parser.add_argument("--start", type=Path, required=True, help="folder of training/encoder.py")
@@ -280,30 +286,30 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--soft", type=float, default=0.5, help="weight of the teachers' loss")
     parser.add_argument("--say-seconds", type=float, default=60.0)
     parser.add_argument("--shares", type=json.loads, default=dict(SHARES), help="JSON object")
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
 def main() -> None:
     """Read the arguments and train."""
-    settings = arguments()
+    settings = parse_arguments()
     settings.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
     torch.set_float32_matmul_precision("high")
     model = CrossReader(Network(load(settings.start), settings.dropout)).to(settings.device)
     if settings.begin:
-        begin(model, settings.begin)
+        average_checkpoints(model, settings.begin)
     freeze(model, settings.frozen)
     teachers = load_teachers(settings.teachers, settings.start, settings.device)
     run = Run(model, settings, teachers if settings.teachers else None)
     split = pack.read(settings.pack)
     rows = [*split.train, *(split.development if settings.everything else ())]
-    tokens = tokens_of(settings.start)
+    tokens = load_tokenizer(settings.start)
     encoder = Encoder(tokens, rows, settings.workers)
     if settings.mine_vectors:
-        rows = with_vectors(rows, model, tokens, settings.device)
+        rows = add_mined(rows, model, tokens, settings.device)
     run.resume()
-    write_manifest(settings.out / "learned.json.gz", learned_from(rows))
+    write_manifest(settings.out / "learned.json.gz", make_manifest(rows))
     shares = {group: share * settings.block_factor for group, share in settings.shares.items()}
     limits = Limits(settings.limit, settings.limit_several)
     blocks = Blocks(rows, shares, settings.seed, limits)

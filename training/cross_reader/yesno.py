@@ -28,8 +28,8 @@ _SIDES = (YESNO.index("yes"), YESNO.index("no"))
 _VERDICTS = {(0,): "yes", (1,): "no", (2,): "none"}
 
 
-def as_question(statement: str) -> str:
-    """The statement asked in English; empty where turning it round is not safe."""
+def make_question(statement: str) -> str:
+    """Turn the statement into an English question; empty where that is not safe."""
     match = _AUXILIARY.match(statement.strip().rstrip("."))
     if (
         not match
@@ -43,8 +43,8 @@ def as_question(statement: str) -> str:
     return f"{match['verb'].capitalize()} {subject} {match['rest']}?"
 
 
-def as_question_id(statement: str) -> str:
-    """The statement asked in Indonesian."""
+def make_question_id(statement: str) -> str:
+    """Turn the statement into an Indonesian question."""
     plain = statement.strip().rstrip(".")
     first = plain.split(" ", maxsplit=1)[0]
     is_word = first[1:].islower() and len(first) > 3 and not any(c.isdigit() for c in first)
@@ -52,18 +52,18 @@ def as_question_id(statement: str) -> str:
 
 
 _MADE = {
-    "nli": (as_question, "yesno-made"),
-    "claims": (as_question, "yesno-made"),
-    "indonesian-nli": (as_question_id, "yesno-id"),
+    "nli": (make_question, "yesno-made"),
+    "claims": (make_question, "yesno-made"),
+    "indonesian-nli": (make_question_id, "yesno-id"),
 }
 
 
-def stated(rows: Sequence[Row]) -> Iterator[Row]:
-    """What the reader reads of a yes/no question: its statement, and that one's negation."""
+def make_stated(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the statement of a yes/no question, and its negation, as the reader reads them."""
     for row in rows:
-        made = Question(row.question).statement if row.yesno in _SIDES else None
-        if made and row.group in WRITTEN:
-            supported, contradicted = (made.says, made.denies)[
+        statement = Question(row.question).statement if row.yesno in _SIDES else None
+        if statement and row.group in WRITTEN:
+            supported, contradicted = (statement.says, statement.denies)[
                 :: 1 if row.yesno == _SIDES[0] else -1
             ]
             for text, support in ((supported, (0,)), (contradicted, (1,))):
@@ -72,8 +72,8 @@ def stated(rows: Sequence[Row]) -> Iterator[Row]:
                 )
 
 
-def asked(rows: Sequence[Row]) -> Iterator[Row]:
-    """A yes/no question for every row with a verdict whose statement can be turned round."""
+def make_yesno(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield a yes/no question for every row with a verdict whose statement can be turned around."""
     for row in rows:
         if row.group in _MADE and row.support in _VERDICTS:
             form, group = _MADE[row.group]

@@ -1,1 +1,1 @@
-"""A smaller encoder of questions, whose vectors are those of the shipped encoder of documents."""
+"""A smaller encoder of questions, with the vectors of the shipped encoder of documents."""

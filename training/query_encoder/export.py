@@ -1,4 +1,4 @@
-"""Write an encoder of questions beside the shipped one, which it shares its tables with.
+"""The export of an encoder of questions, which shares its tables with the shipped one.
 
     python -m training.query_encoder.export rounded
     python -m training.query_encoder.export small --checkpoint RUN/last.pt
@@ -18,7 +18,15 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from training.export_embedder import NAME, RESOURCES, WIDTH, Graph, embeddings, layers_of, pooled
+from training.export_embedder import (
+    NAME,
+    RESOURCES,
+    WIDTH,
+    Graph,
+    add_embeddings,
+    add_pooling,
+    count_layers,
+)
 
 from training import export_embedder
 
@@ -29,15 +37,15 @@ Array = NDArray[np.generic]
 
 
 class SharedGraph(Graph):
-    """Products of 8 bits, and references to the bytes of another model's file."""
+    """A graph with products of 8 bits, and references to the bytes of another model's file."""
 
     def __init__(self, other: Path) -> None:
         super().__init__("fp16+int8")
         self._file = other.name
-        self._known = dict(_places(other))
+        self._known = dict(_locate_weights(other))
 
     def constant(self, name: str, value: Array) -> str:
-        """A weight; where the other file has its bytes, only their place."""
+        """Add a weight, or its place in the other file if that has its bytes."""
         stored = numpy_helper.from_array(np.ascontiguousarray(value), name)
         if len(stored.raw_data) >= _LEAST and stored.raw_data in self._known:
             place = {"location": self._file, "offset": self._known[stored.raw_data]}
@@ -46,9 +54,9 @@ class SharedGraph(Graph):
         return name
 
     def matrix(self, name: str, value: Array) -> str:
-        """A weight matrix of 8 bits, one step a column; gives `name`."""
+        """Add a weight matrix of 8 bits with one step per column; return `name`."""
         half = value.astype(np.float16)
-        steps = _steps(half)
+        steps = _compute_steps(half)
         scale = self.constant(f"{name}.half", steps)
         self.add("Cast", [scale], f"{name}.step", to=TensorProto.FLOAT)
         if np.ascontiguousarray(half).tobytes() not in self._known:
@@ -62,19 +70,19 @@ class SharedGraph(Graph):
         return self.add("Transpose", [narrow], name)
 
     def product(self, value: str, name: str, matrix: Array, bias: Array | None = None) -> str:
-        """`value` times `matrix`, plus `bias`; both sides rounded."""
+        """Add `value` times `matrix`, plus `bias`; both sides are rounded."""
         shift = "" if bias is None else self.constant(f"{name}.bias", bias)
         return self._product(value, self.matrix(name, matrix), f"{name}.product", shift)
 
     def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
-        """A fused operator; attention's products are of 8 bits too."""
+        """Add a fused operator; attention's products are of 8 bits too."""
         if op != "Attention":
             return super().fused(op, inputs, output, **attributes)
         hidden, matrix, shift = inputs
         mixed = self._product(hidden, matrix, f"{matrix}.product")
-        made = [f"{matrix}.{part}" for part in ("query", "key", "value")]
-        self.nodes.append(helper.make_node("Split", [mixed], made, axis=-1, num_outputs=3))
-        return super().fused("MultiHeadAttention", [*made, shift], output, **attributes)
+        names = [f"{matrix}.{part}" for part in ("query", "key", "value")]
+        self.nodes.append(helper.make_node("Split", [mixed], names, axis=-1, num_outputs=3))
+        return super().fused("MultiHeadAttention", [*names, shift], output, **attributes)
 
     def _product(self, value: str, matrix: str, output: str, shift: str = "") -> str:
         inputs = [value, matrix, f"{matrix}.step", "", shift]
@@ -88,8 +96,8 @@ class SharedGraph(Graph):
             stored.external_data.add(key=key, value=str(value))
 
 
-def _places(file: Path) -> Iterator[tuple[bytes, int]]:
-    """The bytes of a model's weights, and where they begin in its file."""
+def _locate_weights(file: Path) -> Iterator[tuple[bytes, int]]:
+    """Return the bytes of a model's weights, and their offsets in its file."""
     data = file.read_bytes()
     end = 0
     for weight in onnx.load_model_from_string(data).graph.initializer:
@@ -98,8 +106,8 @@ def _places(file: Path) -> Iterator[tuple[bytes, int]]:
         end += len(weight.raw_data)
 
 
-def _steps(matrix: Array) -> NDArray[np.float16]:
-    """The step of each column, so large that no weight is beyond 127 steps."""
+def _compute_steps(matrix: Array) -> NDArray[np.float16]:
+    """Return the step of each column, large enough that no weight exceeds 127 steps."""
     exact = np.abs(matrix.astype(np.float32)).max(axis=0) / 127
     near = exact.astype(np.float16)
     least = np.finfo(np.float16).smallest_normal
@@ -107,17 +115,17 @@ def _steps(matrix: Array) -> NDArray[np.float16]:
     return np.maximum(larger, least).astype(np.float16)
 
 
-def build(weights: Mapping[str, Array], shipped: Path) -> onnx.ModelProto:
-    """`input_ids` (1, tokens) int64 -> `embedding` (1, 384), unit length.
+def build_model(weights: Mapping[str, Array], shipped: Path) -> onnx.ModelProto:
+    """Build `input_ids` (1, tokens) int64 -> `embedding` (1, 384), unit length.
 
     The values of a run share their steps, so rows of a batch would touch each other.
     """
     graph = SharedGraph(shipped)
-    hidden = embeddings(graph, weights)
-    for number in range(layers_of(weights)):
-        hidden = export_embedder.layer(graph, weights, hidden, number)
-    graph.add("LpNormalization", [pooled(graph, hidden)], "embedding", axis=-1, p=2)
-    made = helper.make_graph(
+    hidden = add_embeddings(graph, weights)
+    for number in range(count_layers(weights)):
+        hidden = export_embedder.add_layer(graph, weights, hidden, number)
+    graph.add("LpNormalization", [add_pooling(graph, hidden)], "embedding", axis=-1, p=2)
+    model_graph = helper.make_graph(
         graph.nodes,
         NAME,
         [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])],
@@ -125,11 +133,13 @@ def build(weights: Mapping[str, Array], shipped: Path) -> onnx.ModelProto:
         graph.weights,
     )
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(made, opset_imports=opsets, ir_version=10, producer_name="fathom")
+    return helper.make_model(
+        model_graph, opset_imports=opsets, ir_version=10, producer_name="fathom"
+    )
 
 
-def learned(checkpoint: Path) -> dict[str, Array]:
-    """The weights of a trained student."""
+def load_weights(checkpoint: Path) -> dict[str, Array]:
+    """Return the weights of a trained student."""
     import torch
 
     state = torch.load(checkpoint, weights_only=True, map_location="cpu")["student"]
@@ -138,7 +148,7 @@ def learned(checkpoint: Path) -> dict[str, Array]:
 
 def main() -> None:
     """Read the arguments, write the model, and print its size and digest."""
-    from training.query_encoder.student import packaged
+    from training.query_encoder.student import load_packaged
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=KINDS)
@@ -148,11 +158,11 @@ def main() -> None:
     arguments = parser.parse_args()
     if (arguments.kind == "small") != (arguments.checkpoint is not None):
         parser.error("`small` needs --checkpoint, `rounded` takes none")
-    tables = packaged()
-    weights = learned(arguments.checkpoint) if arguments.checkpoint else tables
+    tables = load_packaged()
+    weights = load_weights(arguments.checkpoint) if arguments.checkpoint else tables
     # The student's tables are frozen copies; the shipped ones were rounded from these.
     weights |= {name: value for name, value in tables.items() if name.startswith("embeddings.")}
-    data = build(weights, arguments.shipped).SerializeToString(deterministic=True)
+    data = build_model(weights, arguments.shipped).SerializeToString(deterministic=True)
     file = arguments.out / f"query-encoder-{arguments.kind}.onnx"
     file.write_bytes(data)
     print(f"{hashlib.sha256(data).hexdigest()}  {len(data):>9}  {file.name}")

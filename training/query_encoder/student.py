@@ -15,24 +15,24 @@ _LAYER = "encoder.layer."
 Weights = Mapping[str, NDArray[np.float32]]
 
 
-def beginning(weights: Weights, layers: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    """The weights of some layers of an encoder, numbered anew, and its tables.
+def select_layers(weights: Weights, layers: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of some layers of an encoder, renumbered, and its tables.
 
     The table of words is rounded as the shipped one is.
     """
-    kept = {name: value for name, value in weights.items() if name.startswith("embeddings.")}
-    steps = np.abs(kept[WORDS]).max(axis=1, keepdims=True) / 127
-    kept[WORDS] = (np.rint(kept[WORDS] / steps) * steps).astype(np.float32)
+    selected = {name: value for name, value in weights.items() if name.startswith("embeddings.")}
+    steps = np.abs(selected[WORDS]).max(axis=1, keepdims=True) / 127
+    selected[WORDS] = (np.rint(selected[WORDS] / steps) * steps).astype(np.float32)
     for number, layer in enumerate(layers):
         old = f"{_LAYER}{layer}."
         for name, value in weights.items():
             if name.startswith(old):
-                kept[f"{_LAYER}{number}.{name.removeprefix(old)}"] = value
-    return kept
+                selected[f"{_LAYER}{number}.{name.removeprefix(old)}"] = value
+    return selected
 
 
-def packaged() -> dict[str, NDArray[np.float32]]:
-    """The weights that the shipped encoder was made from (extra `export`)."""
+def load_packaged() -> dict[str, NDArray[np.float32]]:
+    """Return the weights from which the shipped encoder was made (extra `export`)."""
     from importlib import resources
 
     from safetensors.numpy import load_file
@@ -42,7 +42,7 @@ def packaged() -> dict[str, NDArray[np.float32]]:
 
 
 class Student(nn.Module):
-    """Rows of tokens of equal length to vectors of the tokens; its tables are left as they are."""
+    """Maps rows of equal length to vectors of their tokens, with frozen tables."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Student(nn.Module):
             parameter.requires_grad_(requires_grad=False)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(rows, tokens) to (rows, tokens, width)."""
+        """Map (rows, tokens) to (rows, tokens, width)."""
         mask = torch.ones_like(ids, dtype=torch.bool)
         hidden: Tensor = self.encoder(ids, torch.zeros_like(ids), mask)
         return hidden

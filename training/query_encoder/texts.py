@@ -1,4 +1,4 @@
-"""What the query encoder learns from: questions, claims, sentences, keywords; no labels.
+"""The training texts of the query encoder: questions, claims, sentences, keywords; no labels.
 
     python -m training.query_encoder.texts --pack PACK --data DATA --out RUN
 
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from research.contamination import Manifest, fingerprint_all, write_manifest
 from training.cross_reader import pack
-from training.cross_reader.data import plain
+from training.cross_reader.data import normalize
 from training.cross_reader.ranked import read_lines
-from training.cross_reader.rows import Row, number_of
+from training.cross_reader.rows import Row, hash_to_number
 
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
@@ -38,35 +38,35 @@ SHORT, LONGEST, LONG = 14, 36, 0.15  # words; of texts that are not short, so ma
 DEVELOPMENT = 40  # one text in so many is kept to measure on
 
 
-def reported(data: Path) -> frozenset[str]:
-    """The words of all questions of data sets that have documents."""
+def read_reported(data: Path) -> frozenset[str]:
+    """Return the words of all questions of data sets that have documents."""
     files = sorted(data.glob("*/queries.jsonl.gz"))
-    return frozenset(plain(line["text"]) for file in files for line in read_lines(file))
+    return frozenset(normalize(line["text"]) for file in files for line in read_lines(file))
 
 
-def asked(rows: Iterable[Row], data: Path, draw: random.Random) -> list[str]:
-    """Questions and claims, each once."""
-    found: dict[str, None] = {}
+def list_questions(rows: Iterable[Row], data: Path, draw: random.Random) -> list[str]:
+    """Return questions and claims, each once."""
+    unique: dict[str, None] = {}
     for row in rows:
-        if row.group in ASKED and row.question not in found:
+        if row.group in ASKED and row.question not in unique:
             if row.group.startswith("indonesian") and draw.random() > INDONESIAN:
                 continue
-            found[row.question] = None
+            unique[row.question] = None
     for file in sorted((data / OPEN).glob("*.jsonl.gz")):
-        found.update(dict.fromkeys(line["text"] for line in read_lines(file)))
-    return list(found)
+        unique.update(dict.fromkeys(line["text"] for line in read_lines(file)))
+    return list(unique)
 
 
-def said(rows: Iterable[Row], draw: random.Random) -> list[str]:
-    """One sentence of every text, and the titles: as statements and headings are looked for."""
+def list_statements(rows: Iterable[Row], draw: random.Random) -> list[str]:
+    """Return one sentence of every text, and the titles, as people search for them."""
     texts = {row.text: row.title for row in rows if row.group in ASKED}
     drawn = [text for text in texts if draw.random() < SENTENCES]
     sentences = [draw.choice(split(text)).cut(text) for text in drawn if split(text)]
     return list(dict.fromkeys([*sentences, *filter(None, texts.values())]))
 
 
-def varied(questions: Sequence[str], draw: random.Random) -> Iterator[str]:
-    """Some of the questions as their keywords, and some with two letters exchanged."""
+def vary_questions(questions: Sequence[str], draw: random.Random) -> Iterator[str]:
+    """Yield some of the questions as their keywords, and some with two letters swapped."""
     terms = ContentTerms()
     for question in questions:
         if draw.random() < KEYWORDS:
@@ -77,20 +77,28 @@ def varied(questions: Sequence[str], draw: random.Random) -> Iterator[str]:
 
 
 def is_development(text: str) -> bool:
-    """Whether a text is kept to measure on; the same texts on any machine."""
-    return number_of(plain(text)) % DEVELOPMENT == 0
+    """Return whether a text is held out for measuring, on any machine."""
+    return hash_to_number(normalize(text)) % DEVELOPMENT == 0
 
 
-def drawn(rows: Sequence[Row], data: Path, seed: int = 1) -> list[str]:
-    """All texts, each once, in an order drawn with `seed`."""
+def draw_texts(rows: Sequence[Row], data: Path, seed: int = 1) -> list[str]:
+    """Return all texts, each once, in an order drawn with `seed`."""
     draw = random.Random(seed)
-    kept_out = reported(data)
-    questions = [each for each in asked(rows, data, draw) if plain(each) not in kept_out]
+    kept_out = read_reported(data)
+    questions = [
+        question
+        for question in list_questions(rows, data, draw)
+        if normalize(question) not in kept_out
+    ]
     learned = [question for question in questions if not is_development(question)]
-    texts = dict.fromkeys([*questions, *said(rows, draw), *varied(learned, draw)])
-    found = [text for text in texts if _is_kept(text, draw) and plain(text) not in kept_out]
-    draw.shuffle(found)
-    return found
+    texts = dict.fromkeys(
+        [*questions, *list_statements(rows, draw), *vary_questions(learned, draw)]
+    )
+    kept_texts = [
+        text for text in texts if _is_kept(text, draw) and normalize(text) not in kept_out
+    ]
+    draw.shuffle(kept_texts)
+    return kept_texts
 
 
 def _is_kept(text: str, draw: random.Random) -> bool:
@@ -98,8 +106,8 @@ def _is_kept(text: str, draw: random.Random) -> bool:
     return 0 < words <= SHORT or (words <= LONGEST and draw.random() < LONG)
 
 
-def read(folder: Path) -> list[str]:
-    """The texts that were written."""
+def read_texts(folder: Path) -> list[str]:
+    """Read the written texts."""
     with gzip.open(folder / TEXTS, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
@@ -112,7 +120,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     rows = pack.read(arguments.pack).train
-    texts = drawn(rows, arguments.data)
+    texts = draw_texts(rows, arguments.data)
     arguments.out.mkdir(parents=True, exist_ok=True)
     with gzip.open(arguments.out / TEXTS, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)

@@ -1,4 +1,4 @@
-"""Train the query encoder: python -m training.query_encoder.train --out RUN --minutes 60.
+"""The training of the query encoder: python -m training.query_encoder.train --out RUN --minutes 60.
 
 Its vector of a text shall be the shipped encoder's. `RUN/texts.jsonl.gz` is made by
 `training.query_encoder.texts`. The texts come in blocks; the shipped encoder's vectors of a block
@@ -21,9 +21,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
-from training.cross_reader.train import Progress, schedule, vars_of
+from training.cross_reader.train import Progress, get_fields, schedule
 from training.query_encoder import texts as learned
-from training.query_encoder.student import Student, beginning, packaged
+from training.query_encoder.student import Student, load_packaged, select_layers
 
 from fathom.models.embedder import SHIPPED
 from fathom.models.runtime import group_batches
@@ -56,14 +56,14 @@ class Teacher:
         )
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[Vectors]:
-        """(tokens, width) of each row; the unit vector is the direction of its mean."""
-        found: list[Vectors] = [np.empty(0, np.float32)] * len(ids)
+        """Return (tokens, width) for each row; the unit vector is the direction of its mean."""
+        vectors: list[Vectors] = [np.empty(0, np.float32)] * len(ids)
         for places in group_batches([len(row) for row in ids]):
-            given = {"input_ids": np.array([ids[place] for place in places], np.int64)}
-            (states,) = self._session.run([_HIDDEN], given)
+            inputs = {"input_ids": np.array([ids[place] for place in places], np.int64)}
+            (states,) = self._session.run([_HIDDEN], inputs)
             for place, state in zip(places, states, strict=True):
-                found[place] = state
-        return found
+                vectors[place] = state
+        return vectors
 
 
 class Lesson:
@@ -76,11 +76,11 @@ class Lesson:
 
     @property
     def blocks(self) -> int:
-        """How many there are."""
+        """The number of blocks."""
         return -(-len(self._texts) // _BLOCK)
 
     def block(self, number: int) -> tuple[list[list[int]], list[Vectors]]:
-        """The tokens of the texts of a block, and the vectors of each."""
+        """Return the tokens of the texts of a block, and the vectors of each."""
         texts = self._texts[number * _BLOCK : (number + 1) * _BLOCK]
         ids = [self._tokens.encode(text, TOKENS) for text in texts]
         file = self._folder / f"{number:05}.npy"
@@ -92,65 +92,75 @@ class Lesson:
         return ids, np.split(np.load(file).astype(np.float32), ends[:-1])
 
 
-def parts(
+def make_batches(
     ids: Sequence[Sequence[int]], vectors: Sequence[Vectors], tokens: int, seed: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Batches of texts of equal length with their vectors, in an order drawn with `seed`."""
+    """Return batches of texts of equal length with their vectors, in an order drawn with `seed`."""
     draw = random.Random(seed)
     order = list(range(len(ids)))
     draw.shuffle(order)
-    made = [
+    batches = [
         [order[place] for place in batch]
         for batch in group_batches([len(ids[place]) for place in order], tokens)
     ]
-    draw.shuffle(made)
+    draw.shuffle(batches)
     return [
         (
             torch.tensor([ids[place] for place in batch]),
             torch.from_numpy(np.stack([vectors[place] for place in batch])),
         )
-        for batch in made
+        for batch in batches
     ]
 
 
-def unit(hidden: Tensor) -> Tensor:
-    """The vectors of texts from those of their tokens."""
+def normalize(hidden: Tensor) -> Tensor:
+    """Return the vectors of texts from those of their tokens."""
     return functional.normalize(hidden.mean(1), dim=-1)
 
 
-def loss_of(found: Tensor, wanted: Tensor, spread: Tensor, weights: tuple[float, float]) -> Tensor:
-    """One minus the cosine of the texts' vectors, and two more, a row.
+def compute_loss(
+    output: Tensor, target: Tensor, spread: Tensor, weights: tuple[float, float]
+) -> Tensor:
+    """Return one minus the cosine of the texts' vectors, and two more, per row.
 
     How much scores of other texts change: `spread` is the covariance of texts' vectors, times their
     width, so that an error as large in all directions counts as in the first. And one minus the
     cosine of the tokens' vectors, which says more of each text.
     """
-    ours, theirs = unit(found), unit(wanted)
+    ours, theirs = normalize(output), normalize(target)
     error = ours - theirs
     scores = (error @ spread * error).sum(1) / 2
-    tokens = 1 - functional.cosine_similarity(found, wanted, dim=-1).mean(1)
+    tokens = 1 - functional.cosine_similarity(output, target, dim=-1).mean(1)
     return 1 - (ours * theirs).sum(1) + weights[0] * scores + weights[1] * tokens
 
 
-def spread_of(hidden: Sequence[Vectors]) -> Tensor:
-    """See `loss_of`."""
-    means = np.stack([each.mean(0) for each in hidden])
+def measure_spread(hidden: Sequence[Vectors]) -> Tensor:
+    """Return the spread of the teacher's vectors, for `compute_loss`."""
+    means = np.stack([tokens.mean(0) for tokens in hidden])
     vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
     return torch.from_numpy(np.cov(vectors.T).astype(np.float32) * vectors.shape[1])
 
 
 class Run:
-    """A student in training, with what is needed to go on later."""
+    """A student in training, with the state to continue it later."""
 
     def __init__(self, settings: argparse.Namespace) -> None:
         self.settings = settings
-        self.student = Student(beginning(packaged(), settings.layers))
+        self.student = Student(select_layers(load_packaged(), settings.layers))
         self.progress = Progress()
-        wanted = [each for each in self.student.parameters() if each.requires_grad]
+        trainable = [
+            parameter for parameter in self.student.parameters() if parameter.requires_grad
+        ]
         self._optimizer = torch.optim.AdamW(
             [
-                {"params": [each for each in wanted if each.ndim > 1], "weight_decay": _DECAY},
-                {"params": [each for each in wanted if each.ndim < 2], "weight_decay": 0.0},
+                {
+                    "params": [parameter for parameter in trainable if parameter.ndim > 1],
+                    "weight_decay": _DECAY,
+                },
+                {
+                    "params": [parameter for parameter in trainable if parameter.ndim < 2],
+                    "weight_decay": 0.0,
+                },
             ],
             lr=settings.rate,
             betas=(0.9, 0.98),
@@ -158,24 +168,24 @@ class Run:
         self._last = settings.out / "last.pt"
 
     def share(self) -> float:
-        """Share of the run's time that is used up."""
+        """Return the used share of the run's time."""
         return float(self.progress.seconds / 60.0 / self.settings.minutes)
 
-    def learn(self, ids: Tensor, wanted: Tensor, spread: Tensor) -> float:
-        """One step; the mean cosine before it."""
+    def learn(self, ids: Tensor, target: Tensor, spread: Tensor) -> float:
+        """Take one step and return the mean cosine before it."""
         for group in self._optimizer.param_groups:
             group["lr"] = self.settings.rate * schedule(self.share())
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.settings.bf16):
-            found = self.student(ids).float()
+            output = self.student(ids).float()
         weights = (self.settings.ranking, self.settings.tokens)
-        loss = loss_of(found, wanted, spread, weights)
+        loss = compute_loss(output, target, spread, weights)
         torch.autograd.backward(loss.mean())
         torch.nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         self.progress.step += 1
         self.progress.rows += len(ids)
-        return float((unit(found.detach()) * unit(wanted)).sum(1).mean())
+        return float((normalize(output.detach()) * normalize(target)).sum(1).mean())
 
     def save(self) -> None:
         """Write the checkpoint, whole or not at all."""
@@ -183,14 +193,14 @@ class Run:
             "student": self.student.state_dict(),
             "layers": list(self.settings.layers),
             "optimizer": self._optimizer.state_dict(),
-            "progress": vars_of(self.progress),
+            "progress": get_fields(self.progress),
         }
         unfinished = self._last.with_suffix(".new")
         torch.save(state, unfinished)
         unfinished.replace(self._last)
 
     def resume(self) -> None:
-        """Go on from the checkpoint, if there is one."""
+        """Continue from the checkpoint, if there is one."""
         if self._last.exists():
             state = torch.load(self._last, weights_only=True)
             self.student.load_state_dict(state["student"])
@@ -199,9 +209,11 @@ class Run:
 
 
 @torch.no_grad()
-def measured(student: Student, held: Sequence[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """The cosines of texts that are not learned from: mean, and what a hundredth is below."""
-    cosines = torch.cat([(unit(student(ids)) * unit(wanted)).sum(1) for ids, wanted in held])
+def measure_cosines(student: Student, held: Sequence[tuple[Tensor, Tensor]]) -> dict[str, float]:
+    """Return the mean and the first percentile of the cosines of held-out texts."""
+    cosines = torch.cat(
+        [(normalize(student(ids)) * normalize(target)).sum(1) for ids, target in held]
+    )
     return {
         "held": round(float(cosines.mean()), 4),
         "held_p1": round(float(cosines.quantile(0.01)), 4),
@@ -213,10 +225,10 @@ def train(run: Run, lesson: Lesson, held: Sequence[tuple[Tensor, Tensor]]) -> No
     saved = started = time.monotonic()
     before = run.progress.seconds
     with (run.settings.out / "curve.jsonl").open("a", encoding="utf-8") as curve:
-        for cosines in _blocks(run, lesson, lambda: before + time.monotonic() - started):
-            line = {**vars_of(run.progress), "cosine": round(float(np.mean(cosines)), 4)}
+        for cosines in _run_blocks(run, lesson, lambda: before + time.monotonic() - started):
+            line = {**get_fields(run.progress), "cosine": round(float(np.mean(cosines)), 4)}
             if time.monotonic() - saved > _SAVE_SECONDS or run.share() >= 1.0:
-                line |= measured(run.student, held)
+                line |= measure_cosines(run.student, held)
                 run.save()
                 saved = time.monotonic()
             curve.write(json.dumps(line) + "\n")
@@ -224,15 +236,15 @@ def train(run: Run, lesson: Lesson, held: Sequence[tuple[Tensor, Tensor]]) -> No
     run.save()
 
 
-def _blocks(run: Run, lesson: Lesson, seconds: Callable[[], float]) -> Iterator[list[float]]:
-    """The cosines of block after block; the number of the last is kept in the progress."""
+def _run_blocks(run: Run, lesson: Lesson, seconds: Callable[[], float]) -> Iterator[list[float]]:
+    """Yield the cosines of block after block; the progress keeps the number of the last."""
     settings = run.settings
     while run.share() < 1.0:
         ids, vectors = lesson.block(run.progress.block % lesson.blocks)
-        spread = spread_of(vectors)
+        spread = measure_spread(vectors)
         cosines = []
-        for batch, wanted in parts(ids, vectors, settings.batch_tokens, run.progress.block):
-            cosines.append(run.learn(batch, wanted, spread))
+        for batch, target in make_batches(ids, vectors, settings.batch_tokens, run.progress.block):
+            cosines.append(run.learn(batch, target, spread))
             run.progress.seconds = seconds()
         run.progress.block += 1
         yield cosines
@@ -254,15 +266,15 @@ def main() -> None:
     settings = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(settings.threads)
-    texts = learned.read(settings.out)
-    kept = [text for text in texts if not learned.is_development(text)][: settings.texts]
+    texts = learned.read_texts(settings.out)
+    training_texts = [text for text in texts if not learned.is_development(text)][: settings.texts]
     teacher = Teacher(settings.threads)
-    lesson = Lesson(settings.out, kept, teacher)
+    lesson = Lesson(settings.out, training_texts, teacher)
     watched = [text for text in texts if learned.is_development(text)][:_WATCHED]
     held = Lesson(settings.out / "held", watched, teacher)
     run = Run(settings)
     run.resume()
-    train(run, lesson, parts(*held.block(0), settings.batch_tokens, 0))
+    train(run, lesson, make_batches(*held.block(0), settings.batch_tokens, 0))
 
 
 if __name__ == "__main__":

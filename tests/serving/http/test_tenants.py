@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.tenants import Found, run
+from benchmarks.tenants import ProbeCounts, run_probes
 from tests.postgres_server import Server
 
 from fathom import Engine
@@ -14,10 +14,10 @@ from fathom.serving.http.workspaces import Workspaces
 
 
 def test_no_probe_of_any_route_shows_data_of_another_tenant() -> None:
-    check_probes(run(tenants=3, wanted=150), 150)
+    check_probes(run_probes(tenants=3, least=150), 150)
 
 
-def check_probes(outcome: Found, count: int) -> None:
+def check_probes(outcome: ProbeCounts, count: int) -> None:
     assert outcome.leaks == []
     assert outcome.probes >= count
     assert outcome.statuses[404] > count / 10
@@ -25,12 +25,12 @@ def check_probes(outcome: Found, count: int) -> None:
 
 
 def test_no_probe_shows_data_of_another_workspace_of_the_database(postgres: Server) -> None:
-    check_probes(run(tenants=3, wanted=500, url=postgres.open_database()), 500)
+    check_probes(run_probes(tenants=3, least=500, url=postgres.open_database()), 500)
 
 
 @pytest.mark.slow
 def test_twenty_tenants_of_a_database_are_separate_in_ten_thousand_probes(postgres: Server) -> None:
-    check_probes(run(tenants=20, wanted=10_000, url=postgres.open_database()), 10_000)
+    check_probes(run_probes(tenants=20, least=10_000, url=postgres.open_database()), 10_000)
 
 
 @pytest.fixture
