@@ -150,7 +150,7 @@ class Planter:
                 document = self.document(question)
                 if not remaining or document.id in used:
                     continue
-                case = self.planted(question, document, kind)
+                case = self.plant_case(question, document, kind)
                 if case:
                     used.add(document.id)
                     remaining -= 1
@@ -165,7 +165,7 @@ class Planter:
         """Return the document of a question."""
         return self.texts[min(self.dataset.qrels[question.id])]
 
-    def planted(self, question: DatasetQuestion, document: Text, kind: Kind) -> Case | None:
+    def plant_case(self, question: DatasetQuestion, document: Text, kind: Kind) -> Case | None:
         """Return the case of a question; `None` if none can be made."""
         if kind == "unit":
             return self._plant_unit(question, document)
@@ -332,7 +332,7 @@ class CaseRunner:
     texts: Sequence[Text]
 
     def __call__(self, case: Case) -> Outcome:
-        """What comes of a case."""
+        """Return the outcome of a case."""
         hidden = _exclude(hidden_documents + CHANGED for hidden_documents in self.changed)
         gated = _is_right(case, self.gated.ask(case.text, strategy="anchor", filters=hidden))
         free = gated or _is_right(case, self.free.ask(case.text, strategy="anchor", filters=hidden))

@@ -101,14 +101,14 @@ def test_a_question_and_its_missing_filter_values_do_not_wait_for_name_look_ups(
         index, answers, revisions = engine.reader(checked=False), Event(), []
         keys = index.list_keys
 
-        def counted() -> Mapping[str, MetadataKey]:
+        def count_keys() -> Mapping[str, MetadataKey]:
             revisions.append(index.get_revision())
             with open_writer(engine.directory, None) as writer:
                 writer.put([], [SourceRecord(path="/new", digest="", outcome="failed")])
             revisions.append(index.get_revision())
             return keys()
 
-        async def beside_slow_look_ups() -> tuple[str, ...]:
+        async def ask_during_look_ups() -> tuple[str, ...]:
             slow = asyncio.gather(*(asyncio.to_thread(answers.wait, 60) for _ in range(4)))
             await asyncio.sleep(0)  # they begin
             try:
@@ -120,8 +120,8 @@ def test_a_question_and_its_missing_filter_values_do_not_wait_for_name_look_ups(
             return answer.warnings
 
         engine.ask(QUESTION, strategy=strategy)  # loads what is loaded once
-        monkeypatch.setattr(index, "list_keys", counted)
-        assert run_in_loop(beside_slow_look_ups()) == (
+        monkeypatch.setattr(index, "list_keys", count_keys)
+        assert run_in_loop(ask_during_look_ups()) == (
             "no document has 'yaer'; `fathom status` lists the keys",
         )
         assert len(revisions) == 2

@@ -4,7 +4,7 @@ import ast
 import re
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,13 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fathom"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in SOURCES}
+ROOMS = ("benchmarks", "docs", "experiments", "tests", "training")
+"""Folders outside of the package whose functions, docstrings and locals keep its rules."""
+ALL_TREES = TREES | {
+    file: ast.parse(file.read_text(encoding="utf-8"))
+    for room in ROOMS
+    for file in sorted((ROOT / room).rglob("*.py"))
+}
 
 
 def split_words(text: str) -> frozenset[str]:
@@ -50,17 +57,25 @@ QUESTION_PARSERS = split_words(
 SHARE_OF_COMMENTS = 0.015
 
 
-def iterate_functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Yield each function of the package with its place, properties left out."""
-    for file, tree in TREES.items():
+def list_decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the names of a function's decorators, called or not."""
+    decorators = [
+        decorator.func if isinstance(decorator, ast.Call) else decorator
+        for decorator in node.decorator_list
+    ]
+    return {getattr(decorator, "id", getattr(decorator, "attr", "")) for decorator in decorators}
+
+
+def iterate_functions(
+    trees: Mapping[Path, ast.Module] = TREES,
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield each function with its place, properties and fixtures left out, which are nouns."""
+    for file, tree in trees.items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                decorators = {
-                    getattr(decorator, "id", getattr(decorator, "attr", ""))
-                    for decorator in node.decorator_list
-                }
-                if not decorators & {"property", "cached_property"}:
-                    yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", node
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not (
+                list_decorators(node) & {"property", "cached_property", "fixture"}
+            ):
+                yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", node
 
 
 def split_name(name: str) -> list[str]:
@@ -78,8 +93,17 @@ def is_participle_or_adverb(word: str) -> bool:
 def test_functions_are_named_by_verbs() -> None:
     guilty = [
         place
-        for place, node in iterate_functions()
+        for place, node in iterate_functions(ALL_TREES)
         if (words := split_name(node.name)) and is_participle_or_adverb(words[0])
+    ]
+    assert guilty == []
+
+
+def test_names_of_tests_are_statements() -> None:
+    guilty = [
+        place
+        for place, node in iterate_functions(ALL_TREES)
+        if re.match(r"test_(who|what|whether|how|of|where|that|when|whose)_", node.name)
     ]
     assert guilty == []
 
@@ -87,7 +111,7 @@ def test_functions_are_named_by_verbs() -> None:
 def test_docstrings_are_plain_sentences() -> None:
     guilty = [
         f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)} {first}"
-        for file, tree in TREES.items()
+        for file, tree in ALL_TREES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and RIDDLES.match(first := (ast.get_docstring(node) or "").partition("\n")[0])
@@ -98,14 +122,16 @@ def test_docstrings_are_plain_sentences() -> None:
 def test_locals_are_named_after_what_they_hold() -> None:
     guilty = [
         f"{file.relative_to(ROOT)}:{node.lineno} {node.id}"
-        for file, tree in TREES.items()
+        for file, tree in ALL_TREES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Store)
         and node.id in CATCH_ALL_LOCALS
     ]
-    # The word of a person about an answer is a column of the index, and so a field of its record.
-    assert [place for place in guilty if not place.endswith("feedback.py:38 said")] == []
+    # Stored records keep their keys: what a person said of an answer, and how many quotes of a
+    # role's call were found.
+    stored = ("feedback.py:38 said", "role_calls.py:46 found")
+    assert [place for place in guilty if not place.endswith(stored)] == []
 
 
 def test_a_public_class_name_has_one_meaning() -> None:

@@ -113,11 +113,11 @@ def main() -> None:
         world = Environment.from_questions(questions, Reward(alpha=alpha, gamma=1.0))
         best = world.follow(world.choose_in_hindsight()).earned.mean()
         look = world.follow(world.choose_sequence(())).earned.mean()
-        own = [train_own(world, seed) for seed in range(arguments.seeds)]
+        earned = [train_own(world, seed) for seed in range(arguments.seeds)]
         other = [train_reference(world, seed) for seed in range(arguments.seeds)]
         print(
             f"alpha {alpha:g}, {len(questions)} questions: "
-            f"ours {fmean(own):.4f} {_format_list(own)}, "
+            f"ours {fmean(earned):.4f} {_format_list(earned)}, "
             f"MaskablePPO {fmean(other):.4f} {_format_list(other)}, hindsight {best:.4f}, "
             f"first look alone {look:.4f}",
             flush=True,

@@ -37,14 +37,14 @@ class BlankGraph(Graph):
         weight = self.blank(f"{name}.w", rows, count, BLOCK // 2, kind=TensorProto.UINT8)
         steps = self.blank(f"{name}.step", rows, count)
         sizes = {"K": columns, "N": rows, "bits": 4, "block_size": BLOCK, "accuracy_level": _STEPS}
-        return self.fused("MatMulNBits", [value, weight, steps], f"{name}.product", **sizes)
+        return self.add_fused("MatMulNBits", [value, weight, steps], f"{name}.product", **sizes)
 
-    def added(self, value: str, before: str, name: str, norm: str) -> str:
+    def add_normalized(self, value: str, before: str, name: str, norm: str) -> str:
         """Add `value` with its bias and its residual, normalised."""
         names = [self.blank(f"{norm}.w", WIDTH), self.blank(f"{norm}.b", WIDTH)]
         bias = self.blank(f"{name}.b", WIDTH)
         inputs = [value, before, *names, bias]
-        return self.fused("SkipLayerNormalization", inputs, f"{norm}.out", epsilon=1e-12)
+        return self.add_fused("SkipLayerNormalization", inputs, f"{norm}.out", epsilon=1e-12)
 
 
 def build_model() -> onnx.ModelProto:
@@ -74,13 +74,15 @@ def add_layer(graph: BlankGraph, hidden: str, prefix: str) -> str:
     parts = [f"{prefix}.{part}" for part in "qkv"]
     graph.nodes.append(helper.make_node("Split", [mixed], parts, axis=-1, num_outputs=3))
     heads = [*parts, graph.blank(f"{prefix}.qkv.b", 3 * WIDTH)]
-    context = graph.fused("MultiHeadAttention", heads, f"{prefix}.seen", num_heads=HEADS)
+    context = graph.add_fused("MultiHeadAttention", heads, f"{prefix}.seen", num_heads=HEADS)
     out = graph.blocks(context, f"{prefix}.ao", WIDTH, WIDTH)
-    middle = graph.added(out, hidden, f"{prefix}.ao", f"{prefix}.aln")
+    middle = graph.add_normalized(out, hidden, f"{prefix}.ao", f"{prefix}.aln")
     wide = graph.blocks(middle, f"{prefix}.fi", WIDE, WIDTH)
-    bent = graph.fused("BiasGelu", [wide, graph.blank(f"{prefix}.fi.b", WIDE)], f"{prefix}.bent")
+    bent = graph.add_fused(
+        "BiasGelu", [wide, graph.blank(f"{prefix}.fi.b", WIDE)], f"{prefix}.bent"
+    )
     narrow = graph.blocks(bent, f"{prefix}.fo", WIDTH, WIDE)
-    return graph.added(narrow, middle, f"{prefix}.fo", f"{prefix}.oln")
+    return graph.add_normalized(narrow, middle, f"{prefix}.fo", f"{prefix}.oln")
 
 
 def main() -> None:

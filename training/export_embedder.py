@@ -39,7 +39,7 @@ class Graph:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether products are of 8 bits."""
+        """True if products are of 8 bits."""
         return self._precision == "int8"
 
     def constant(self, name: str, value: Array) -> str:
@@ -67,7 +67,7 @@ class Graph:
         steps = np.maximum(np.abs(matrix).max(axis=0) / 127, 1e-12).astype(np.float32)
         narrow = self.constant(f"{name}.int8", np.rint(matrix / steps).astype(np.int8))
         inputs = [value, narrow, self.constant(f"{name}.step", steps), ""]
-        return self.fused("DynamicQuantizeMatMul", [*inputs, shift or ""], f"{name}.product")
+        return self.add_fused("DynamicQuantizeMatMul", [*inputs, shift or ""], f"{name}.product")
 
     def rows(self, name: str, table: Array, ids: str) -> str:
         """Add the rows `ids` of `table`; only the rows looked up are ever widened."""
@@ -90,7 +90,7 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
         return output
 
-    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def add_fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
         """Add a fused operator of ONNX Runtime."""
         return self.add(op, inputs, output, domain="com.microsoft", **attributes)
 
@@ -159,14 +159,18 @@ def add_layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
         ]
         bias = graph.constant(f"{prefix}.{block}.shift", get_weight(f"{block}.dense.bias"))
         inputs = [out, rest, *norm, bias]
-        return graph.fused("SkipLayerNormalization", inputs, f"{prefix}.{block}.out", epsilon=1e-12)
+        return graph.add_fused(
+            "SkipLayerNormalization", inputs, f"{prefix}.{block}.out", epsilon=1e-12
+        )
 
     attended = add_and_norm(
         add_attention(graph, get_weight, hidden, prefix), hidden, "attention.output"
     )
     wide = graph.product(attended, f"{prefix}.wide", get_weight("intermediate.dense.weight").T)
     bias = graph.constant(f"{prefix}.wide.bias", get_weight("intermediate.dense.bias"))
-    return add_and_norm(graph.fused("BiasGelu", [wide, bias], f"{prefix}.gelu"), attended, "output")
+    return add_and_norm(
+        graph.add_fused("BiasGelu", [wide, bias], f"{prefix}.gelu"), attended, "output"
+    )
 
 
 def add_attention(graph: Graph, weight: Callable[[str], Array], hidden: str, prefix: str) -> str:
@@ -179,10 +183,14 @@ def add_attention(graph: Graph, weight: Callable[[str], Array], hidden: str, pre
             graph.product(hidden, f"{prefix}.{part}", matrix, bias)
             for part, matrix, bias in zip(parts, matrices, biases, strict=True)
         ]
-        return graph.fused("MultiHeadAttention", products, f"{prefix}.attention", num_heads=HEADS)
+        return graph.add_fused(
+            "MultiHeadAttention", products, f"{prefix}.attention", num_heads=HEADS
+        )
     mixer = graph.matrix(f"{prefix}.qkv", np.concatenate(matrices, axis=1))
     shift = graph.constant(f"{prefix}.qkv.bias", np.concatenate(biases))
-    return graph.fused("Attention", [hidden, mixer, shift], f"{prefix}.attention", num_heads=HEADS)
+    return graph.add_fused(
+        "Attention", [hidden, mixer, shift], f"{prefix}.attention", num_heads=HEADS
+    )
 
 
 _NORM = ("weight", "bias")

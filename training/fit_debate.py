@@ -57,7 +57,7 @@ class HeldDebate(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Whether the leading reading is right."""
+        """True if the leading reading is right."""
         question, short = self.question, self.debated.draft.short_answer
         return question.answerable and is_right(short, question.answers, question.wrong or ())
 

@@ -1,4 +1,4 @@
-"""Who chooses the workflow of a question: a planner, hindsight, or what did best on others."""
+"""Choices of a question's workflow: by a planner, by hindsight, or by other questions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -98,7 +98,7 @@ def test_the_first_lines_of_a_long_text_determine_the_encoding() -> None:
     assert decode_text(text.encode("shift_jis")) == text
 
 
-def test_of_contradictory_declarations_the_likelier_one_is_believed() -> None:
+def test_the_likelier_of_contradictory_declarations_is_believed() -> None:
     sentence = "هذه جملة باللغة العربية عن رسوم النفايات في المدينة"
     for first, second in (("utf-8", "windows-1256"), ("iso-8859-1", "windows-1256")):
         head = f'<meta http-equiv="Content-Type" content="text/html; charset={first}">'

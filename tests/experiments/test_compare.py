@@ -19,7 +19,7 @@ def test_few_tests_are_all_sentences(tmp_path: Path) -> None:
     assert len(section.lines) == 2
 
 
-def test_of_many_tests_only_the_differences_are_sentences(tmp_path: Path) -> None:
+def test_only_the_differences_among_many_tests_are_sentences(tmp_path: Path) -> None:
     shows = '[[show]]\nkind = "table"\nmeasures = ["F1"]'
     many = make_results(tmp_path, shows, count=12)
     section, table = compare_arms(many, pairs=[("good", "bad")], measures=MANY)

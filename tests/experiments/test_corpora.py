@@ -105,21 +105,21 @@ def test_an_existing_variant_is_rebuilt_only_after_a_change(
     out = tmp_path / "out"
     place = derive_dataset(toy_dataset, "legacy", out)
 
-    def made_again() -> bool:
+    def is_rebuilt() -> bool:
         (place / "mark").touch()
         derive_dataset(toy_dataset, "legacy", out)
         return not (place / "mark").exists()
 
-    assert not made_again()
+    assert not is_rebuilt()
     (toy_dataset / "qrels.tsv").write_text(QRELS.replace("\t2", "\t3"))
-    assert made_again()
+    assert is_rebuilt()
     (toy_dataset / "corpus.jsonl").write_text(CORPUS.replace("since", "from"))
-    assert made_again()
+    assert is_rebuilt()
     monkeypatch.setattr(corpora, "VERSION", 99)
-    assert made_again()
+    assert is_rebuilt()
     derive_dataset(toy_dataset, "legacy", out, neglect=Neglect(slips=0))
-    assert made_again()
-    assert not made_again()
+    assert is_rebuilt()
+    assert not is_rebuilt()
 
 
 def test_a_kill_leaves_no_partial_variant(

@@ -294,7 +294,7 @@ def test_a_deleted_corpus_is_pruned_or_moved(
 
 
 @pytest.mark.parametrize("between", [0, 5])
-def test_of_records_with_one_id_the_first_counts(
+def test_the_first_of_records_with_one_id_counts(
     engine: Engine, write: FileWriter, between: int
 ) -> None:
     # The first document of an ingestion is stored at once, the others together.

@@ -34,7 +34,7 @@ def test_each_place_comes_once_with_its_file_and_its_record(
     assert [source.path for _, _, source in merged if source] == sorted(recorded)
 
 
-def test_of_ten_million_places_one_is_held() -> None:
+def test_one_of_ten_million_places_is_held_at_a_time() -> None:
     taken = {"found": 0, "known": 0}
 
     def iterate_places(kind: str) -> Iterator[int]:

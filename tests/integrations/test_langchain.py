@@ -41,7 +41,7 @@ class TestStandard(RetrieversIntegrationTests):
     engine: Engine
 
     @pytest.fixture(autouse=True)
-    def given(self, engine: Engine) -> None:
+    def _set_engine(self, engine: Engine) -> None:
         self.engine = engine
 
     @property

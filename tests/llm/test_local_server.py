@@ -61,7 +61,7 @@ def test_callers_waiting_for_it_give_up_when_it_is_stopped(
         async with server.serve(real_model.file, make_deadline(300)):
             raise AssertionError
 
-    async def stopped() -> None:
+    async def stop_waiting() -> None:
         using = asyncio.create_task(use())
         waiting.start()
         await asyncio.sleep(0.01)
@@ -69,7 +69,7 @@ def test_callers_waiting_for_it_give_up_when_it_is_stopped(
         with pytest.raises(ModelUnavailable, match="was stopped"):
             await using
 
-    run(stopped())
+    run(stop_waiting())
     waiting.join(60)
     assert not waiting.is_alive()
 

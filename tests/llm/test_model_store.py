@@ -303,8 +303,6 @@ def test_names_and_addresses_are_parsed() -> None:
         ("https://example.org/..gguf", DIGEST, "is not the name of a model"),
     ],
 )
-def test_what_cannot_be_pulled_is_told_with_the_next_step(
-    source: str, digest: str | None, message: str
-) -> None:
+def test_a_failed_pull_names_the_next_step(source: str, digest: str | None, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_source(source, digest)

@@ -168,7 +168,7 @@ def test_a_discount_devalues_long_ways() -> None:
     assert set(world.follow(learner.choose_actions(world)).sequences) == {("bridge", "stop")}
 
 
-def test_where_the_data_are_silent_it_follows_the_rules() -> None:
+def test_it_follows_the_rules_if_the_data_are_silent() -> None:
     """Nothing earns anything; the rules show the sure half and work on the other."""
     plain = {"alternatives": 0.0, "parallel": 1.0, "serial": 1.0, "names": 0.0}
     nothing = []

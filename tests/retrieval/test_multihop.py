@@ -39,7 +39,7 @@ KRIS = make_hit("kris", "Kris Benson", "He pitched for the Pirates.", 0.8)
 class ScriptedRetriever:
     """A retriever that answers a query by its beginning."""
 
-    known: Mapping[str, Sequence[Hit]]
+    answers: Mapping[str, Sequence[Hit]]
     breaks: str = ""
     asked: list[str] = field(default_factory=list)
     name: str = "index"
@@ -48,13 +48,13 @@ class ScriptedRetriever:
         self.asked.append(query.text)
         if self.breaks and query.text.startswith(self.breaks):
             raise KeyError("nobody foresaw this")
-        hits = next((v for begin, v in self.known.items() if query.text.startswith(begin)), [])
+        hits = next((v for begin, v in self.answers.items() if query.text.startswith(begin)), [])
         return [replace(hit, rank=rank) for rank, hit in enumerate(hits[:k], start=1)]
 
 
 def make_retriever(breaks: str = "") -> ScriptedRetriever:
     hits_by_query = {"Which": [ANNA, *NOISE], "Kris Benson": [KRIS], "Anna Benson": [ANNA]}
-    return ScriptedRetriever(known=hits_by_query, breaks=breaks)
+    return ScriptedRetriever(answers=hits_by_query, breaks=breaks)
 
 
 def follow_bridges(
@@ -98,7 +98,7 @@ def record_search(index: ScriptedRetriever) -> Search:
 def test_a_title_shared_by_several_documents_identifies_none() -> None:
     twins = [make_hit(name, "Oslo", f"{name} is a part.", 1.0) for name in ("east", "west")]
     for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
-        of = ScriptedRetriever(known={"Which": [ANNA], "Oslo": pages})
+        of = ScriptedRetriever(answers={"Which": [ANNA], "Oslo": pages})
         hops = MultiHop(search=record_search(of), extract_terms=ContentTerms())
         with run_context() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, context=context))
@@ -110,7 +110,7 @@ def test_another_chunk_of_the_same_document_is_no_hop() -> None:
     career = replace(KRIS, chunk=replace(KRIS.chunk, id="anna#1", document_id="anna"))
     for page, score in ((career, 0.1), (KRIS, 0.1 + 1.5 * 0.8)):
         low = replace(page, score=0.1)
-        of = ScriptedRetriever(known={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
+        of = ScriptedRetriever(answers={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
         hops = MultiHop(search=record_search(of), extract_terms=ContentTerms())
         with run_context() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, context=context))
@@ -120,7 +120,7 @@ def test_another_chunk_of_the_same_document_is_no_hop() -> None:
 
 def test_bridges_of_bridges_are_followed_once() -> None:
     pirates = make_hit("pirates", "Pirates", "A club.", 0.8)
-    of = ScriptedRetriever(known={"Which": [ANNA], "Kris Benson": [KRIS], "Pirates": [pirates]})
+    of = ScriptedRetriever(answers={"Which": [ANNA], "Kris Benson": [KRIS], "Pirates": [pirates]})
     assert "pirates" in follow_bridges(of)
     assert "pirates" not in follow_bridges(of, second_hop_bridges=0)
 

@@ -109,7 +109,7 @@ async def run_answering(context: RunContext) -> str:
     return str(await context.compute("count", lambda: 7))
 
 
-def test_of_several_branches_the_successful_ones_count() -> None:
+def test_only_the_successful_branches_count() -> None:
     jobs = {
         "a": run_asking,
         "b": run_failing,

@@ -223,7 +223,7 @@ def test_a_comparison_is_decided_by_the_evidence_of_each_side(tmp_path: Path) ->
     assert (answer.phase, answer.short_answer) == ("split", "Nora Berg")
 
 
-def test_where_documents_agree_a_debate_changes_nothing(tmp_path: Path) -> None:
+def test_a_debate_changes_nothing_if_documents_agree(tmp_path: Path) -> None:
     sections: SettingsTree = {"adaptive": {"forced": ["debate"]}}
     with open_harbour(
         tmp_path, ("It costs 40 crowns.", "It costs 40 crowns now."), **sections

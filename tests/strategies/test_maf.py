@@ -145,7 +145,7 @@ def test_conflict_starts_the_debate_but_low_confidence_does_not() -> None:
     assert conflict.agents == [1]
 
 
-def test_where_documents_differ_a_single_one_is_no_longer_surest() -> None:
+def test_a_single_document_is_no_longer_surest_if_documents_differ() -> None:
     unsure = ScriptedDebate(confidence=0.6, conflict=True)
     answer = run_to_end(make_maf(0.95, debate=unsure)).answer
     assert (answer.phase, answer.short_answer) == ("debate, not accepted", "0.6")

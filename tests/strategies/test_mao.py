@@ -265,7 +265,7 @@ def test_a_language_model_in_every_role_answers_and_replays(
 class RecordingPlanner:
     """A planner that records the plans reported as tried."""
 
-    told: list[list[str]] = field(default_factory=list)
+    reported: list[list[str]] = field(default_factory=list)
 
     async def plan(
         self,
@@ -275,7 +275,7 @@ class RecordingPlanner:
         context: RunContext,
         tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
-        self.told.append([str(workflow) for workflow in tried])
+        self.reported.append([str(workflow) for workflow in tried])
         return WorkflowRules().choose(situation, legal)
 
 
@@ -284,7 +284,7 @@ def test_the_planner_hears_which_plans_were_tried() -> None:
     knows = KnowingReader({FIRST: "Acme"})
     run_to_end(make_mao(planner=notes, reader=knows), question=CHAIN)
     whole = f'"{CHAIN}" by QDS: no answer'
-    assert notes.told == [
+    assert notes.reported == [
         [],
         [whole],
         [whole, f'"{FIRST}" by R,DS,AG: "Acme", 90% sure'],

@@ -249,7 +249,7 @@ def test_an_interrupted_last_step_is_repeated_and_replays() -> None:
     assert is_same_answer(first.trace, again.answer)
 
 
-def test_where_the_finalizer_fails_too_the_answer_is_a_failed_one() -> None:
+def test_the_answer_is_a_failed_one_if_the_finalizer_fails_too() -> None:
     def lose(_: str) -> Document:
         raise ZeroDivisionError
 

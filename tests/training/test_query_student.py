@@ -38,7 +38,7 @@ def teacher() -> train.Teacher:
 def test_a_student_with_all_layers_equals_the_teacher(teacher: train.Teacher) -> None:
     student = Student(select_layers(load_packaged(), range(6)))
 
-    for row, expected in zip(IDS, teacher.hidden(IDS), strict=True):
+    for row, expected in zip(IDS, teacher.embed_tokens(IDS), strict=True):
         with torch.no_grad():
             hidden = student(torch.tensor([row]))[0].numpy()
         np.testing.assert_allclose(hidden, expected, atol=5e-3)
@@ -53,7 +53,7 @@ def test_the_embedding_tables_are_frozen() -> None:
 
 
 def test_batches_hold_texts_of_equal_length_with_their_vectors(teacher: train.Teacher) -> None:
-    vectors = teacher.hidden(IDS)
+    vectors = teacher.embed_tokens(IDS)
     batches = train.make_batches(IDS, vectors, 64, seed=1)
 
     assert sorted(tuple(ids.shape) for ids, _ in batches) == [(2, 3), (2, 4)]
@@ -63,7 +63,7 @@ def test_batches_hold_texts_of_equal_length_with_their_vectors(teacher: train.Te
 
 
 def test_equal_vectors_have_no_loss(teacher: train.Teacher) -> None:
-    vectors = teacher.hidden(IDS)
+    vectors = teacher.embed_tokens(IDS)
     spread = train.measure_spread(vectors)
     ((_, first), (_, second)) = train.make_batches(IDS, vectors, 64, seed=1)
 

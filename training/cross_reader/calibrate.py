@@ -24,7 +24,7 @@ def fit_reading_calibration(reads: Sequence[Read]) -> ReadingCalibration:
     labelled = [read for read in reads if read.row.answerable is not None]
     labels = [bool(read.row.answerable) for read in labelled]
     if len(set(labels)) > 1:
-        answers = [(read.scores["answerable"], _bound(read.margin)) for read in labelled]
+        answers = [(read.scores["answerable"], _limit_margin(read.margin)) for read in labelled]
         slope, margin, offset = fit_logistic(answers, labels)
         law = replace(law, answerable=(slope, margin, offset))
     judged = [read for read in reads if read.row.relevant is not None]
@@ -39,7 +39,7 @@ def fit_reading_calibration(reads: Sequence[Read]) -> ReadingCalibration:
     return law
 
 
-def _bound(margin: float) -> float:
+def _limit_margin(margin: float) -> float:
     return max(-_MARGIN, min(_MARGIN, margin))
 
 

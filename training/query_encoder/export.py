@@ -74,19 +74,19 @@ class SharedGraph(Graph):
         shift = "" if bias is None else self.constant(f"{name}.bias", bias)
         return self._product(value, self.matrix(name, matrix), f"{name}.product", shift)
 
-    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def add_fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
         """Add a fused operator; attention's products are of 8 bits too."""
         if op != "Attention":
-            return super().fused(op, inputs, output, **attributes)
+            return super().add_fused(op, inputs, output, **attributes)
         hidden, matrix, shift = inputs
         mixed = self._product(hidden, matrix, f"{matrix}.product")
         names = [f"{matrix}.{part}" for part in ("query", "key", "value")]
         self.nodes.append(helper.make_node("Split", [mixed], names, axis=-1, num_outputs=3))
-        return super().fused("MultiHeadAttention", [*names, shift], output, **attributes)
+        return super().add_fused("MultiHeadAttention", [*names, shift], output, **attributes)
 
     def _product(self, value: str, matrix: str, output: str, shift: str = "") -> str:
         inputs = [value, matrix, f"{matrix}.step", "", shift]
-        return super().fused("DynamicQuantizeMatMul", inputs, output)
+        return super().add_fused("DynamicQuantizeMatMul", inputs, output)
 
     @staticmethod
     def _refer(stored: onnx.TensorProto, place: Mapping[str, object]) -> None:

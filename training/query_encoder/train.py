@@ -55,7 +55,7 @@ class Teacher:
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
 
-    def hidden(self, ids: Sequence[Sequence[int]]) -> list[Vectors]:
+    def embed_tokens(self, ids: Sequence[Sequence[int]]) -> list[Vectors]:
         """Return (tokens, width) for each row; the unit vector is the direction of its mean."""
         vectors: list[Vectors] = [np.empty(0, np.float32)] * len(ids)
         for places in group_batches([len(row) for row in ids]):
@@ -86,7 +86,7 @@ class Lesson:
         file = self._folder / f"{number:05}.npy"
         if not file.exists():
             unfinished = file.with_suffix(".new.npy")
-            np.save(unfinished, np.concatenate(self._teacher.hidden(ids)).astype(np.float16))
+            np.save(unfinished, np.concatenate(self._teacher.embed_tokens(ids)).astype(np.float16))
             unfinished.replace(file)
         ends = np.cumsum([len(row) for row in ids])
         return ids, np.split(np.load(file).astype(np.float32), ends[:-1])

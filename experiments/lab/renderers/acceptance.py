@@ -36,12 +36,12 @@ class Promise:
 
     Attributes:
         name: In plain words.
-        found: The arm beside the baseline; `None` where neither can be measured.
+        measure: The arm beside the baseline; `None` where neither can be measured.
         holds: Whether a value keeps it.
     """
 
     name: str
-    found: Callable[[Records, Records], Contrast | None]
+    measure: Callable[[Records, Records], Contrast | None]
     holds: Callable[[float], bool]
 
     def verdict(self, contrast: Contrast) -> str:
@@ -79,7 +79,7 @@ def check_promises(
         for name in arms or [arm.name for arm in results.experiment.arms if arm.name != baseline]
         for ours, theirs in results.pair_arms(name, baseline)
         for promise in PROMISES
-        if (contrast := promise.found(ours.records, theirs.records))
+        if (contrast := promise.measure(ours.records, theirs.records))
     ]
     head = ("data set", "system", "promise", f"beside {baseline}", "outcome")
     yield ReportTable(title=title, head=head, rows=tuple(rows))
@@ -124,22 +124,22 @@ def _count_tokens(record: Record) -> float:
 PROMISES = (
     Promise(
         name="support overlap no lower",
-        found=_make_difference("support-overlap"),
+        measure=_make_difference("support-overlap"),
         holds=lambda difference: difference >= 0,
     ),
     Promise(
         name="F1 of short answers no lower",
-        found=_make_difference("short-F1"),
+        measure=_make_difference("short-F1"),
         holds=lambda difference: difference >= 0,
     ),
     Promise(
         name="fewer wrong answers to answerable questions",
-        found=_make_difference("wrong-on-answerable"),
+        measure=_make_difference("wrong-on-answerable"),
         holds=lambda difference: difference < 0,
     ),
     Promise(
         name=f"tokens at most {CEILING} times",
-        found=_compute_token_ratio,
+        measure=_compute_token_ratio,
         holds=lambda ratio: ratio <= CEILING,
     ),
 )

@@ -50,7 +50,7 @@ def test_a_reading_of_the_model_counts_where_an_agent_gives_it() -> None:
     assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
 
 
-def test_where_the_agents_agree_the_model_is_not_asked() -> None:
+def test_the_model_is_not_asked_if_the_agents_agree() -> None:
     draft, _, calls = aggregate([], make_position("Vale", 2), make_position("Ada Vale", 1, 0.6))
     assert (draft.short_answer, calls) == ("Ada Vale", 0)
 

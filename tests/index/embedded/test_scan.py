@@ -48,7 +48,7 @@ def test_an_empty_vector_is_near_to_nothing() -> None:
     assert exact[places.tolist().index(2)] == 0.0
 
 
-def test_where_no_row_is_allowed_none_is_found() -> None:
+def test_nothing_is_found_if_no_row_is_allowed() -> None:
     scan = Scan(make_halves(5, 1))
     places, exact = scan.find_nearest(
         make_halves(1, 2)[0].astype(np.float32), 3, np.zeros(5, np.bool_)

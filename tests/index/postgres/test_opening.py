@@ -274,9 +274,9 @@ def test_an_engine_answers_from_a_server(postgres: Server, tmp_path: Path) -> No
     (tmp_path / "a.md").write_text("# Leave\n\nThe notice period is three months.\n")
     url = switch_workspace(postgres.shared, "engine")
     side = {"index.directory": str(tmp_path / "side")}
-    with Engine.open(tmp_path / "own") as own, Engine.open(url, side) as engine:
+    with Engine.open(tmp_path / "own") as local, Engine.open(url, side) as engine:
         answers = []
-        for opened in (own, engine):
+        for opened in (local, engine):
             assert opened.ingest(tmp_path / "a.md").new == 1
             answers.append(opened.ask("How long is the notice period?"))
         assert answers[0].answer == answers[1].answer

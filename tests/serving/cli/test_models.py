@@ -80,7 +80,7 @@ cli.main()
     assert done.returncode == 2
 
 
-def test_what_cannot_be_pulled_is_told(run: CommandRunner, server: FileServer) -> None:  # noqa: F811
+def test_a_failed_pull_is_reported(run: CommandRunner, server: FileServer) -> None:  # noqa: F811
     check_one_line(run("models", "pull", "qwen-9b"), 2, "name qwen-0.5b, qwen-1.5b, or a URL")
     check_one_line(run("models", "pull", "https://example.org/m.gguf"), 2, "add --sha256")
     check_one_line(

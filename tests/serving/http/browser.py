@@ -105,7 +105,7 @@ class WatchedTab:
     page: Page
     context: BrowserContext
     address: str
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     expected: tuple[str, ...] = ()
     visits: int = 0
@@ -136,7 +136,9 @@ class WatchedTab:
     def list_faults(self) -> list[str]:
         """Return the forbidden things that this page has done."""
         messages = [
-            message for message in self.said if not any(word in message for word in self.expected)
+            message
+            for message in self.messages
+            if not any(word in message for word in self.expected)
         ]
         return [*messages, *(f"asked outside: {address}" for address in self.outside)]
 
@@ -174,11 +176,11 @@ def open_tab(
     context.set_default_timeout(PATIENCE_MS)
     watched = WatchedTab(context.new_page(), context, address)
     page = watched.page
-    page.on("console", lambda message: watched.said.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: watched.said.append(f"error: {error}"))
+    page.on("console", lambda message: watched.messages.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: watched.messages.append(f"error: {error}"))
 
     def dismiss(dialog: Dialog) -> None:
-        watched.said.append(f"a dialog: {dialog.message}")
+        watched.messages.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
     def stop_route(route: Route) -> None:

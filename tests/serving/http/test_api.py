@@ -231,9 +231,9 @@ def test_feedback_is_stored_and_used(fresh_client: TestClient) -> None:
     assert ask(fresh_client)["phase"] == "verified"
 
 
-def ask_with_key(own: TestClient, headers: dict[str, str]) -> dict[str, Any]:
+def ask_with_key(client: TestClient, headers: dict[str, str]) -> dict[str, Any]:
     body = {"question": QUESTION}
-    answer: dict[str, Any] = own.post("/api/v1/ask", json=body, headers=headers).json()
+    answer: dict[str, Any] = client.post("/api/v1/ask", json=body, headers=headers).json()
     return answer
 
 

@@ -138,12 +138,12 @@ class CopiedServer:
 
     source: Path
     url: str
-    here: Index
+    original: Index
     there: Index
-    told: list[str]
+    first_report: list[str]
 
-    def again(self) -> list[str]:
-        return copy_server_tables(self.here, self.there, self.source)
+    def repeat_copy(self) -> list[str]:
+        return copy_server_tables(self.original, self.there, self.source)
 
 
 @pytest.fixture(params=["near", "far"])
@@ -151,13 +151,13 @@ def copied(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> 
     make_served(tmp_path)
     source = tmp_path / "index"
     url = postgres.open_database() if request.param == "far" else str(tmp_path / "there")
-    here, there = EmbeddedIndex(source), locate_index(url, tmp_path / "beside")
-    return CopiedServer(source, url, here, there, copy_server_tables(here, there, source))
+    original, there = EmbeddedIndex(source), locate_index(url, tmp_path / "beside")
+    return CopiedServer(source, url, original, there, copy_server_tables(original, there, source))
 
 
 def test_repeating_a_copy_updates_changes(copied: CopiedServer, tmp_path: Path) -> None:
-    here, there, first = copied.here, copied.there, copied.told
-    keys, its_keys = create_key_store(here), create_key_store(there)
+    original, there, first = copied.original, copied.there, copied.first_report
+    keys, its_keys = create_key_store(original), create_key_store(there)
     [ana, _] = sorted(keys.list_keys(), key=lambda key: key.name)
     keys.database.execute(
         "UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,)
@@ -171,7 +171,7 @@ def test_repeating_a_copy_updates_changes(copied: CopiedServer, tmp_path: Path) 
         talk = talks.list_latest(1)[0]["id"]
         talks.add_turn(talk, "And for guests?", None)
         talks.close()
-    assert copied.again() == [
+    assert copied.repeat_copy() == [
         *first[:2],
         "keys that open the copy alone, until `fathom keys revoke ID` there ends them: "
         f"{new_key.id} (bo)",
@@ -190,7 +190,7 @@ def test_repeating_a_copy_updates_changes(copied: CopiedServer, tmp_path: Path) 
 def test_repeating_a_copy_keeps_changes_made_at_the_copy(
     copied: CopiedServer, tmp_path: Path
 ) -> None:
-    first = copied.told
+    first = copied.first_report
     keys = create_key_store(copied.there)
     ana, hr = sorted(keys.list_keys(), key=lambda key: key.name)
     keys.revoke(hr.id)
@@ -205,7 +205,7 @@ def test_repeating_a_copy_keeps_changes_made_at_the_copy(
             at_the_source.add_turn(removed, "Still there?", None)
             at_the_source.close()
         for _ in range(2):
-            assert copied.again() == [
+            assert copied.repeat_copy() == [
                 "1 keys, which are valid at the copy too",
                 first[1],
                 f"keys that were revoked at the copy, and stay so: {hr.id} (hr)",
@@ -228,20 +228,20 @@ def test_repeating_a_copy_keeps_changes_made_at_the_copy(
 
 
 def test_a_copy_of_a_closed_server_is_closed_until_it_is_opened(tmp_path: Path) -> None:
-    here, there = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
-    own_keys, its = create_key_store(here), create_key_store(there)
+    original, there = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
+    own_keys, its = create_key_store(original), create_key_store(there)
     first, _ = own_keys.add(Key(id="", name="ana"))
     own_keys.revoke(first.id)
-    report = copy_server_tables(here, there, tmp_path / "one")
+    report = copy_server_tables(original, there, tmp_path / "one")
     assert report == [
         "no key is left, so nobody can ask at the copy either; run `fathom keys list` there"
     ]
     assert its.get_door() == "closed"
     its.open_door()
-    assert copy_server_tables(here, there, tmp_path / "one") == []
+    assert copy_server_tables(original, there, tmp_path / "one") == []
     assert its.get_door() == "open"
     own_keys.add(Key(id="", name="bo"))
-    assert copy_server_tables(here, there, tmp_path / "one") == [
+    assert copy_server_tables(original, there, tmp_path / "one") == [
         "1 keys, which are valid at the copy too"
     ]
     its.database.execute("DELETE FROM keys")
@@ -260,8 +260,8 @@ def test_a_kill_in_between_loses_and_doubles_no_turn(
 ) -> None:
     make_served(tmp_path)
     source = tmp_path / "index"
-    here, there = EmbeddedIndex(source), EmbeddedIndex(tmp_path / "there")
-    copy_server_tables(here, there, source)
+    original, there = EmbeddedIndex(source), EmbeddedIndex(tmp_path / "there")
+    copy_server_tables(original, there, source)
     talks = there.open_database("conversations.db", ())
     [(talk,), _] = talks.execute("SELECT id FROM conversations ORDER BY id")
     with engine_at(tmp_path) as engine:
@@ -271,7 +271,7 @@ def test_a_kill_in_between_loses_and_doubles_no_turn(
         conversations.close()
     ask, execute = FileDatabase.execute, iter(range(before))
 
-    def killed(self: FileDatabase, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def kill(self: FileDatabase, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         changes = self.path.parent.name == "there" and "SELECT" not in statement
         if changes and self.path.name == "conversations.db" and next(execute, None) is None:
             raise _Killed
@@ -280,11 +280,11 @@ def test_a_kill_in_between_loses_and_doubles_no_turn(
     query = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
     whole = [QUESTION, "And for parents?", "And for guests?", "And for pets?"]
     with monkeypatch.context() as patched:
-        patched.setattr(FileDatabase, "execute", killed)
+        patched.setattr(FileDatabase, "execute", kill)
         with suppress(_Killed):
-            copy_server_tables(here, there, source)
+            copy_server_tables(original, there, source)
     assert [row[0] for row in talks.execute(query, (talk,))] == whole[: 2 + before]
-    copy_server_tables(here, there, source)
+    copy_server_tables(original, there, source)
     assert [row[0] for row in talks.execute(query, (talk,))] == whole
     talks.close()
 
@@ -295,7 +295,7 @@ def test_an_index_without_a_server_creates_nothing_beside_its_copy(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_data_cannot_be_stored_this_is_reported_and_the_index_copied(
+def test_data_that_cannot_be_stored_are_reported_and_the_index_is_copied(
     postgres: Server, tmp_path: Path
 ) -> None:
     make_served(tmp_path)

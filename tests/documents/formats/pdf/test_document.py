@@ -89,7 +89,7 @@ def test_lines_in_larger_letters_are_headings() -> None:
     assert [b.headings for b in blocks] == [("Report",), ("Report", "Fees of the")]
 
 
-def test_where_most_lines_are_large_the_size_decides_nothing() -> None:
+def test_the_size_decides_nothing_if_most_lines_are_large() -> None:
     page = make_sized((18, "One"), (10, FULL), (18, "Two"), (10, "x"), (18, "Three"))
     assert not [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
 
