@@ -32,12 +32,12 @@ def configure_model(url: str) -> tuple[str, ...]:
 
 
 def test_judges_grade_once_and_are_compared_with_gold(
-    run: CommandRunner, toy: str, tmp_path: Path
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
 ) -> None:
     with serve(Extractive(reply_yes)) as server:
         ask = (
             "eval",
-            toy,
+            toy_dataset,
             "--strategy",
             "naive",
             *configure_model(server.base_url),
@@ -59,9 +59,9 @@ def test_judges_grade_once_and_are_compared_with_gold(
     assert (tmp_path / "kept" / "toy" / "naive.judged.jsonl").read_text().count("\n") == 4
 
 
-def test_a_failing_judge_is_counted_and_reported(run: CommandRunner, toy: str) -> None:
+def test_a_failing_judge_is_counted_and_reported(run: CommandRunner, toy_dataset: str) -> None:
     with serve(status(500), status(500)) as server:
-        ask = ("eval", toy, "--strategy", "naive", *configure_model(server.base_url))
+        ask = ("eval", toy_dataset, "--strategy", "naive", *configure_model(server.base_url))
         ran = run(*ask, "--judge", "conciseness", "--json")
     assert ran.code == 0
     assert ran.json["rows"][0]["measures"]["judge-failed"] == 1
@@ -70,11 +70,11 @@ def test_a_failing_judge_is_counted_and_reported(run: CommandRunner, toy: str) -
     assert "sk-canary" not in ran.out + ran.err
 
 
-def test_labels_of_people_count_too(run: CommandRunner, toy: str, tmp_path: Path) -> None:
+def test_labels_of_people_count_too(run: CommandRunner, toy_dataset: str, tmp_path: Path) -> None:
     label = {"judge": "similarity", "dataset": "toy", "strategy": "naive", "good": True}
     lines = [json.dumps({**label, "question": name}) for name in ("q1", "q2")]
     (tmp_path / "people.jsonl").write_text("\n".join(lines))
-    ask = ("eval", toy, "--strategy", "naive", *SURE, "--judge", "similarity")
+    ask = ("eval", toy_dataset, "--strategy", "naive", *SURE, "--judge", "similarity")
     agreements = run(*ask, "--labels", "people.jsonl", "--json").json["judges"]["agreements"]
     assert [(agreement["labels"], agreement["count"]) for agreement in agreements] == [
         ("people.jsonl", 2)
@@ -82,11 +82,11 @@ def test_labels_of_people_count_too(run: CommandRunner, toy: str, tmp_path: Path
 
 
 def test_mistakes_are_reported_in_one_line_before_the_work(
-    run: CommandRunner, toy: str, tmp_path: Path
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
 ) -> None:
-    ask = ("eval", toy, "--strategy", "naive")
+    ask = ("eval", toy_dataset, "--strategy", "naive")
     check_one_line(run(*ask, "--judge", "wisdom"), 2, "judge 'wisdom'", "no-hallucination")
-    check_one_line(run("eval", toy, "--judge", "correctness"), 2, "add --strategy")
+    check_one_line(run("eval", toy_dataset, "--judge", "correctness"), 2, "add --strategy")
     check_one_line(
         run(*ask, "--judge", "correctness"), 2, "judge correctness needs a language model"
     )

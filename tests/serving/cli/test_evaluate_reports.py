@@ -16,10 +16,12 @@ from fathom.serving.cli.evaluate import choose_exit_code
 __all__ = ["run", "toy_dataset"]
 
 
-def test_one_command_writes_all_reports(run: CommandRunner, toy: str, tmp_path: Path) -> None:
+def test_one_command_writes_all_reports(
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
+) -> None:
     pytest.importorskip("matplotlib")
     files = ("--html", "r.html", "--markdown", "r.md", "--save-baseline", "b.json")
-    ran = run("eval", toy, "--strategy", "naive", *SURE, *files)
+    ran = run("eval", toy_dataset, "--strategy", "naive", *SURE, *files)
     assert ran.code == 0
     page = (tmp_path / "r.html").read_text()
     assert page.startswith("<!doctype html>")
@@ -31,16 +33,20 @@ def test_one_command_writes_all_reports(run: CommandRunner, toy: str, tmp_path: 
     assert "crowns" not in (tmp_path / "b.json").read_text()
 
 
-def test_systems_are_shown_by_phase_and_kind(run: CommandRunner, toy: str) -> None:
-    ran = run("eval", toy, "--strategy", "naive", *SURE, "--by", "kind,phase")
+def test_systems_are_shown_by_phase_and_kind(run: CommandRunner, toy_dataset: str) -> None:
+    ran = run("eval", toy_dataset, "--strategy", "naive", *SURE, "--by", "kind,phase")
     assert "By phase: nothing differs." in ran.out
-    evaluated = run("eval", toy, "--strategy", "naive", *SURE, "--by", "phase", "--json").json
+    evaluated = run(
+        "eval", toy_dataset, "--strategy", "naive", *SURE, "--by", "phase", "--json"
+    ).json
     assert evaluated["by"] == {"phase": []}
-    check_one_line(run("eval", toy, "--by", "mood"), 2, "--by 'mood': expected phase or kind")
+    check_one_line(
+        run("eval", toy_dataset, "--by", "mood"), 2, "--by 'mood': expected phase or kind"
+    )
 
 
-def test_an_equal_run_passes_the_gate(run: CommandRunner, toy: str) -> None:
-    ask = ("eval", toy, "--strategy", "naive", *SURE)
+def test_an_equal_run_passes_the_gate(run: CommandRunner, toy_dataset: str) -> None:
+    ask = ("eval", toy_dataset, "--strategy", "naive", *SURE)
     run(*ask, "--save-baseline", "b.json")
     ran = run(*ask, "--gate", "b.json")
     assert ran.code == 0
@@ -69,43 +75,56 @@ def test_a_run_that_abstains_fails_the_gate(run: CommandRunner, tmp_path: Path) 
 
 
 def test_the_gate_distinguishes_a_retriever_from_a_strategy_of_its_name(
-    run: CommandRunner, toy: str
+    run: CommandRunner, toy_dataset: str
 ) -> None:
-    ask = ("eval", toy, "--retriever", "hybrid", "--strategy", "hybrid")
+    ask = ("eval", toy_dataset, "--retriever", "hybrid", "--strategy", "hybrid")
     assert run(*ask, *SURE, "--save-baseline", "b.json").code == 0
     ran = run(*ask, *SURE, "--gate", "b.json", "--json")
     sides = {check["first"] for check in ran.json["gate"]["checks"]}
     assert (ran.code, sides) == (0, {"hybrid", "retriever hybrid"})
-    check_one_line(run("eval", toy, "--gate", "b.json"), 2, "hybrid on toy was not run")
+    check_one_line(run("eval", toy_dataset, "--gate", "b.json"), 2, "hybrid on toy was not run")
 
 
-def test_a_run_with_other_questions_is_refused(run: CommandRunner, toy: str) -> None:
-    ask = ("eval", toy, "--strategy", "naive", *SURE)
+def test_a_run_with_other_questions_is_refused(run: CommandRunner, toy_dataset: str) -> None:
+    ask = ("eval", toy_dataset, "--strategy", "naive", *SURE)
     run(*ask, "--save-baseline", "b.json")
     check_one_line(run(*ask, "--queries", "1", "--gate", "b.json"), 2, "question q", "b.json")
 
 
 def test_mistakes_are_reported_before_the_work(
-    run: CommandRunner, toy: str, tmp_path: Path
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
 ) -> None:
-    ask = ("eval", toy, "--strategy", "naive")
+    ask = ("eval", toy_dataset, "--strategy", "naive")
     check_one_line(run(*ask, "--gate", "none.json"), 2, "none.json", "--save-baseline")
     check_one_line(run(*ask, "--html", "no/such/r.html"), 2, "r.html", "folder")
     check_one_line(run(*ask, "--vary", "ask.chunks"), 2, "--vary 'ask.chunks'", "a.b=1,2,3")
-    check_one_line(run("eval", toy, toy, "--strategy", "naive"), 2, "two data sets are called toy")
+    check_one_line(
+        run("eval", toy_dataset, toy_dataset, "--strategy", "naive"),
+        2,
+        "two data sets are called toy",
+    )
     assert not (tmp_path / ".fathom").exists()
 
 
 def test_without_the_library_a_report_names_its_install_command(
-    run: CommandRunner, toy: str, monkeypatch: pytest.MonkeyPatch
+    run: CommandRunner, toy_dataset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    ran = run("eval", toy, "--strategy", "naive", "--html", "r.html")
+    ran = run("eval", toy_dataset, "--strategy", "naive", "--html", "r.html")
     check_one_line(ran, 2, "pip install 'fathom-qa[eval]'")
 
 
-def test_a_setting_is_swept(run: CommandRunner, toy: str, tmp_path: Path) -> None:
-    ask = ("eval", toy, "--strategy", "naive", "--vary", "ask.chunks=1,3", "--records", "kept")
+def test_a_setting_is_swept(run: CommandRunner, toy_dataset: str, tmp_path: Path) -> None:
+    ask = (
+        "eval",
+        toy_dataset,
+        "--strategy",
+        "naive",
+        "--vary",
+        "ask.chunks=1,3",
+        "--records",
+        "kept",
+    )
     rows = run(*ask, *SURE, "--json").json["rows"]
     assert [row["system"] for row in rows] == ["naive (ask.chunks=1)", "naive (ask.chunks=3)"]
     names = sorted(file.name for file in (tmp_path / "kept" / "toy").iterdir())

@@ -25,16 +25,16 @@ def records(tmp_path: Path) -> str:
 
 
 def test_questions_are_recorded_and_the_learned_policy_answers(
-    run: CommandRunner, toy: str, tmp_path: Path
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
 ) -> None:
     briefly = ("--updates", "5", "--no-measure", "--json")
-    done = run("train", "planner", toy, "--records", "kept.jsonl", *briefly).json
+    done = run("train", "planner", toy_dataset, "--records", "kept.jsonl", *briefly).json
     assert done["origin"]["data"] == {"toy": 2}
     assert (done["rows"], done["tests"]) == ([], [])
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 2
     policy = LearnedPolicy.from_json((tmp_path / "planner.json").read_text())
     assert policy.origin == done["origin"]
-    assert run("ingest", f"{toy}/corpus.jsonl").code == 0
+    assert run("ingest", f"{toy_dataset}/corpus.jsonl").code == 0
     settings = ("--strategy", "adaptive", "--set", "adaptive.policy=planner.json")
     assert run("ask", QUESTION, *settings).code in {0, 3}
     # What was recorded is enough to learn from, without the questions.

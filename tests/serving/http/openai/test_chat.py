@@ -159,11 +159,11 @@ def test_irrelevant_fields_are_ignored(client: TestClient) -> None:
 
 
 def test_the_effort_of_the_request_sets_the_budget(client: TestClient) -> None:
-    extension = ask(client, QUESTION, model="fathom-naive-high").json()["fathom"]
-    extension = ask(client, QUESTION, reasoning_effort="low").json()["fathom"]
+    high = ask(client, QUESTION, model="fathom-naive-high").json()["fathom"]
+    low = ask(client, QUESTION, reasoning_effort="low").json()["fathom"]
     named = ask(client, QUESTION, model="fathom-naive-low").json()["fathom"]
-    assert extension["budget"] == named["budget"]
-    assert extension["budget"]["tokens"] > named["budget"]["tokens"]
+    assert low["budget"] == named["budget"]
+    assert high["budget"]["tokens"] > named["budget"]["tokens"]
 
 
 def test_the_request_may_set_a_budget(client: TestClient) -> None:
