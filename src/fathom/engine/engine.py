@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from fathom.agents.reader.local import LocalReader
 from fathom.engine.calibration import Calibrations
 from fathom.engine.documents import Documents, Paths
 from fathom.engine.opened_index import EngineConnections, OpenedIndex
@@ -594,6 +593,7 @@ class Engine:
             UsageError: If a kind or a language is unknown, or the number below 1.
             IndexMissing: If nothing has been ingested.
         """
+        from fathom.agents.reader.local import LocalReader
         from fathom.question_maker.llm_facts import write_facts
         from fathom.question_maker.maker import QuestionMaker, check_selection
         from fathom.question_maker.round_trip import RoundTrip
