@@ -54,8 +54,10 @@ app = typer.Typer(
     name="fathom",
     help='Ask your own documents: cited answers, or an honest "I don\'t know".',
     no_args_is_help=True,
+    # Without frames: the import of what draws them takes half the time of `--help`.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 
 
