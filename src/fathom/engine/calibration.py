@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fathom.agents.answer_fit import AnswerFit
 from fathom.engine.documents import Documents
 from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
@@ -166,6 +165,7 @@ class Calibrations:
             MissingTraceError: If there is no such trace.
             TamperedTraceError: If the trace is not what was stored.
         """
+        from fathom.agents.answer_fit import AnswerFit
         from fathom.assembly.calibrations import hash_identity
         from fathom.strategies.verified import build_feedback
 

@@ -1,6 +1,5 @@
 """Answers that are lists: the steps of a task, the items asked for, and their number."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -11,9 +10,17 @@ from fathom.agents.reader.candidates import AnswerSpan, Candidate
 from fathom.models.reading import ReadSpan
 from fathom.question.question import Question
 from fathom.text.content_words import Terms
+from fathom.text.list_runs import (
+    ends_in_colon,
+    find_items,
+    find_lead_start,
+    find_outer_runs,
+    find_runs,
+    normalize_label,
+)
 from fathom.text.numbers import parse_numbers
-from fathom.text.quotable import list_blocks, strip_label
-from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
+from fathom.text.quotable import list_blocks
+from fathom.types import Chunk, Evidence, Hit, Span
 
 _MOST_ITEMS = 24
 """The largest number of items that an answer gives."""
@@ -23,9 +30,6 @@ _MAJORITY = 0.5
 """The share of its list's likelihood above which an item may be the answer alone."""
 _LONGEST_SHORT_ITEM = 60
 """The characters of an item that may stand in a short answer."""
-_INNER_KINDS = frozenset({"paragraph", "code"})
-"""The kinds of blocks that may stand between two items; they belong to the item before."""
-_NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +147,7 @@ def _find_label_kind(item: Evidence) -> str:
     holding_blocks = (
         block for block in list_blocks(chunk) if block.start <= item.span.start < block.end
     )
-    return next((_normalize_label(chunk, block) for block in holding_blocks), "")
+    return next((normalize_label(chunk, block) for block in holding_blocks), "")
 
 
 def complete_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -176,8 +180,8 @@ def _find_introduced(evidence: Evidence) -> list[Span]:
         return []
     if blocks[next_block].kind == "code":
         return [Span(blocks[next_block].start, blocks[next_block].end)]
-    run = next((run for run in _find_runs(chunk) if run[0] == next_block), range(0))
-    return _find_items(chunk, run)[:_MOST_ITEMS]
+    run = next((run for run in find_runs(chunk) if run[0] == next_block), range(0))
+    return find_items(chunk, run)[:_MOST_ITEMS]
 
 
 def _iterate_lists(
@@ -186,19 +190,19 @@ def _iterate_lists(
     """Yield the lists of a hit that may be the answer."""
     chunk = read_hit.hit.chunk
     blocks = list_blocks(chunk)
-    outer = _find_outer_runs(chunk)
-    for run in _find_runs(chunk):
-        first, last = _find_lead_start(chunk.text, blocks, run[0]), blocks[run[-1]].end
+    outer = find_outer_runs(chunk)
+    for run in find_runs(chunk):
+        first, last = find_lead_start(chunk.text, blocks, run[0]), blocks[run[-1]].end
         spans = [s for s in read_hit.reading.spans if first <= s.span.start and s.span.end <= last]
-        items = [(read_hit.hit, span) for span in _find_items(chunk, run)]
+        items = [(read_hit.hit, span) for span in find_items(chunk, run)]
         items_in_hit = len(items)
         # A list that ends with its chunk may go on in the next one.
         if run[-1] == len(blocks) - 1:
             items += _find_continuation(
-                read_hit.hit, hits, "" if run in outer else _normalize_label(chunk, blocks[run[0]])
+                read_hit.hit, hits, "" if run in outer else normalize_label(chunk, blocks[run[0]])
             )
         total = fsum(span.score for span in spans)
-        has_favourite = _sum_largest_item(spans, _find_items(chunk, run)) > _MAJORITY * total
+        has_favourite = _sum_largest_item(spans, find_items(chunk, run)) > _MAJORITY * total
         above = _find_lead_text(chunk, run[0])
         matches = is_led(above)
         if len(items) < _FEWEST_ITEMS or not (matches or (spans and not has_favourite)):
@@ -237,22 +241,9 @@ def _find_lead_text(chunk: Chunk, first: int) -> str:
     lead = [
         text
         for text, block in ((chunk.text[b.start : b.end], b) for b in earlier[-1:])
-        if block.kind == "paragraph" or (block.kind == "list_item" and _ends_in_colon(text))
+        if block.kind == "paragraph" or (block.kind == "list_item" and ends_in_colon(text))
     ]
     return "\n".join([*chunk.headings, *heading, *lead])
-
-
-def _find_lead_start(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
-    """Return the start of the line that leads to a list, else the start of the list."""
-    previous = blocks[first - 1] if first else None
-    if previous is not None and _ends_in_colon(text[previous.start : previous.end]):
-        return previous.start
-    return blocks[first].start
-
-
-def _ends_in_colon(text: str) -> bool:
-    """Return whether a text ends in a colon."""
-    return text.rstrip().endswith(":")
 
 
 def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:
@@ -264,94 +255,17 @@ def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[
     # The reader has only the hits; the next chunk may not be among them.
     for other in hits:
         if (other.chunk.document_id, other.chunk.ordinal) == (chunk.document_id, chunk.ordinal + 1):
-            run = next((run for run in _find_outer_runs(other.chunk) if run[0] == 0), range(0))
+            run = next((run for run in find_outer_runs(other.chunk) if run[0] == 0), range(0))
             same_run = run[: _count_same_kind(label, other.chunk, run)]
-            return (
-                [(other, span) for span in _find_items(other.chunk, same_run)] if same_run else []
-            )
+            return [(other, span) for span in find_items(other.chunk, same_run)] if same_run else []
     return []
 
 
 def _count_same_kind(label: str, chunk: Chunk, run: range) -> int:
     """Return the number of first blocks with labels of this kind; all if the kind is empty."""
     blocks = list_blocks(chunk)
-    kinds = (_normalize_label(chunk, blocks[at]) for at in run)
+    kinds = (normalize_label(chunk, blocks[at]) for at in run)
     return len(run) if not label else sum(1 for _ in takewhile(label.__eq__, kinds))
-
-
-def _find_runs(chunk: Chunk) -> list[range]:
-    """Return the lists among a chunk's blocks, from first item to last, inner ones too."""
-    outer = _find_outer_runs(chunk)
-    return [*outer, *(inner for run in outer for inner in _iterate_inner_runs(chunk, run))]
-
-
-def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
-    """Yield the runs of items that an item with a colon introduces, by labels of other kinds."""
-    blocks = list_blocks(chunk)
-    labels = [_normalize_label(chunk, blocks[at]) for at in run]
-    for place, at in enumerate(run):
-        if _ends_in_colon(chunk.text[blocks[at].start : blocks[at].end]):
-            later_labels = labels[place + 1 :]
-            count = (
-                later_labels.index(labels[place])
-                if labels[place] in later_labels
-                else len(later_labels)
-            )
-            if count and blocks[at + 1].kind == "list_item":
-                yield range(at + 1, at + 1 + count)
-
-
-def _normalize_label(chunk: Chunk, block: ChunkBlock) -> str:
-    """Return the kind of a label: "(1)" and "(2)" have the same kind, "a." and "1." do not."""
-    label = chunk.text[block.start : strip_label(chunk.text, block).start]
-    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
-
-
-def _find_outer_runs(chunk: Chunk) -> list[range]:
-    """Return the lists among a chunk's blocks, from first item to last, without inner ones.
-
-    Text and code between two items are inside the list if the numbering goes on after them.
-    """
-    blocks = list_blocks(chunk)
-    items = [at for at, block in enumerate(blocks) if block.kind == "list_item"]
-    runs: list[range] = []
-    for at in items:
-        if runs and _continues_run(chunk.text, blocks, runs[-1], at):
-            runs[-1] = range(runs[-1][0], at + 1)
-        else:
-            runs.append(range(at, at + 1))
-    return runs
-
-
-def _continues_run(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> bool:
-    """Return whether an item goes on with the list of a run."""
-    inner = blocks[run[-1] + 1 : at]
-    if not inner:
-        return True
-    last_label, label = (_NUMBER.match(text, blocks[place].start) for place in (run[-1], at))
-    is_next_number = (
-        last_label is not None and label is not None and _follows(last_label[1], label[1])
-    )
-    return is_next_number and all(block.kind in _INNER_KINDS for block in inner)
-
-
-def _follows(before: str, after: str) -> bool:
-    """Return whether a number or letter comes right after another."""
-    if before.isdigit() and after.isdigit():
-        return int(after) == int(before) + 1
-    return ord(after[0]) == ord(before[0]) + 1
-
-
-def _find_items(chunk: Chunk, run: range) -> list[Span]:
-    """Return the items of a list without labels, each with the text or code that belongs to it."""
-    blocks = list_blocks(chunk)
-    starts = [at for at in run if blocks[at].kind == "list_item"]
-    # Text or code between two items belongs to the item before it.
-    ends = [*(start - 1 for start in starts[1:]), *run[-1:]]
-    return [
-        Span(strip_label(chunk.text, blocks[start]).start, blocks[end].end)
-        for start, end in zip(starts, ends, strict=True)
-    ]
 
 
 def find_counted_list(

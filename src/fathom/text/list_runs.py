@@ -1,0 +1,99 @@
+"""The lists of a chunk: runs of list items, the line that leads to them, inner lists."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fathom.text.quotable import list_blocks, strip_label
+from fathom.types import Chunk, ChunkBlock, Span
+
+_INNER_KINDS = frozenset({"paragraph", "code"})
+"""The kinds of blocks that may stand between two items; they belong to the item before."""
+_NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
+
+
+def ends_in_colon(text: str) -> bool:
+    """Return whether a text ends in a colon."""
+    return text.rstrip().endswith(":")
+
+
+def find_lead_start(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
+    """Return the start of the line that leads to a list, else the start of the list."""
+    previous = blocks[first - 1] if first else None
+    if previous is not None and ends_in_colon(text[previous.start : previous.end]):
+        return previous.start
+    return blocks[first].start
+
+
+def find_runs(chunk: Chunk) -> list[range]:
+    """Return the lists among a chunk's blocks, from first item to last, inner ones too."""
+    outer = find_outer_runs(chunk)
+    return [*outer, *(inner for run in outer for inner in _iterate_inner_runs(chunk, run))]
+
+
+def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
+    """Yield the runs of items that an item with a colon introduces, by labels of other kinds."""
+    blocks = list_blocks(chunk)
+    labels = [normalize_label(chunk, blocks[at]) for at in run]
+    for place, at in enumerate(run):
+        if ends_in_colon(chunk.text[blocks[at].start : blocks[at].end]):
+            later_labels = labels[place + 1 :]
+            count = (
+                later_labels.index(labels[place])
+                if labels[place] in later_labels
+                else len(later_labels)
+            )
+            if count and blocks[at + 1].kind == "list_item":
+                yield range(at + 1, at + 1 + count)
+
+
+def normalize_label(chunk: Chunk, block: ChunkBlock) -> str:
+    """Return the kind of a label: "(1)" and "(2)" have the same kind, "a." and "1." do not."""
+    label = chunk.text[block.start : strip_label(chunk.text, block).start]
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
+
+
+def find_outer_runs(chunk: Chunk) -> list[range]:
+    """Return the lists among a chunk's blocks, from first item to last, without inner ones.
+
+    Text and code between two items are inside the list if the numbering goes on after them.
+    """
+    blocks = list_blocks(chunk)
+    items = [at for at, block in enumerate(blocks) if block.kind == "list_item"]
+    runs: list[range] = []
+    for at in items:
+        if runs and _continues_run(chunk.text, blocks, runs[-1], at):
+            runs[-1] = range(runs[-1][0], at + 1)
+        else:
+            runs.append(range(at, at + 1))
+    return runs
+
+
+def _continues_run(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> bool:
+    """Return whether an item goes on with the list of a run."""
+    inner = blocks[run[-1] + 1 : at]
+    if not inner:
+        return True
+    last_label, label = (_NUMBER.match(text, blocks[place].start) for place in (run[-1], at))
+    is_next_number = (
+        last_label is not None and label is not None and _follows(last_label[1], label[1])
+    )
+    return is_next_number and all(block.kind in _INNER_KINDS for block in inner)
+
+
+def _follows(before: str, after: str) -> bool:
+    """Return whether a number or letter comes right after another."""
+    if before.isdigit() and after.isdigit():
+        return int(after) == int(before) + 1
+    return ord(after[0]) == ord(before[0]) + 1
+
+
+def find_items(chunk: Chunk, run: range) -> list[Span]:
+    """Return the items of a list without labels, each with the text or code that belongs to it."""
+    blocks = list_blocks(chunk)
+    starts = [at for at in run if blocks[at].kind == "list_item"]
+    # Text or code between two items belongs to the item before it.
+    ends = [*(start - 1 for start in starts[1:]), *run[-1:]]
+    return [
+        Span(strip_label(chunk.text, blocks[start]).start, blocks[end].end)
+        for start, end in zip(starts, ends, strict=True)
+    ]
