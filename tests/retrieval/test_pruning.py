@@ -117,7 +117,7 @@ def test_documents_are_in_the_order_of_their_best_hit_and_in_the_order_of_their_
     assert [hit.text for hit in pruned] == ["B one.", "B two.", "A."]
 
 
-def test_of_a_whole_hit_every_unit_and_every_heading_is_kept() -> None:
+def test_every_unit_and_every_heading_of_a_whole_hit_is_kept() -> None:
     (whole,) = keep_whole([build_manual()])
     text = build_manual().chunk.text
     kept = "".join(span.cut(text) for span in whole.spans)
