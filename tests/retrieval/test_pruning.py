@@ -88,7 +88,7 @@ def test_a_sentence_that_introduces_code_brings_the_code() -> None:
 
 
 @pytest.mark.parametrize("tokens", [5, 20, 60, 200])
-def test_what_is_kept_never_takes_more_tokens_than_allowed(tokens: int) -> None:
+def test_kept_evidence_never_takes_more_tokens_than_allowed(tokens: int) -> None:
     pruner = make_pruner({"Dogs": 0.9, "pier": 0.8, "fee": 0.7, "North": 0.6}, tokens=tokens)
     lines = list_lines(pruner.prune(Question("q"), [build_manual()]))
     assert lines
