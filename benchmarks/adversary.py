@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.adversary import PANEL, PRICES, PlayedRun, play_scenario
-from tests.making import index_fees, list_open_sockets
+from tests.factories import index_fees, list_open_sockets
 from tests.scripted_server import serve
 
 from fathom.registry import STRATEGIES

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.lab.stub_llm import ExtractiveModel
-from tests.mixes import MIXES, sections
+from tests.role_mixes import MIXES, sections
 from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine

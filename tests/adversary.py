@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from tests.making import QUESTION
+from tests.factories import QUESTION
 from tests.scripted_acts import Act, ReceivedRequest, Wire
 from tests.scripted_server import (
     ScriptedServer,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from tests.making import SAMPLES, engine_at
+from tests.factories import SAMPLES, engine_at
 from tests.real_model import RealModel, explain_absence
 
 from fathom.assembly.models import Models

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.adversary import PANEL, PRICES, play_scenario
-from tests.making import index_fees, list_open_sockets
+from tests.factories import index_fees, list_open_sockets
 from tests.scripted_server import serve
 
 from fathom.registry import STRATEGIES

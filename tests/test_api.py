@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, index_fees
+from tests.factories import FEES, QUESTION, engine_at, index_fees
 
 import fathom
 from fathom.engine import AskOptions, Engine

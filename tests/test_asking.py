@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, SAMPLES, engine_at, index_fees, quote_first_sentence, reply
+from tests.factories import (
+    FEES,
+    QUESTION,
+    SAMPLES,
+    engine_at,
+    index_fees,
+    quote_first_sentence,
+    reply,
+)
 from tests.scripted_server import (
     Act,
     Extractive,

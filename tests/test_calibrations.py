@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, index_fees, open_public_folder
+from tests.factories import FEES, QUESTION, engine_at, index_fees, open_public_folder
 
 from fathom.agents.reader.signals import COLUMNS
 from fathom.assembly import Assembly

@@ -11,7 +11,7 @@ from threading import Event, Thread, current_thread
 from typing import NoReturn
 
 import pytest
-from tests.making import (
+from tests.factories import (
     FEES,
     QUESTION,
     disable_sandbox,

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.installing import add_to_path, install
+from tests.foreign_packages import add_to_path, install
 from tests.test_docs import BLOCK, ROOT
 
 from fathom.testing import make_engine

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.installing import EntryPoints, add_to_path, install
+from tests.foreign_packages import EntryPoints, add_to_path, install
 
 from fathom import extensions
 from fathom.documents.discover import digest_content

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.making import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, index_fees
 from tests.scripted_server import raw, serve
 
 from fathom.engine import Engine

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, index_fees
+from tests.factories import FEES, QUESTION, engine_at, index_fees
 
 from fathom.agents.reader.signals import COLUMNS
 from fathom.engine import Engine

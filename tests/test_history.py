@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import engine_at, index_fees
+from tests.factories import engine_at, index_fees
 
 from fathom import FinalEvent
 from fathom.agents.rewriter import LocalRewriter

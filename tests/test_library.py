@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.embedding_server import EmbeddingAct
-from tests.making import FEES, QUESTION, engine_at, index_fees
+from tests.factories import FEES, QUESTION, engine_at, index_fees
 from tests.scripted_server import ScriptedServer, serve, status
 
 from fathom.engine import Engine

@@ -19,7 +19,7 @@ from experiments.manuals import (
     read_golds,
     read_grades,
 )
-from tests.evaluation.making import make_citation, make_record
+from tests.evaluation.factories import make_citation, make_record
 
 from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes

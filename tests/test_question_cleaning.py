@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom.engine import Engine
 from fathom.runs.recorder import format_answer

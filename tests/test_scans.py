@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.documents.formats.test_picture import needs_ocr, save_image
-from tests.making import open_public_folder
+from tests.factories import open_public_folder
 
 from fathom.engine import Engine
 from fathom.serving.cli.output import format_answer

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, index_fees
+from tests.factories import engine_at, index_fees
 from tests.scripted_server import raw, serve
 
 CANARY = "canary-web-0c44"

@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.comparer import Comparer
 from fathom.retrieval.fusion import ReciprocalRank

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.decomposer import (
     Decomposer,

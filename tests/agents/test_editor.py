@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.making import hit_of, reply
+from tests.factories import hit_of, reply
 
 from fathom.agents.editor import Editor, drop_unsupported, is_better, shorten_to_tokens
 from fathom.agents.judge import LocalJudge

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.making import chunk_of
+from tests.factories import chunk_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Builder

@@ -2,7 +2,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.making import QUESTION, hit_of
+from tests.factories import QUESTION, hit_of
 
 from fathom.agents.hyde import PROMPT, Hypothesis, LLMHypothesis, LocalHypothesis
 from fathom.llm.call import RoleModel

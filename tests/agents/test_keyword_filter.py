@@ -1,6 +1,6 @@
 import asyncio
 
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.keyword_filter import KeywordFilter
 from fathom.domains.domain import Domain

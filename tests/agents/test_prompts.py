@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tests.making import SAMPLES, engine_at
-from tests.mixes import sections
+from tests.factories import SAMPLES, engine_at
+from tests.role_mixes import sections
 from tests.scripted_server import Extractive, serve
 
 from fathom.agents import (

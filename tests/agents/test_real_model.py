@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, hit_of
+from tests.factories import FEES, QUESTION, hit_of
 from tests.real_model import LOCAL, RealModel
 
 from fathom.agents.debate.debater import Position

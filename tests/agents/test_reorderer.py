@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.making import QUESTION, hit_of
+from tests.factories import QUESTION, hit_of
 
 from fathom.agents.reorderer import (
     LLMReorderer,

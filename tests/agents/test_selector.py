@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.selector import LLMSelector, LocalSelector, Selector
 from fathom.llm.base import Completion

@@ -1,7 +1,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.semantic_filter import SemanticFilter
 from fathom.question.question import Question

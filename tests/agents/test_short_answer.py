@@ -1,5 +1,5 @@
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.short_answer import detect_aggregate, fill_short_answer
 from fathom.question.question import Question

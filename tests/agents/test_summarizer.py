@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.making import FEES, hit_of
+from tests.factories import FEES, hit_of
 
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import LocalJudge

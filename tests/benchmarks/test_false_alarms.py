@@ -16,7 +16,7 @@ from benchmarks.false_alarms import (
     make_recorded,
     make_shares,
 )
-from tests.evaluation.making import make_record
+from tests.evaluation.factories import make_record
 
 from fathom.jsonable import dump_canonical
 

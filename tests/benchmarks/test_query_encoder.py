@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.query_encoder import load_embedders, measure_losses, measure_times, read_questions
-from tests.making import disable_sandbox
+from tests.factories import disable_sandbox
 
 from fathom.engine import Engine
 from fathom.settings import Settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.web import is_withheld, main, run_search_server
-from tests.making import engine_at, hit_of, index_fees
+from tests.factories import engine_at, hit_of, index_fees
 
 from fathom.types import Hit
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.stub_llm import ExtractiveModel
-from tests.making import QUESTION, SAMPLES, engine_at, index_fees
-from tests.mixes import sections
+from tests.factories import QUESTION, SAMPLES, engine_at, index_fees
 from tests.real_model import LOCAL, RealModel
+from tests.role_mixes import sections
 from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.types import Alternative, Draft, Evidence, Span

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.calm import CALM
+from tests.hypothesis_settings import CALM
 
 from fathom.control.gate import (
     GateProgress,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.documents.making import make_samples
+from tests.documents.factories import make_samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.parent import Sandbox, read_file

@@ -1,5 +1,5 @@
 import pytest
-from tests.documents.making import make_samples
+from tests.documents.factories import make_samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.parse import check_text, parse_bytes

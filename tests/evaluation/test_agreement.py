@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import make_abstention, make_record
+from tests.evaluation.factories import make_abstention, make_record
 from tests.scripted_server import Extractive, serve
 
 from fathom.errors import UsageError

@@ -1,7 +1,7 @@
 """Systems by phase and by kind of question."""
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.errors import UsageError
 from fathom.evaluation.breakdown import (

@@ -1,7 +1,7 @@
 """A claim that one strategy beats another comes with its test, in plain words."""
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.errors import UsageError
 from fathom.evaluation.comparison import COMPARED_RANKING_MEASURES, compare

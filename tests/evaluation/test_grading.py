@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_record
 
 from fathom.errors import UsageError
 from fathom.evaluation.grading import JUDGE_MEASURES, Judgement, Judgements, add_grades, grade_all

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.making import make_ranking
+from tests.evaluation.factories import make_ranking
 from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_app import CommandRunner, run
 from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES, SURE

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import make_abstention, make_citation, make_failure, make_record
+from tests.evaluation.factories import make_abstention, make_citation, make_failure, make_record
 
 from fathom.config import parse_settings
 from fathom.errors import ModelError, SettingsError

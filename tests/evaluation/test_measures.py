@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.evaluation.making import (
+from tests.evaluation.factories import (
     make_abstention,
     make_citation,
     make_failure,

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, hit_of
+from tests.factories import engine_at, hit_of
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load

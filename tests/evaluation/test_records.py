@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import make_abstention, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_ranking, make_record
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record, Records

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.evaluation.measures import GROUP_SCORES, SCORES
 from fathom.evaluation.rows import (

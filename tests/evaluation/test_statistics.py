@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.calm import CALM
+from tests.hypothesis_settings import CALM
 
 from fathom.evaluation.statistics import (
     bca_interval,

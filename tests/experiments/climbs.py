@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.lab.plan import Arm
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
 from tests.experiments.toy import TOML, experiment
 
 from fathom.evaluation.records import Record

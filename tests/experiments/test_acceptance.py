@@ -7,7 +7,7 @@ from typing import Any
 from experiments.lab.plan import Arm
 from experiments.lab.renderers.acceptance import check_promises
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import make_abstention, make_citation, make_record
+from tests.evaluation.factories import make_abstention, make_citation, make_record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.records import Record

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiments.lab.renderers.broken import list_failures
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import make_failure
+from tests.evaluation.factories import make_failure
 from tests.experiments.test_show import ARMS, make_results
 
 from fathom.evaluation.report.blocks import Sentences

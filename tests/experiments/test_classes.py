@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.renderers.classes import list_class_failures, map_classes
-from tests.evaluation.making import make_record
+from tests.evaluation.factories import make_record
 from tests.experiments.climbs import make_climbs, observe
 
 from fathom.evaluation.report.blocks import Figure, ReportTable

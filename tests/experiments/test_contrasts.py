@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.lab.renderers.contrasts import contrast_arms
-from tests.evaluation.making import make_abstention, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_ranking, make_record
 from tests.experiments.climbs import ALONE, observe
 
 from fathom.evaluation.report.blocks import ReportTable

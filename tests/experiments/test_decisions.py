@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from experiments.decisions import VARIANTS, decide, list_changes
-from tests.making import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, index_fees
 
 from fathom.evaluation.datasets import DatasetQuestion
 

@@ -3,7 +3,7 @@ from pathlib import Path
 from experiments.lab.plan import Arm
 from experiments.lab.renderers.judged import tabulate_judged
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import make_abstention, make_record
+from tests.evaluation.factories import make_abstention, make_record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.report.blocks import ReportTable

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.renderers.ladder import name_end, show_utilisation, tabulate_by_end
-from tests.evaluation.making import make_record
+from tests.evaluation.factories import make_record
 from tests.experiments.climbs import list_rows, make_climbs, observe
 
 from fathom.evaluation.report.blocks import Figure, ReportTable

@@ -1,7 +1,7 @@
 from experiments.lab.local_grades import grade_cell
 from experiments.lab.plan import Arm
 from experiments.lab.results import Cell
-from tests.evaluation.making import make_abstention, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_ranking, make_record
 
 from fathom.evaluation.records import Record
 

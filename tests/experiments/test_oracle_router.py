@@ -16,7 +16,7 @@ from experiments.lab.oracle_router import (
     count_open_questions,
     get_measure,
 )
-from tests.evaluation.making import make_abstention, make_failure, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_record
 from tests.experiments.workflows import LONG, PLANNER, SHORT, drop_arms, make_results
 
 from fathom.errors import UsageError

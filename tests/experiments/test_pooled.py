@@ -5,7 +5,7 @@ from pathlib import Path
 from experiments.lab.pooled import pool_results
 from experiments.lab.results import Cell, Results
 from experiments.lab.show import render_blocks
-from tests.evaluation.making import make_ranking
+from tests.evaluation.factories import make_ranking
 from tests.experiments.climbs import list_rows, observe_arms
 from tests.experiments.toy import TOML, experiment
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from experiments.lab.plan import Arm
 from experiments.lab.quality import is_accepted, measure_quality
-from tests.evaluation.making import (
+from tests.evaluation.factories import (
     make_abstention,
     make_citation,
     make_failure,

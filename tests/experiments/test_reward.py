@@ -2,7 +2,7 @@
 
 import pytest
 from experiments.lab.reward import compute_cost, make_reward
-from tests.evaluation.making import make_abstention, make_record
+from tests.evaluation.factories import make_abstention, make_record
 
 FREE = {**make_record().usage, "prompt_tokens": 0, "completion_tokens": 0}
 

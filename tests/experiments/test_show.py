@@ -6,7 +6,7 @@ import pytest
 from experiments.lab.plan import Arm
 from experiments.lab.results import Cell, Results
 from experiments.lab.show import render_blocks
-from tests.evaluation.making import make_abstention, make_failure, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_record
 from tests.experiments.toy import TOML, experiment
 
 from fathom.errors import UsageError

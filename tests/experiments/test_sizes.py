@@ -7,7 +7,7 @@ import pytest
 from experiments.lab.plan import Arm
 from experiments.lab.renderers.sizes import show_sizes
 from experiments.lab.results import Results
-from tests.evaluation.making import make_ranking
+from tests.evaluation.factories import make_ranking
 from tests.experiments.climbs import observe_arms
 
 from fathom.evaluation.records import Record

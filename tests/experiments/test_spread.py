@@ -6,7 +6,7 @@ import pytest
 from experiments.lab.renderers.spread import compute_shares, show_spread
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.making import make_ranking
+from tests.evaluation.factories import make_ranking
 from tests.experiments.climbs import observe
 
 from fathom.evaluation.report.blocks import Figure

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 from pydantic import BaseModel
 from tests.experiments.toy import TOML, bench, experiment
-from tests.making import FEES, QUESTION
+from tests.factories import FEES, QUESTION
 
 from fathom.agents.debate.aggregator import AggregatorReply
 from fathom.agents.debate.debater import DebaterReply

@@ -4,7 +4,7 @@ import pytest
 from experiments.lab.plan import Arm, Value
 from experiments.lab.renderers.sweep import show_sweep
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import make_abstention, make_record
+from tests.evaluation.factories import make_abstention, make_record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.report.blocks import Figure

@@ -5,7 +5,7 @@ from pathlib import Path
 from experiments.lab.plan import Arm
 from experiments.lab.renderers.transformed import HEAD, list_changes
 from experiments.lab.results import Cell, Results
-from tests.evaluation.making import make_abstention, make_citation, make_failure, make_record
+from tests.evaluation.factories import make_abstention, make_citation, make_failure, make_record
 from tests.experiments.toy import experiment
 
 from fathom.evaluation.report.blocks import ReportTable, Sentences

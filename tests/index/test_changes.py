@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import disable_sandbox, drop_privileges, engine_at, open_public_folder
+from tests.factories import disable_sandbox, drop_privileges, engine_at, open_public_folder
 
 from fathom.assembly import worker as _worker  # noqa: F401 - imported before anybody is nobody
 from fathom.documents.base import ParseRefusal

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, index_fees
+from tests.factories import engine_at, index_fees
 
 from fathom.errors import UsageError
 from fathom.index import copying

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.making import disable_sandbox, engine_at, open_public_folder
+from tests.factories import disable_sandbox, engine_at, open_public_folder
 
 from fathom.documents.discover import derive_document_id, digest_content
 from fathom.engine import Engine

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom.documents.base import RecordFailure
 from fathom.index.base import SourceRecord

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, disable_sandbox
+from tests.factories import FEES, QUESTION, disable_sandbox
 
 from fathom.engine import Engine
 from fathom.errors import ModelError

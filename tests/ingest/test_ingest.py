@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.making import disable_sandbox, drop_privileges, engine_at, open_public_folder
+from tests.factories import disable_sandbox, drop_privileges, engine_at, open_public_folder
 
 from fathom.engine import Engine
 from fathom.index.base import Entry, SourceRecord

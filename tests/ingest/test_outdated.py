@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.making import drop_privileges, engine_at, open_public_folder
+from tests.factories import drop_privileges, engine_at, open_public_folder
 
 from fathom.engine import Engine
 from fathom.ingest.outdated import CHANGED, VANISHED, FileDigests, OutdatedFile, find_outdated_files

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom.ingest.progress import IngestState, ProgressCounter
 from fathom.ingest.report import IngestReport

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.making import disable_sandbox, engine_at, open_public_folder
+from tests.factories import disable_sandbox, engine_at, open_public_folder
 
 from fathom.documents.discover import FileFilter
 from fathom.index.base import SourceRecord

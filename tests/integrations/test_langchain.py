@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langgraph.graph import END, START, MessagesState, StateGraph
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom import Budget, Engine
 from fathom.errors import UsageError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
-from tests.making import list_open_sockets
+from tests.factories import list_open_sockets
 
 from fathom.llm.endpoint import PROVIDERS
 

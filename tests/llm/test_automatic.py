@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.llm.wires import DIALECTS
-from tests.making import FEES, QUESTION, engine_at, index_fees, quote_first_sentence
+from tests.factories import FEES, QUESTION, engine_at, index_fees, quote_first_sentence
+from tests.llm.wire_formats import DIALECTS
 from tests.real_model import RealModel
 from tests.scripted_server import (
     Act,

@@ -3,7 +3,7 @@ from math import inf
 
 import pytest
 from pydantic import BaseModel
-from tests.llm.making import HELLO
+from tests.llm.factories import HELLO
 
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call, ChatModel, Completion

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
-from tests.llm.making import HELLO, Run, make_chat, make_deadline
-from tests.llm.wires import DIALECTS
+from tests.llm.factories import HELLO, Run, make_chat, make_deadline
+from tests.llm.wire_formats import DIALECTS
 from tests.scripted_acts import Act, ReceivedRequest, Wire
 from tests.scripted_server import ScriptedServer, raw, says
 

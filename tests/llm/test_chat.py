@@ -4,8 +4,8 @@ import asyncio
 import threading
 
 import pytest
-from tests.llm.calling import LIMITS, call_server
-from tests.llm.making import HELLO, Run, make_chat, make_deadline
+from tests.llm.factories import HELLO, Run, make_chat, make_deadline
+from tests.llm.observed_call import LIMITS, call_server
 from tests.scripted_server import (
     Act,
     ScriptedServer,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.llm.making import HELLO, Run, make_chat, make_deadline
+from tests.llm.factories import HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, status
 
 from fathom.llm.base import Call, ChatModel, Completion

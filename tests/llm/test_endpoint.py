@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.llm.making import CANARY
+from tests.llm.factories import CANARY
 
 from fathom.errors import UsageError
 from fathom.llm.chat import LangChainChat

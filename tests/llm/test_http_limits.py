@@ -1,8 +1,8 @@
 """Deadlines, silence, tokens and bytes are limited over a real connection."""
 
 import pytest
-from tests.llm.calling import call_server
-from tests.llm.making import Run
+from tests.llm.factories import Run
+from tests.llm.observed_call import call_server
 from tests.scripted_server import (
     Act,
     drips,

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pytest
-from tests.llm.making import Run, make_deadline
-from tests.making import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, index_fees
+from tests.llm.factories import Run, make_deadline
 from tests.real_model import LOCAL, RealModel
 
 from fathom.engine import Engine
@@ -292,7 +292,7 @@ def note(event, arguments):
         reached.add(arguments[0])
 
 sys.addaudithook(note)
-from tests.making import QUESTION, engine_at
+from tests.factories import QUESTION, engine_at
 
 llm = {"model": "local:", "max_tokens": 16, "skip_above_confidence": 2, "cache_prompts": True}
 with engine_at(Path(sys.argv[1]), llm=llm, budget={"seconds": 900}, offline=True) as engine:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.llm.making import Run, make_deadline
+from tests.llm.factories import Run, make_deadline
 from tests.real_model import RealModel
 
 from fathom.errors import ModelUnavailable

@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.llm.making import HELLO, Run, make_chat, make_deadline
+from tests.llm.factories import HELLO, Run, make_chat, make_deadline
 from tests.llm.test_structured_reply import GOOD, Verdict
 from tests.scripted_server import (
     Act,

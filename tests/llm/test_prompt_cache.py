@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from httpx2 import AsyncClient
-from tests.llm.making import Run, make_deadline
+from tests.llm.factories import Run, make_deadline
 from tests.real_model import RealModel, find_test_weights
 
 from fathom.llm.base import Message

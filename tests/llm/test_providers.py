@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from tests.llm.making import CANARY, HELLO, Run, make_deadline
-from tests.llm.wires import DIALECTS, Dialect
+from tests.llm.factories import CANARY, HELLO, Run, make_deadline
+from tests.llm.wire_formats import DIALECTS, Dialect
 from tests.scripted_server import Act, ScriptedServer, find_closed_url, floods, resets
 
 from fathom.llm.base import Call, Completion

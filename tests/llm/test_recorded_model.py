@@ -4,7 +4,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from tests.llm.making import HELLO
+from tests.llm.factories import HELLO
 
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import AbsentModel

@@ -2,7 +2,7 @@ import asyncio
 from math import inf
 
 import pytest
-from tests.llm.making import HELLO, Run, make_chat, make_deadline
+from tests.llm.factories import HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import ScriptedServer, resets, says, status
 
 from fathom.errors import ModelUnavailable

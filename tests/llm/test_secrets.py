@@ -4,7 +4,7 @@ import logging
 import traceback
 
 import pytest
-from tests.llm.making import CANARY, HELLO, Run, make_chat, make_deadline
+from tests.llm.factories import CANARY, HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import (
     Act,
     ScriptedServer,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.planner.actions import ACTIONS, END_ACTIONS

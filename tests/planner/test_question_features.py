@@ -1,6 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.planner.question_features import QuestionFeatures, QuestionObserver

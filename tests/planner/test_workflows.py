@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.llm.base import Completion

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.question.question import Question
 from fathom.question.requirements import Requirements, count_items

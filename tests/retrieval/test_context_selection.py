@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.calm import CALM
-from tests.making import hit_of
+from tests.factories import hit_of
+from tests.hypothesis_settings import CALM
 from tests.retrieval.hits import make_hit, split_words
 
 from fathom.question.question import Question

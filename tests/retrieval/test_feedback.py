@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom.engine import Engine
 from fathom.retrieval.vector import VectorFeedback

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.index.base import Match
 from fathom.retrieval.fusion import (

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tests.making import engine_at, index_fees
+from tests.factories import engine_at, index_fees
 
 from fathom.retrieval.keyword import has_exact_word
 

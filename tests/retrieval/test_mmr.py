@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.calm import CALM
+from tests.hypothesis_settings import CALM
 from tests.retrieval.hits import make_hit, split_words
 
 from fathom.retrieval.mmr import build_term_similarity, select_by_mmr

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.errors import RunError
 from fathom.retrieval.multihop import (

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_with
+from tests.factories import hit_with
 
 from fathom.documents.base import Builder
 from fathom.llm.tokens import count_tokens

@@ -3,7 +3,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.models.reading import Reading
 from fathom.question.question import Question

@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.retrieval.search import Search, collect_texts
 from fathom.runs.context import RunContext

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.retrieval.vector import SentenceRetriever
 from fathom.testing.doubles import HashingEmbedder

@@ -22,7 +22,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
-from tests.making import QUESTION, engine_at
+from tests.factories import QUESTION, engine_at
 
 from fathom.engine import Engine
 from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, SingleDesk, make_mcp_server

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, engine_at, index_fees, quote_first_sentence, read_fees
+from tests.factories import QUESTION, engine_at, index_fees, quote_first_sentence, read_fees
 from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine

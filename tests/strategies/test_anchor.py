@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
-from tests.strategies.running import (
+from tests.factories import FEES, QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
+from tests.strategies.scripted_run import (
     EndlessSearch,
     ScriptedRetriever,
     is_replayed,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.short_answer import fill_short_answer
 from fathom.control.gate import GateProgress, GateThresholds, decide

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import reply
+from tests.factories import reply
 from tests.strategies.test_anchor import QuotingModel
 
 from fathom.control.reasons import REASONS

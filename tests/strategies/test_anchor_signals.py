@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.control.gate import GateProgress
 from fathom.question.question import Question

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from tests.making import QUESTION, hit_of
+from tests.factories import QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.llm.base import Call, Completion, Message

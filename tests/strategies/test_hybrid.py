@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.making import QUESTION, engine_at, index_fees
-from tests.strategies.running import (
+from tests.factories import QUESTION, engine_at, index_fees
+from tests.strategies.scripted_run import (
     EndlessSearch,
     QuotingReader,
     ScriptedRetriever,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, engine_at, hit_of, index_fees
+from tests.factories import QUESTION, engine_at, hit_of, index_fees
 from tests.real_model import LOCAL, RealModel
 from tests.scripted_server import Extractive, serve
-from tests.strategies.running import (
+from tests.strategies.scripted_run import (
     EndlessSearch,
     ScriptedRetriever,
     is_replayed,

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.making import QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
+from tests.factories import QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
 from tests.scripted_server import Extractive, serve
-from tests.strategies.running import is_replayed, make_finalizer, run_to_end
+from tests.strategies.scripted_run import is_replayed, make_finalizer, run_to_end
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import LocalRewriter

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION, index_fees, read_fees
+from tests.factories import QUESTION, index_fees, read_fees
 from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, index_fees
 
 from fathom.engine import Engine
 from fathom.settings import Settings

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 from tests.embedding_server import EmbeddingAct
-from tests.making import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, index_fees
 from tests.scripted_server import serve
-from tests.strategies.running import (
+from tests.strategies.scripted_run import (
     EndlessSearch,
     QuotingReader,
     ScriptedRetriever,

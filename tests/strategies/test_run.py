@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
-from tests.making import FEES, QUESTION, hit_of
+from tests.factories import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.errors import RunError

@@ -1,4 +1,4 @@
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.question.question import Question
 from fathom.strategies.mao import Turn, gather_hits

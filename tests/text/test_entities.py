@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.growth import assert_linear
+from tests.linear_growth import assert_linear
 
 from fathom.text.entities import find_names, list_names
 

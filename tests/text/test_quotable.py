@@ -1,7 +1,7 @@
 """Quotable units: whole sentences, items, rows or lines, but no headings."""
 
 import pytest
-from tests.making import chunk_of
+from tests.factories import chunk_of
 
 from fathom.documents.base import Builder
 from fathom.text.quotable import extend_to_units, list_units

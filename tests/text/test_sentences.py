@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.growth import assert_linear
+from tests.linear_growth import assert_linear
 
 from fathom.documents.chunking.structure import StructureChunker
 from fathom.text.sentences import split

@@ -1,4 +1,4 @@
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from training.fit_debate import HeldDebate, fit_law, report  # isort: skip
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.testing.doubles import reading
 

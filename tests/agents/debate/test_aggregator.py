@@ -2,7 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.debate.aggregator import LocalAggregator, compose_draft, compute_share
 from fathom.agents.debate.debater import Position

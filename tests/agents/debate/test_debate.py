@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.debate.aggregator import LocalAggregator
 from fathom.agents.debate.debate import (

@@ -2,7 +2,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.debate.debater import LocalDebater, Position
 from fathom.models.reading import Reading, ReadSpan

@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, hit_of
+from tests.factories import QUESTION, hit_of
 
 from fathom.agents.debate.debater import LLMDebater, LocalDebater, Position
 from fathom.llm.call import RoleModel

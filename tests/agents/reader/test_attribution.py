@@ -1,7 +1,7 @@
 """Attribution: a question to one source is answered from that source."""
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.reader.local import select_attributed
 from fathom.question.question import Question

@@ -1,5 +1,5 @@
 import pytest
-from tests.making import hit_of, hit_with
+from tests.factories import hit_of, hit_with
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import group_candidates, select_supporting

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, hit_of, hit_with
+from tests.factories import FEES, QUESTION, hit_of, hit_with
 
 from fathom.agents.reader.citations import (
     CitationForm,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.making import QUESTION, hit_of, read_fees
+from tests.factories import QUESTION, hit_of, read_fees
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence, drafts_agree
 from fathom.models.reading import Reading

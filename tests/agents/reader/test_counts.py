@@ -1,7 +1,7 @@
 """Counts: the number stated, the number listed, or neither where they differ."""
 
 import pytest
-from tests.making import hit_with
+from tests.factories import hit_with
 
 from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.documents.base import Builder

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.local import compute_trust, read_in_order

@@ -1,6 +1,6 @@
 import asyncio
 
-from tests.making import QUESTION, hit_of
+from tests.factories import QUESTION, hit_of
 
 from fathom.agents.reader.base import NullReader
 from fathom.question.question import Question

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.making import chunk_of, hit_with
+from tests.factories import chunk_of, hit_with
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import group_candidates

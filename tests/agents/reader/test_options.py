@@ -1,5 +1,5 @@
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.reader.candidates import rank_options
 from fathom.models.reading import Reading

@@ -1,6 +1,6 @@
 """Quotes of a model are located in the hits and completed to sentences."""
 
-from tests.making import FEES, hit_of, hit_with
+from tests.factories import FEES, hit_of, hit_with
 
 from fathom.agents.reader.citations import locate_quote, widen_to_units
 from fathom.documents.base import Builder

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.making import FEES, QUESTION, hit_of
+from tests.factories import FEES, QUESTION, hit_of
 
 from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.agents.reader.yes_no import VerdictLaw

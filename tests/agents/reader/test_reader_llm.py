@@ -3,7 +3,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.making import FEES, QUESTION, hit_of, read_fees, reply
+from tests.factories import FEES, QUESTION, hit_of, read_fees, reply
 
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.citations import NumberForm

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.reader.rivals import RivalFinder, values_disagree
 from fathom.models.reading import Reading, ReadSpan

@@ -1,7 +1,7 @@
 """The signals of an answer, column by column."""
 
 import pytest
-from tests.making import FEES, QUESTION, hit_of, read_fees
+from tests.factories import FEES, QUESTION, hit_of, read_fees
 
 from fathom.agents.reader.signals import COLUMNS, AnswerSignals
 from fathom.models.reading import Reading

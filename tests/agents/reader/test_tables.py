@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.making import chunk_of
+from tests.factories import chunk_of
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.tables import TableCorrector

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.making import hit_of
+from tests.factories import hit_of
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import Verdict, VerdictLaw, YesNoJudge

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import engine_at, index_fees
+from tests.factories import engine_at, index_fees
 from tests.scripted_server import (
     Act,
     ReceivedRequest,

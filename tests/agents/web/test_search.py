@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.making import FEES
+from tests.factories import FEES
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.web.search import WebFailure, WebPage, WebSearch, clean_text, make_hits

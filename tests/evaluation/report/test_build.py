@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation

@@ -1,7 +1,7 @@
 """The data of the plots, computed by hand from records."""
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_ranking, make_record
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report.curves import (

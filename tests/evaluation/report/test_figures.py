@@ -1,7 +1,7 @@
 """The plots of a report, chosen by its data."""
 
 import pytest
-from tests.evaluation.making import make_abstention, make_ranking, make_record
+from tests.evaluation.factories import make_abstention, make_ranking, make_record
 
 from fathom.evaluation.records import Group
 from fathom.evaluation.report.curves import compute_size_lines

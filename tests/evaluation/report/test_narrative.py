@@ -1,6 +1,6 @@
 """A leader is named only after a test."""
 
-from tests.evaluation.making import make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_failure, make_ranking, make_record
 
 from fathom.evaluation.report.narrative import (
     compare_leaders,

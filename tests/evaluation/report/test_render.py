@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from tests.evaluation.making import make_abstention, make_failure, make_record
+from tests.evaluation.factories import make_abstention, make_failure, make_record
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import (

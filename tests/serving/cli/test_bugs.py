@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION
+from tests.factories import QUESTION
 from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401 - fixtures
 
 from fathom.engine import Engine

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION
+from tests.factories import QUESTION
 from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401 - fixtures
 
 from fathom.calibration.certificate import certify

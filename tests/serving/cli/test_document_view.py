@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom.errors import UsageError
 from fathom.serving.cli.document_view import format_place_view, parse_place, serialize_place

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.embedding_server import EmbeddingAct
-from tests.making import index_fees
+from tests.factories import index_fees
 from tests.scripted_server import serve
 from tests.test_library import LARGE, SMALL, engine_with
 

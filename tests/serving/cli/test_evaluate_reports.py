@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.evaluation.making import make_failure, make_ranking, make_record
+from tests.evaluation.factories import make_failure, make_ranking, make_record
 from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, SURE, toy_dataset

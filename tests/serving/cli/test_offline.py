@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, index_fees
 
 PROGRAM = """
 import contextlib, io, json, os, sys

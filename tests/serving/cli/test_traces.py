@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, reply
+from tests.factories import QUESTION, reply
 from tests.scripted_server import says, serve
 from tests.serving.cli.test_app import CommandOutput, CommandRunner, check_one_line, corpus, run  # noqa: F401 - fixtures
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.making import engine_at
+from tests.factories import engine_at
 
 from fathom.documents.discover import take_snapshot
 from fathom.serving.cli.watch import watch

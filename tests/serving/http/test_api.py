@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.installing import add_to_path, install
+from tests.foreign_packages import add_to_path, install
 from tests.serving.http.conftest import KeyMaker
 
 QUESTION = "Where is bitumen emulsion stored?"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tests.making import engine_at
+from tests.factories import engine_at
 from tests.postgres_server import Server
 from typer.testing import CliRunner
 

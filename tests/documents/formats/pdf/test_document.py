@@ -4,7 +4,7 @@ from io import BytesIO
 
 import pytest
 from pypdf import PdfWriter
-from tests.documents.making import make_lines, make_pdf
+from tests.documents.factories import make_lines, make_pdf
 
 from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.pdf.document import parse

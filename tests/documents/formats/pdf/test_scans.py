@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.documents.making import make_lines, make_pdf
+from tests.documents.factories import make_lines, make_pdf
 
 from fathom.documents.base import NEEDS_OCR, ParseRefusal
 from fathom.documents.formats.pdf.document import parse

@@ -1,7 +1,7 @@
 """Columns of a printed table stay columns."""
 
 import pytest
-from tests.documents.making import make_lines, make_pdf
+from tests.documents.factories import make_lines, make_pdf
 
 from fathom.documents.formats.pdf.document import parse
 from fathom.documents.formats.pdf.lines import PdfCell, PrintedLine

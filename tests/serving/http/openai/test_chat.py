@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from tests.mixes import sections
+from tests.role_mixes import sections
 from tests.scripted_server import Extractive, serve
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_background_tasks import make_open_webui_task

@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from tests.llm.making import HELLO, Run, make_chat, make_deadline
+from tests.llm.factories import HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import (
     Act,
     ScriptedServer,

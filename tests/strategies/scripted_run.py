@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.making import FEES, QUESTION, hit_of
+from tests.factories import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.question.question import Question
