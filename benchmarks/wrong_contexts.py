@@ -44,7 +44,7 @@ DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 Kind = Literal["year", "entity", "unit", "place", "none"]
 KINDS: tuple[Kind, ...] = ("year", "entity", "unit", "place")
 
-WANTED: Mapping[str, tuple[str, Mapping[Kind, int]]] = {
+NUMBER_OF_EACH: Mapping[str, tuple[str, Mapping[Kind, int]]] = {
     "squad-retrieval": ("en", {"year": 22, "entity": 22, "unit": 18, "place": 18}),
     "facqa-id": ("id", {"year": 20, "entity": 20, "unit": 12, "place": 12}),
     "idk-mrc-retrieval": ("id", {"entity": 12, "place": 4}),
@@ -411,9 +411,13 @@ def _format_share(part: int, whole: int) -> str:
 
 def make_all() -> tuple[list[Planter], list[Case]]:
     """Return all cases and their sources."""
-    planters = [Planter(load(DATA / name), language) for name, (language, _) in WANTED.items()]
+    planters = [
+        Planter(load(DATA / name), language) for name, (language, _) in NUMBER_OF_EACH.items()
+    ]
     cases = [
-        case for planter in planters for case in planter.make_cases(WANTED[planter.dataset.name][1])
+        case
+        for planter in planters
+        for case in planter.make_cases(NUMBER_OF_EACH[planter.dataset.name][1])
     ]
     return planters, [*cases, *read_sample_cases()]
 

@@ -352,16 +352,16 @@ def test_an_index_takes_either_query_encoder_and_replays_with_the_recorded_one(
     assert scores["rounded"] == pytest.approx(near, abs=0.05)
 
 
-LEFT = {"both": ("-wal", "-shm"), "none": (), "log": ("-wal",), "map": ("-shm",)}
+LEFT_FILES = {"both": ("-wal", "-shm"), "none": (), "log": ("-wal",), "map": ("-shm",)}
 
 
-@pytest.mark.parametrize("writable", LEFT)
+@pytest.mark.parametrize("writable", LEFT_FILES)
 def test_an_index_in_a_read_only_folder_is_read(tmp_path: Path, writable: str) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
         engine.ask(QUESTION)
     index = tmp_path / "index"
     for path in (*index.glob("*-wal"), *index.glob("*-shm")):
-        if path.name[-4:] not in LEFT[writable]:
+        if path.name[-4:] not in LEFT_FILES[writable]:
             path.unlink()
     with drop_privileges(tmp_path):
         for path in (*index.rglob("*"), index):

@@ -22,7 +22,7 @@ from fathom.index.feedback import Feedback, compute_question_key
 from fathom.index.traces import MissingTraceError, OutrankedFeedbackError
 from fathom.types import Answer, Filter
 
-TOLD = "harbour office"
+RIGHT_ANSWER = "harbour office"
 
 
 @pytest.fixture
@@ -117,11 +117,11 @@ def test_a_corrected_answer_is_located_in_the_sources_and_reused(
     first = engine.ask(question)
     (document,) = engine.documents.list()
     feedback = engine.calibration.add_feedback(
-        first.trace_id or "", answer=TOLD, sources=[document.path]
+        first.trace_id or "", answer=RIGHT_ANSWER, sources=[document.path]
     )
     assert feedback.right is False
     again = engine.ask(question)
-    assert (again.phase, again.short_answer) == ("verified", TOLD)
+    assert (again.phase, again.short_answer) == ("verified", RIGHT_ANSWER)
     (citation,) = again.citations
     assert citation.quote == "It is paid at the harbour office."
     assert engine.documents.get(document.id).text[citation.start : citation.end] == citation.quote
@@ -139,7 +139,7 @@ def test_a_correction_from_a_sentence_that_does_not_answer_is_refused(
     engine: Engine,
 ) -> None:
     first = engine.ask(QUESTION)
-    for planted in (TOLD, "It", "paid at the harbour office"):
+    for planted in (RIGHT_ANSWER, "It", "paid at the harbour office"):
         with pytest.raises(UsageError, match=r"stands in .*fees\.md, but not as an answer to 'How"):
             engine.calibration.add_feedback(first.trace_id or "", answer=planted)
     assert engine.traces.store.list_feedback() == ()
@@ -167,7 +167,7 @@ def test_a_part_of_a_word_does_not_support_a_correction(engine: Engine, part: st
 def test_a_correction_in_a_conversation_is_never_reused(engine: Engine) -> None:
     turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
     first = engine.ask(QUESTION, history=turns)
-    assert engine.calibration.add_feedback(first.trace_id or "", answer=TOLD).again is None
+    assert engine.calibration.add_feedback(first.trace_id or "", answer=RIGHT_ANSWER).again is None
     assert engine.ask(QUESTION).phase != "verified"
 
 

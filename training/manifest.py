@@ -6,9 +6,9 @@ from typing import Protocol
 
 from research.contamination import Manifest, fingerprint_all
 
-HERE = Path(__file__).parent
-MANIFESTS = HERE / "manifests"
-CHOSEN = HERE / "chosen.toml"
+FOLDER = Path(__file__).parent
+MANIFESTS = FOLDER / "manifests"
+CHOSEN = FOLDER / "chosen.toml"
 
 
 class Learnable(Protocol):

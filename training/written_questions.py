@@ -14,16 +14,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from training.cross_reader.rows import OWN, hash_to_number, is_development, parse_row
+from training.cross_reader.rows import OWN_FOLDER, hash_to_number, is_development, parse_row
 
 LANGUAGES = ("en", "id")
-_ASKED = {"span": "factoid", "yesno": "yes-no"}
-_SAID = {("yes", "en"): "yes", ("no", "en"): "no", ("yes", "id"): "ya", ("no", "id"): "tidak"}
+_KINDS = {"span": "factoid", "yesno": "yes-no"}
+_YES_NO_WORDS = {
+    ("yes", "en"): "yes",
+    ("no", "en"): "no",
+    ("yes", "id"): "ya",
+    ("no", "id"): "tidak",
+}
 
 
 def read_rows() -> Iterator[dict[str, Any]]:
     """Return all rows as stored."""
-    for path in sorted(OWN.glob("*.jsonl.gz")):
+    for path in sorted(OWN_FOLDER.glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)
 
@@ -42,13 +47,13 @@ def make_document(raw: Mapping[str, Any]) -> dict[str, Any]:
 def make_query(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a row's question; None for a claim, and for rows for training."""
     row = parse_row(raw)
-    if row is None or raw["task"] not in _ASKED or not is_development(row):
+    if row is None or raw["task"] not in _KINDS or not is_development(row):
         return None
     lang = raw["source"][-2:]
     answers = [answer["text"] for answer in raw["answers"]]
     if raw["task"] == "yesno":
-        answers = [_SAID[raw["label"], lang]]
-    about = {"type": _ASKED[raw["task"]], "lang": lang, "kind": raw["kind"]}
+        answers = [_YES_NO_WORDS[raw["label"], lang]]
+    about = {"type": _KINDS[raw["task"]], "lang": lang, "kind": raw["kind"]}
     return {
         "_id": f"w{hash_to_number(raw['question'] + raw['context']) % 10**12:012}",
         "text": raw["question"],

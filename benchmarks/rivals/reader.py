@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.types import Chunk, Span
 
-READ = 8  # texts; as many as Fathom reads by default
+TEXTS_READ = 8  # texts; as many as Fathom reads by default
 
 
 class SharedReader:
@@ -18,10 +18,10 @@ class SharedReader:
         self._model = load_shipped_reader()
 
     def answer(self, question: str, texts: Sequence[str]) -> str:
-        """Return the likeliest span of the first `READ` texts; empty if there is none."""
+        """Return the likeliest span of the first `TEXTS_READ` texts; empty if there is none."""
         chunks = [
             Chunk(id=f"{n}#0", document_id=str(n), text=text, span=Span(0, len(text)), ordinal=0)
-            for n, text in enumerate(texts[:READ])
+            for n, text in enumerate(texts[:TEXTS_READ])
         ]
         readings = self._model.open_session(question, spans=1).read(chunks)
         spans = [

@@ -25,7 +25,7 @@ from fathom.jsonable import Json, dump_canonical, hash_text
 VERSION = 1
 """Raised when this code makes variants otherwise than before."""
 
-MADE = "made.json"
+RECORD = "made.json"
 """Says in a variant's folder what it was made from."""
 
 
@@ -83,7 +83,7 @@ def _hash_source(dataset: Dataset) -> str:
 
 
 def _read_origin(place: Path) -> Json:
-    file = place / MADE
+    file = place / RECORD
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
@@ -100,8 +100,8 @@ def _write_dataset(place: Path, dataset: Dataset, texts: Iterable[Text], origin:
         for document, grade in grades.items()
     ]
     (aside / "qrels.tsv").write_text("".join(judged), encoding="utf-8")
-    (aside / MADE).write_text(json.dumps(origin), encoding="utf-8")
-    (place / MADE).unlink(missing_ok=True)  # half removed it must not count as made
+    (aside / RECORD).write_text(json.dumps(origin), encoding="utf-8")
+    (place / RECORD).unlink(missing_ok=True)  # half removed it must not count as made
     shutil.rmtree(place, ignore_errors=True)
     aside.rename(place)
 

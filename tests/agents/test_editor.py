@@ -20,18 +20,18 @@ EVIDENCE = tuple(
     for n, support in enumerate((0.9, 0.2, 0.7))
 )
 CLAIMS = tuple(Claim(text=f"Sentence {n}.", evidence=(n,)) for n in range(3))
-SAID = Draft(evidence=EVIDENCE, claims=CLAIMS, confidence=0.6)
+DRAFT = Draft(evidence=EVIDENCE, claims=CLAIMS, confidence=0.6)
 
 
 def test_sentences_without_support_are_removed() -> None:
-    edited = drop_unsupported(SAID, 0.65)
+    edited = drop_unsupported(DRAFT, 0.65)
     assert edited.claims == (CLAIMS[0], CLAIMS[2])
-    assert edited.confidence == SAID.confidence  # what a sentence says for itself earns nothing
+    assert edited.confidence == DRAFT.confidence  # what a sentence says for itself earns nothing
     assert edited.evidence == EVIDENCE  # its places are what the claims name
 
 
 def test_the_best_sentence_stays() -> None:
-    edited = drop_unsupported(SAID, 0.95)
+    edited = drop_unsupported(DRAFT, 0.95)
     assert (edited.claims, edited.confidence) == ((CLAIMS[0],), 0.6)
 
 
@@ -48,16 +48,16 @@ def test_a_long_answer_is_cut() -> None:
     def count_words(text: str) -> int:
         return len(text.split())
 
-    assert shorten_to_tokens(SAID, 4, count_words).claims == CLAIMS[:2]
-    assert shorten_to_tokens(SAID, 1, count_words).claims == CLAIMS[:1]
-    assert shorten_to_tokens(SAID, 6, count_words) == SAID
+    assert shorten_to_tokens(DRAFT, 4, count_words).claims == CLAIMS[:2]
+    assert shorten_to_tokens(DRAFT, 1, count_words).claims == CLAIMS[:1]
+    assert shorten_to_tokens(DRAFT, 6, count_words) == DRAFT
     assert shorten_to_tokens(Draft(), 1, count_words) == Draft()
 
 
 OLD = hit_of("In 2018 Djokovic won the US Open.", document="d1")
 NEW = hit_of("In 2017 Nadal won the US Open.", document="d2", rank=2)
-ASKED = "Siapa juara US Open 2017?"
-REQUIRED = Requirements.of(Question(ASKED), least=0.6)
+QUESTION = "Siapa juara US Open 2017?"
+REQUIRED = Requirements.of(Question(QUESTION), least=0.6)
 
 
 def make_draft(hit: Hit, confidence: float = 0.8) -> Draft:
@@ -75,7 +75,7 @@ class FirstHitReader:
 def mend_draft(draft: Draft, hits: Sequence[Hit]) -> Draft:
     editor = Editor(reader=FirstHitReader(), faith=0.5, bar=0.4)
     with run_context() as context:
-        return asyncio.run(editor(Question(ASKED), draft, REQUIRED, hits, context))
+        return asyncio.run(editor(Question(QUESTION), draft, REQUIRED, hits, context))
 
 
 def test_a_draft_about_another_year_is_mended_from_the_hit_that_holds_the_year() -> None:
@@ -97,7 +97,7 @@ def mend_with_model(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
     )
     editor = Editor(reader=reader, faith=0.5, bar=0.0)
     with run_context() as context:
-        new = asyncio.run(editor(Question(ASKED), draft, REQUIRED, hits, context))
+        new = asyncio.run(editor(Question(QUESTION), draft, REQUIRED, hits, context))
     (call,) = chat.calls
     return new, call.messages[1].text
 
@@ -105,7 +105,7 @@ def mend_with_model(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
 def test_a_language_model_hears_the_fault_of_the_draft_and_mends_it() -> None:
     draft, prompt = mend_with_model(make_draft(OLD, confidence=0.9), [OLD, NEW])
     assert prompt.endswith(
-        f"Question: {ASKED}\n\nAn earlier answer was rejected: It is not about 2017. "
+        f"Question: {QUESTION}\n\nAn earlier answer was rejected: It is not about 2017. "
         "Mend that, or say that nothing answers."
     )
     assert OLD.chunk.text not in prompt  # what was wrong is not shown again

@@ -72,7 +72,7 @@ def make_questioner(assembly: Assembly) -> LLMQuestioner:
     return questioner
 
 
-ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
+CALLS_BY_ROLE: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     "reader": lambda a, c: a.agent(READER).read(Question(QUESTION), HITS, c),
     "judge": lambda a, c: a.agent(JUDGE).score_support(
         [("A permit costs 40 crowns.", FEES), ("It costs 90 crowns.", FEES)], c
@@ -134,7 +134,7 @@ def ask_role(
         Engine(settings, cross_reader=OVERLAP, connect=connect) as engine,
         run_context(BUDGET, events=events) as context,
     ):
-        value = asyncio.run(make_coroutine(ASKED[role](engine.assembly, context)))
+        value = asyncio.run(make_coroutine(CALLS_BY_ROLE[role](engine.assembly, context)))
         assert isinstance(context.scope, Recorder)
         assert context.ledger.read_balance().reserved == Usage()
         return RoleOutput(value, context.ledger.usage), context.scope.seal(None)
@@ -148,7 +148,7 @@ async def make_coroutine(awaitable: Awaitable[object]) -> object:
     "role",
     [
         role if role in QUICK else pytest.param(role, marks=pytest.mark.slow)
-        for role in sorted(ASKED)
+        for role in sorted(CALLS_BY_ROLE)
     ],
 )
 def test_the_role_keeps_its_promises_and_replays_without_the_model(

@@ -12,7 +12,7 @@ from fathom.engine import Engine
 from fathom.settings import Settings
 
 DOCUMENTS = {"d1": "A mooring permit costs 40 crowns.", "d2": "The ferry sails at noon."}
-ASKED = {"q1": ("What does mooring cost?", "d1"), "q2": ("When does the ferry leave?", "d2")}
+QUESTIONS = {"q1": ("What does mooring cost?", "d1"), "q2": ("When does the ferry leave?", "d2")}
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def dataset(tmp_path: Path) -> Path:
     folder = tmp_path / "harbour"
     folder.mkdir()
     corpus = [{"_id": name, "title": name, "text": text} for name, text in DOCUMENTS.items()]
-    queries = [{"_id": name, "text": text} for name, (text, _) in ASKED.items()]
+    queries = [{"_id": name, "text": text} for name, (text, _) in QUESTIONS.items()]
     for name, records in (("corpus", corpus), ("queries", queries)):
         lines = "\n".join(map(json.dumps, records))
         (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-    rows = [f"{name}\t{document}\t1" for name, (_, document) in ASKED.items()]
+    rows = [f"{name}\t{document}\t1" for name, (_, document) in QUESTIONS.items()]
     (folder / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
     return folder
 

@@ -18,7 +18,7 @@ CORPUS = {
     "ferry.md": "# Ferry\n\nThe ferry to Sandholm leaves at 9:15 on Sundays.\n",
     "library.md": "# Library\n\nThe library of Merrow opens at 10:00 on Saturdays.\n",
 }
-ASKED = {
+QUESTIONS = {
     "harbour.md": ("How much does a mooring permit cost?", "40 crowns"),
     "mill.md": ("Who built the mill of Elm?", "Eva Vale"),
     "ferry.md": ("When does the ferry to Sandholm leave?", "9:15"),
@@ -52,7 +52,7 @@ def test_one_command_shows_the_effect_of_the_web_phase(
         (tmp_path / "corpus" / name).write_text(text)
     rows = [
         {"_id": name, "text": text, "answers": [answer], "metadata": {"relevant": [name]}}
-        for name, (text, answer) in ASKED.items()
+        for name, (text, answer) in QUESTIONS.items()
     ]
     (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
     monkeypatch.setattr(sys, "argv", ["web.py", "--dataset", str(tmp_path)])

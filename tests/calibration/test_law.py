@@ -18,7 +18,7 @@ def make_certificate(rate: float, threshold: float | None) -> Certificate:
     return Certificate(max_error=rate, delta=0.05, threshold=threshold, questions=100)
 
 
-MADE = Calibration(
+CALIBRATION = Calibration(
     identity={"strategy": "naive"},
     source="own questions",
     made_of={"questions": "mine"},
@@ -45,14 +45,14 @@ def make_answers(count: int, seed: int = 0) -> list[LabelledAnswer]:
 
 
 def test_a_rate_between_two_is_served_by_the_lower_one() -> None:
-    assert MADE.find_threshold(0.1) == 0.7
-    assert MADE.find_threshold(0.07) == 0.9
-    assert MADE.find_threshold(0.02) is None
-    assert MADE.find_threshold(0.5) == 0.7
+    assert CALIBRATION.find_threshold(0.1) == 0.7
+    assert CALIBRATION.find_threshold(0.07) == 0.9
+    assert CALIBRATION.find_threshold(0.02) is None
+    assert CALIBRATION.find_threshold(0.5) == 0.7
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    calibration = replace(MADE, certificates=learn_law(make_answers(200)).certificates)
+    calibration = replace(CALIBRATION, certificates=learn_law(make_answers(200)).certificates)
     assert Calibration.from_json(calibration.to_json()) == calibration
     weigher = Weigher(
         law=LAW, by="own questions", threshold=0.4, min_probability=0.2, replaces_confidence=True

@@ -168,7 +168,7 @@ def test_more_chunks_are_requested_until_there_are_enough_documents() -> None:
     assert retriever.asked == [2, 8, 32]
 
 
-OWN = DatasetQuestion(id="q0", text="What?", documents=("d1", "d2"))
+RESTRICTED = DatasetQuestion(id="q0", text="What?", documents=("d1", "d2"))
 """A question with documents of its own."""
 
 
@@ -199,7 +199,7 @@ def test_a_failed_ranking_counts(tmp_path: Path) -> None:
 
 def test_a_ranking_may_use_only_the_documents_of_the_question() -> None:
     retriever = FixedRetriever("d1#0")
-    rank_documents(retriever, OWN)
+    rank_documents(retriever, RESTRICTED)
     assert retriever.filters == [(Filter("document", "in", ("d1", "d2")),)]
 
 

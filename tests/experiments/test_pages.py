@@ -17,13 +17,13 @@ from tests.experiments.toy import experiment
 from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 from fathom.evaluation.report.svg import make_standalone
 
-MADE = Provenance(
+PROVENANCE = Provenance(
     version="1", commits=("abc", "def"), cpu="a processor, 2 cores", python="3.11", system="Linux"
 )
 PLOT = Figure(name="front-toy", caption="Up is better", svg='<svg viewBox="0 0 2 1"></svg>')
 SUMMARY = Summary(
     id="toy/table",
-    provenance=MADE,
+    provenance=PROVENANCE,
     rows=[{"set": "toy", "queries": 2}, {"set": "toy", "queries": 3}],
     seconds=12.4,
     blocks=(
@@ -51,7 +51,7 @@ def test_the_contents_count_the_questions(tmp_path: Path) -> None:
     markdown = format_contents([load_published(tmp_path)])
     assert "| [Two systems](toy.md#toy-table) | Toy, Table I | 5 | not checked | 12 |" in markdown
     assert markdown.count("Made by Fathom 1 at abc, def") == 1
-    later = replace(SUMMARY, provenance=replace(MADE, commits=("def", "ghi")))
+    later = replace(SUMMARY, provenance=replace(PROVENANCE, commits=("def", "ghi")))
     both = format_contents(
         [load_published(tmp_path), replace(load_published(tmp_path), summary=later)]
     )

@@ -11,11 +11,11 @@ from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, DatasetQuestion
 
 DOCUMENTS = frozenset(f"d{number}" for number in range(60))
-ASKED = tuple(DatasetQuestion(id=f"q{number}", text="?") for number in range(12))
+QUESTIONS = tuple(DatasetQuestion(id=f"q{number}", text="?") for number in range(12))
 WHOLE = Dataset(
     name="toy",
     corpus=Path("corpus.jsonl"),
-    questions=(*ASKED, DatasetQuestion(id="none", text="?", answers=("a",))),
+    questions=(*QUESTIONS, DatasetQuestion(id="none", text="?", answers=("a",))),
     qrels={f"q{n}": {f"d{n}": 2, f"d{n + 1}": 1} for n in range(12)},
     documents=DOCUMENTS,
 )

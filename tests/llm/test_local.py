@@ -30,7 +30,7 @@ from fathom.runs.trace import Event, Step
 from fathom.usage import Budget
 
 PATIENT = 300.0
-ASKED = (Message("user", "Name three colours of the rainbow."),)
+MESSAGES = (Message("user", "Name three colours of the rainbow."),)
 SCHEMA = {
     "type": "object",
     "properties": {"colour": {"enum": ["red", "blue"]}, "seen": {"type": "boolean"}},
@@ -40,7 +40,7 @@ SCHEMA = {
 
 
 def make_call(**more: object) -> Call:
-    return Call(ASKED, **{"max_tokens": 12, "deadline": make_deadline(PATIENT), **more})  # type: ignore[arg-type]
+    return Call(MESSAGES, **{"max_tokens": 12, "deadline": make_deadline(PATIENT), **more})  # type: ignore[arg-type]
 
 
 def test_it_is_deterministic_streams_and_reports_its_own_counts(

@@ -14,8 +14,8 @@ from fathom.question.conversation import (
     parse_dialogue,
 )
 
-ASKED = {"role": "user", "content": "Who designed the Mill Bridge?"}
-SAID = {"role": "assistant", "content": "Clara Benning. [1]"}
+QUESTION = {"role": "user", "content": "Who designed the Mill Bridge?"}
+ANSWER = {"role": "assistant", "content": "Clara Benning. [1]"}
 TURNS = (
     DialogueTurn(role="user", content="Who designed the Mill Bridge?"),
     DialogueTurn(role="assistant", content="Clara Benning. [1]"),
@@ -25,10 +25,10 @@ TURNS = (
 @pytest.mark.parametrize(
     "text",
     [
-        json.dumps([ASKED, SAID]),
-        json.dumps({"model": "any", "messages": [ASKED, SAID]}),
-        f"{json.dumps(ASKED)}\n\n{json.dumps(SAID)}\n",
-        "\ufeff" + json.dumps([ASKED, SAID], indent=2),
+        json.dumps([QUESTION, ANSWER]),
+        json.dumps({"model": "any", "messages": [QUESTION, ANSWER]}),
+        f"{json.dumps(QUESTION)}\n\n{json.dumps(ANSWER)}\n",
+        "\ufeff" + json.dumps([QUESTION, ANSWER], indent=2),
     ],
 )
 def test_the_forms_of_a_file_are_read(tmp_path: Path, text: str) -> None:
@@ -39,7 +39,7 @@ def test_the_forms_of_a_file_are_read(tmp_path: Path, text: str) -> None:
 
 def test_a_single_turn_may_be_one_line(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
-    file.write_text(json.dumps(ASKED))
+    file.write_text(json.dumps(QUESTION))
     assert load_dialogue(file) == TURNS[:1]
 
 
@@ -47,12 +47,12 @@ def test_a_single_turn_may_be_one_line(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("no json", ":1: not JSON"),
-        (f"{json.dumps(ASKED)}\n{{", ":2: not JSON"),
+        (f"{json.dumps(QUESTION)}\n{{", ":2: not JSON"),
         ("3", "expected a list of turns"),
         ('"text"', "expected a list of turns"),
         ('{"messages": {"role": "user"}}', "expected a list of turns"),
         ('["hello"]', "turn 1: expected an object"),
-        (json.dumps([ASKED, {"role": "king", "content": "x"}]), "turn 2: role is 'king'"),
+        (json.dumps([QUESTION, {"role": "king", "content": "x"}]), "turn 2: role is 'king'"),
         (json.dumps([{"content": "x"}]), "turn 1: role is None"),
         (json.dumps([{"role": "user", "content": 3}]), "turn 1: content must be a text"),
         ('[{"role": "user", "content": "\\ud800"}]', "turn 1: content is not UTF-8"),

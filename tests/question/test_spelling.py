@@ -4,7 +4,7 @@ import pytest
 
 from fathom.question.spelling import Speller, apply_corrections
 
-KNOWN = {
+COUNTS = {
     "ferry": 9,
     "harbour": 7,
     "office": 5,
@@ -21,15 +21,15 @@ KNOWN = {
 
 
 def count_documents(words: Sequence[str]) -> list[int]:
-    return [KNOWN.get(word.lower(), 0) for word in words]
+    return [COUNTS.get(word.lower(), 0) for word in words]
 
 
 def split_into_pieces(word: str) -> int:
     """Split a word as a model that knows exactly these words whole."""
-    return 1 if word.lower() in KNOWN or word.lower() in {"cost", "museum"} else 3
+    return 1 if word.lower() in COUNTS or word.lower() in {"cost", "museum"} else 3
 
 
-SPELLER = Speller(count_documents, split_into_pieces, lambda word: word.lower() in KNOWN)
+SPELLER = Speller(count_documents, split_into_pieces, lambda word: word.lower() in COUNTS)
 
 
 def correct(question: str) -> str:

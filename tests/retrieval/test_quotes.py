@@ -15,7 +15,7 @@ DOCUMENT = Document(
     blocks=(Block(kind="paragraph", span=Span(0, 9), headings=("A", "Part I", "Fees"), page=3),),
 )
 PLACES = [QuotePlace("d1", Span(5, 9)), QuotePlace("gone", Span(0, 1))]
-FOUND = (
+QUOTE_PLACES = (
     DocumentQuote(text="Two.", path="a.pdf", title="A", section="Part I > Fees", page=3, line=1),
     None,
 )
@@ -24,14 +24,14 @@ FOUND = (
 def test_a_quote_is_looked_up_in_the_index_or_the_record() -> None:
     with run_context() as context:
         quotes = QuoteLookup({"d1": DOCUMENT}.get)
-        assert asyncio.run(quotes(PLACES, context)) == FOUND
+        assert asyncio.run(quotes(PLACES, context)) == QUOTE_PLACES
         assert asyncio.run(quotes([], context)) == ()
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
     assert len(trace.events) == 1
     with run_context(events=RecordedEvents(trace)) as again:
         nothing: dict[str, Document] = {}
-        assert asyncio.run(QuoteLookup(nothing.get)(PLACES, again)) == FOUND
+        assert asyncio.run(QuoteLookup(nothing.get)(PLACES, again)) == QUOTE_PLACES
 
 
 def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:

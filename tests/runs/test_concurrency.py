@@ -17,28 +17,28 @@ ANSWER = Answer(
     question="q", status="abstained", strategy="s", phase="", stop_reason="no_evidence",
     usage=Usage(), budget=Budget(),
 )  # fmt: skip
-READ = Step(id="read", name="read")
+READ_STEP = Step(id="read", name="read")
 
 
 async def answer_with_events(listener: Listener) -> Answer:
-    listener.on_event(StepStart(READ))
+    listener.on_event(StepStart(READ_STEP))
     await asyncio.sleep(0)
     event = TextEvent("One word.")
     await asyncio.get_running_loop().run_in_executor(None, listener.on_event, event)
-    listener.on_event(StepEnd(READ))
+    listener.on_event(StepEnd(READ_STEP))
     return ANSWER
 
 
-TOLD: list[StreamEvent] = [
-    StepStart(READ),
+EVENTS: list[StreamEvent] = [
+    StepStart(READ_STEP),
     TextEvent("One word."),
-    StepEnd(READ),
+    StepEnd(READ_STEP),
     FinalEvent(ANSWER),
 ]
 
 
 async def fail_with_events(listener: Listener) -> Answer:
-    listener.on_event(StepStart(READ))
+    listener.on_event(StepStart(READ_STEP))
     raise KeyError("nobody foresaw this")
 
 
@@ -49,7 +49,7 @@ class EndlessAnswer:
         self.ended = threading.Event()
 
     async def __call__(self, listener: Listener) -> Answer:
-        listener.on_event(StepStart(READ))
+        listener.on_event(StepStart(READ_STEP))
         try:
             await asyncio.Event().wait()
         finally:
@@ -69,13 +69,13 @@ def test_a_stream_yields_steps_text_and_the_answer_in_order() -> None:
     async def listen() -> list[StreamEvent]:
         return [event async for event in stream_events(answer_with_events)]
 
-    assert list(stream_from_thread(answer_with_events)) == TOLD
-    assert asyncio.run(listen()) == TOLD
+    assert list(stream_from_thread(answer_with_events)) == EVENTS
+    assert asyncio.run(listen()) == EVENTS
 
 
 def test_an_error_is_raised_to_the_listener() -> None:
     events = stream_from_thread(fail_with_events)
-    assert next(events) == StepStart(READ)
+    assert next(events) == StepStart(READ_STEP)
     with pytest.raises(KeyError, match="nobody foresaw"):
         next(events)
 
@@ -83,14 +83,14 @@ def test_an_error_is_raised_to_the_listener() -> None:
 def test_ending_the_stream_ends_the_work() -> None:
     threads, waits = set(threading.enumerate()), EndlessAnswer()
     events = stream_from_thread(waits)
-    assert next(events) == StepStart(READ)
+    assert next(events) == StepStart(READ_STEP)
     events.close()
     assert waits.ended.is_set()
     assert set(threading.enumerate()) <= threads
 
     async def leave_stream() -> None:
         events = stream_events(waits)
-        assert await anext(events) == StepStart(READ)
+        assert await anext(events) == StepStart(READ_STEP)
         await events.aclose()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

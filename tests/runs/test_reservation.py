@@ -10,7 +10,7 @@ from fathom.runs.reservation import Booking, CostBound, ReportedUsage, compute_c
 from fathom.usage import Budget, Price, Usage
 
 WORST = CostBound(calls=1, prompt_tokens=100, completion_tokens=50)
-OWN = Usage(llm_calls=1, prompt_tokens=80, completion_tokens=20)
+OWN_USAGE = Usage(llm_calls=1, prompt_tokens=80, completion_tokens=20)
 
 SettleFunction = Callable[[Usage, ReportedUsage | None], Booking]
 
@@ -28,7 +28,7 @@ FLOATS = {"float": 1e12, "nan": math.nan, "inf": math.inf}
 def test_the_clients_count_precedes_that_of_a_lying_server(
     settle_usage: SettleFunction, lie: object
 ) -> None:
-    booked = settle_usage(OWN, ReportedUsage(prompt=lie, completion=lie))
+    booked = settle_usage(OWN_USAGE, ReportedUsage(prompt=lie, completion=lie))
 
     assert (booked.usage.prompt_tokens, booked.usage.completion_tokens) == (80, 20)
     assert len(booked.notes) == 2
@@ -39,7 +39,7 @@ def test_the_clients_count_precedes_that_of_a_lying_server(
 def test_a_report_that_is_no_whole_number_is_ignored(
     settle_usage: SettleFunction, nonsense: object
 ) -> None:
-    booked = settle_usage(OWN, ReportedUsage(prompt=nonsense))
+    booked = settle_usage(OWN_USAGE, ReportedUsage(prompt=nonsense))
 
     assert booked.usage.prompt_tokens == 80
     assert len(booked.notes) == 1
@@ -48,14 +48,14 @@ def test_a_report_that_is_no_whole_number_is_ignored(
 def test_a_report_between_the_counted_and_the_reserved_usage_is_accepted(
     settle_usage: SettleFunction,
 ) -> None:
-    booked = settle_usage(OWN, ReportedUsage(prompt=97, completion=50))
+    booked = settle_usage(OWN_USAGE, ReportedUsage(prompt=97, completion=50))
 
     assert (booked.usage.prompt_tokens, booked.usage.completion_tokens) == (97, 50)
     assert booked.notes == ()
 
 
 def test_a_report_above_the_reserved_usage_is_ignored(settle_usage: SettleFunction) -> None:
-    assert settle_usage(OWN, ReportedUsage(prompt=101)).usage.prompt_tokens == 80
+    assert settle_usage(OWN_USAGE, ReportedUsage(prompt=101)).usage.prompt_tokens == 80
 
 
 def test_usage_beyond_the_reservation_is_charged_as_reserved_and_reported(
@@ -157,9 +157,9 @@ def test_a_reservation_cannot_be_entered_again() -> None:
 def test_a_reservation_is_settled_once() -> None:
     ledger = Ledger(Budget(tokens=150))
     with ledger.reserve(WORST) as reservation:
-        reservation.settle(OWN)
+        reservation.settle(OWN_USAGE)
         with pytest.raises(ValueError, match="once"):
-            reservation.settle(OWN)
+            reservation.settle(OWN_USAGE)
         assert reservation.release() is None
 
     assert ledger.usage.tokens == 100

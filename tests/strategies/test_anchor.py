@@ -269,7 +269,7 @@ class QuotingModel:
 
 
 PLACES = ("Oslo", "Bergen", "Tromso", "Bodo", "Molde", "Narvik", "Alta", "Hamar", "Voss", "Moss")
-ASKED = (
+QUESTIONS = (
     *(f"How much does a mooring permit in {place} cost?" for place in PLACES[:4]),
     "How much does a mooring permit in Atlantis cost?",
     "Who was mayor of Bergen in 1901?",
@@ -301,7 +301,7 @@ def test_a_question_takes_at_most_a_fifth_more_tokens_than_naive(
     ) as engine:
         engine.ingest([tmp_path / "corpus"])
         for name in spent:
-            for question in ASKED:
+            for question in QUESTIONS:
                 answer = engine.ask(question, strategy=name)
                 spent[name] += answer.usage.tokens
                 assert engine.replay(str(answer.trace_id)).same

@@ -27,7 +27,7 @@ from fathom.models.reading import ReadingCalibration
 from fathom.models.runtime import Ids, Output
 
 RHINE, IT = tiny.PIECES.index("▁Rhine"), tiny.PIECES.index("▁it")
-HELD = [f"held {n}" for n in range(400) if hash_to_number(f"held {n}") % 16 == 12]
+HELD_OUT = [f"held {n}" for n in range(400) if hash_to_number(f"held {n}") % 16 == 12]
 TEXT = "the town {n} lies on the Rhine"
 
 
@@ -62,7 +62,11 @@ def make_row(text: str, **fields: object) -> Row:
 def make_answered(n: int) -> Row:
     text = TEXT.format(n=n)
     start = text.index("Rhine")
-    fields = {"question": f"which river {n}?", "title": HELD[n % len(HELD)], "relevant": True}
+    fields = {
+        "question": f"which river {n}?",
+        "title": HELD_OUT[n % len(HELD_OUT)],
+        "relevant": True,
+    }
     return make_row(text, spans=((start, start + 5),), answerable=True, **fields)
 
 
@@ -158,7 +162,7 @@ def write_sets(data: Path) -> None:
     """Write development rows, the reported sets, and the corpus."""
     spans = [
         {
-            "title": HELD[n % len(HELD)],
+            "title": HELD_OUT[n % len(HELD_OUT)],
             "context": TEXT.format(n=n),
             "question": f"which river {n}?",
             "answers": [{"text": "Rhine", "answer_start": TEXT.format(n=n).index("Rhine")}],
@@ -186,9 +190,9 @@ def write_sets(data: Path) -> None:
     ]
     assert len(nli) > 20
     write_lines(data / "reader-train" / "reader_train.jsonl.gz", [*spans, *twisted, *nli])
-    corpus = [{"_id": f"d{n}", "title": HELD[0], "text": TEXT.format(n=n)} for n in range(30)]
+    corpus = [{"_id": f"d{n}", "title": HELD_OUT[0], "text": TEXT.format(n=n)} for n in range(30)]
     corpus += [
-        {"_id": f"w{n}", "title": HELD[0], "text": f"town {n} on the river"} for n in range(30)
+        {"_id": f"w{n}", "title": HELD_OUT[0], "text": f"town {n} on the river"} for n in range(30)
     ]
     for name in (*REPORTED, "squad-retrieval", *RANKED):
         fields = {"answerable": True, "paragraph": "d1"}

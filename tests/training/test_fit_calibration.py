@@ -11,7 +11,7 @@ from training.manifest import MANIFESTS
 
 from training import fit_calibration
 
-ASKED = [f"what is the fee for boat {n}?" for n in range(6)]
+QUESTIONS = [f"what is the fee for boat {n}?" for n in range(6)]
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "toy"
     folder.mkdir()
     write_rows(folder / "corpus.jsonl", [{"_id": "d", "text": "A fee of 3 crowns."}])
-    rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(ASKED))
+    rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(QUESTIONS))
     write_rows(folder / "queries.jsonl", rows)
-    grades = "".join(f"q{n}\td\t1\n" for n in range(len(ASKED)))
+    grades = "".join(f"q{n}\td\t1\n" for n in range(len(QUESTIONS)))
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + grades)
     (tmp_path / "chosen.toml").write_text('[calibration.sets]\ntoy = "all"\n')
     monkeypatch.setattr(fit_calibration, "CHOSEN", tmp_path / "chosen.toml")
@@ -34,11 +34,11 @@ def write_rows(file: Path, rows: Iterable[object]) -> None:
 
 
 def test_no_training_question_of_the_reader_is_asked(dataset: Path) -> None:
-    fingerprints = fingerprint_all([ASKED[1].upper(), ASKED[4]])
+    fingerprints = fingerprint_all([QUESTIONS[1].upper(), QUESTIONS[4]])
 
     ((sample, most),) = load_chosen(dataset, 100, fingerprints)
 
-    assert [question.text for question in sample.questions] == [ASKED[n] for n in (0, 2, 3, 5)]
+    assert [question.text for question in sample.questions] == [QUESTIONS[n] for n in (0, 2, 3, 5)]
     assert most == 4
 
 

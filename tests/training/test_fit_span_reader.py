@@ -19,24 +19,24 @@ def make_look(answer: str, score: float, rank: int) -> ReadHit:
 
 RIGHT = DatasetQuestion(id="a", text="How much?", answers=("40 crowns",))
 NONE = DatasetQuestion(id="b", text="Who?", answerable=False)
-READ: list[Read] = [
+READS: list[Read] = [
     (RIGHT, (make_look("40 crowns", 0.5, 1), make_look("harbour", 0.8, 2))),
     (NONE, (make_look("harbour", 0.1, 1),)),
 ]
 
 
 def test_trust_decides_between_answers() -> None:
-    looks = READ[0][1]
+    looks = READS[0][1]
     assert [best.text if (best := find_best(looks, fall)) else "" for fall in (0.0, 1.0)] == [
         "harbour",
         "40 crowns",
     ]
     assert find_best((), 0.0) is None
-    assert (compute_f1(READ, 0.0), compute_f1(READ, 1.0)) == (0.0, 1.0)
+    assert (compute_f1(READS, 0.0), compute_f1(READS, 1.0)) == (0.0, 1.0)
 
 
 def test_an_unanswerable_question_has_no_right_answer() -> None:
-    rows, right = label_answers(READ, 1.0)
+    rows, right = label_answers(READS, 1.0)
     assert right.tolist() == [1.0, 0.0]
     assert rows[0] == pytest.approx([0.0, 0.0, 1.0])
 

@@ -34,7 +34,7 @@ ROWS = [
     ),
     Row(source="s", group="nli", question="it lies.", title="", text="it lies.", support=(0,)),
 ]
-HELD = Row(
+HELD_OUT = Row(
     source="s", group="squad", question="which one?", title="", text="one.", answerable=False
 )
 
@@ -198,7 +198,7 @@ def test_heads_learn_faster_than_the_layers_below(tmp_path: Path) -> None:
 def test_the_command_trains_and_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, everything: bool
 ) -> None:
-    pack.write(tmp_path / "pack.jsonl.gz", Split(train=ROWS, development=[HELD]))
+    pack.write(tmp_path / "pack.jsonl.gz", Split(train=ROWS, development=[HELD_OUT]))
     save(tmp_path, tiny.make_weights())
     tiny.write_tokenizer(tmp_path)
     command = ["train", "--pack", str(tmp_path / "pack.jsonl.gz"), "--start", str(tmp_path)]
@@ -213,5 +213,5 @@ def test_the_command_trains_and_continues(
     assert progress["seconds"] >= 1.2
     learned = contamination.read_manifest(tmp_path / "run" / "learned.json.gz")
     assert learned.questions == contamination.fingerprint_all(
-        row.question for row in (*ROWS, *([HELD] if everything else []))
+        row.question for row in (*ROWS, *([HELD_OUT] if everything else []))
     )

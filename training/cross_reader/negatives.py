@@ -26,7 +26,7 @@ _OTHER = {
     for word, other in (tuple(pair.split()), tuple(pair.split())[::-1])
 }
 _NOT = re.compile(r"\b(is|was|are|were|did|does|do|can|could|would|will)\b(?! not)")
-_ASKED = {"squad": "swapped", "wiki": "swapped", "nq": "swapped", "indonesian": "swapped-id"}
+_GROUPS = {"squad": "swapped", "wiki": "swapped", "nq": "swapped", "indonesian": "swapped-id"}
 _WAYS = 3  # twisted forms of a question at most
 
 
@@ -36,7 +36,7 @@ def swap_questions(rows: Sequence[Row]) -> Iterator[Row]:
     The new name is one that another question over the same article or source has and that this
     question lacks, which may occur in the text, or one of the text itself, which is harder.
     """
-    answerable = [row for row in rows if row.group in _ASKED and row.answerable]
+    answerable = [row for row in rows if row.group in _GROUPS and row.answerable]
     names: dict[str, list[str]] = {}
     for row in answerable:
         names.setdefault(row.title or row.source, []).extend(_NAME.findall(row.question))
@@ -57,7 +57,7 @@ def swap_questions(rows: Sequence[Row]) -> Iterator[Row]:
         for question in draw.sample(ways, min(_WAYS, len(ways))):
             yield replace(
                 row,
-                group=_ASKED[row.group],
+                group=_GROUPS[row.group],
                 question=question,
                 spans=(),
                 answerable=False,

@@ -22,7 +22,7 @@ _SUPPORT_OF: Mapping[str, tuple[int, ...]] = {
 _DEVELOPMENT = (16, 12)  # articles whose number leaves this rest are for development
 WRITTEN = frozenset({"written", "written-id"})
 """Groups of the rows that we wrote ourselves."""
-OWN = Path(__file__).parents[1] / "written"
+OWN_FOLDER = Path(__file__).parents[1] / "written"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,10 @@ class Row:
 
 def read_rows(data: Path) -> Iterator[Row]:
     """Return all permitted rows of the package and of `data/reader-train*`, in order."""
-    for path in (*sorted(OWN.glob("*.jsonl.gz")), *sorted(data.glob("reader-train*/*.jsonl.gz"))):
+    for path in (
+        *sorted(OWN_FOLDER.glob("*.jsonl.gz")),
+        *sorted(data.glob("reader-train*/*.jsonl.gz")),
+    ):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
                 row = parse_row(json.loads(line))

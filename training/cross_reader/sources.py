@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 CC_BY_SA = "CC BY-SA 4.0"
-OWN = "Apache-2.0"
+OWN_LICENCE = "Apache-2.0"
 FREE = "Apache-2.0; passages as their manuals, see training/written/README.md"
 
 
@@ -55,10 +55,10 @@ SOURCES: Mapping[str, Source] = {
     "indonli-": Source(licence="CC BY-SA 3.0/4.0, Apache-2.0", group="indonesian-nli"),
     "written-manuals-id": Source(licence=FREE, group="written-id"),
     "written-manuals-": Source(licence=FREE, group="written"),
-    "written-offices-id": Source(licence=OWN, group="written-id"),
-    "written-offices-": Source(licence=OWN, group="written"),
-    "written-encyclopaedia-id": Source(licence=OWN, group="written-id"),
-    "written-encyclopaedia-": Source(licence=OWN, group="written"),
+    "written-offices-id": Source(licence=OWN_LICENCE, group="written-id"),
+    "written-offices-": Source(licence=OWN_LICENCE, group="written"),
+    "written-encyclopaedia-id": Source(licence=OWN_LICENCE, group="written-id"),
+    "written-encyclopaedia-": Source(licence=OWN_LICENCE, group="written"),
     "facqa-id-": _mark_unused("CC BY-SA 4.0; its questions are reported"),
     "anli-": _mark_unused("CC BY-NC 4.0"),
     "sick-": _mark_unused("CC BY-NC-SA 3.0"),

@@ -51,7 +51,7 @@ def make_question_id(statement: str) -> str:
     return f"Apakah {plain[0].lower() + plain[1:] if is_word else plain}?" if plain else ""
 
 
-_MADE = {
+_SOURCES = {
     "nli": (make_question, "yesno-made"),
     "claims": (make_question, "yesno-made"),
     "indonesian-nli": (make_question_id, "yesno-id"),
@@ -75,8 +75,8 @@ def make_stated(rows: Sequence[Row]) -> Iterator[Row]:
 def make_yesno(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield a yes/no question for every row with a verdict whose statement can be turned around."""
     for row in rows:
-        if row.group in _MADE and row.support in _VERDICTS:
-            form, group = _MADE[row.group]
+        if row.group in _SOURCES and row.support in _VERDICTS:
+            form, group = _SOURCES[row.group]
             question = form(row.question)
             if question:
                 verdict = YESNO.index(_VERDICTS[row.support])

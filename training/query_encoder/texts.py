@@ -27,7 +27,7 @@ from fathom.text.sentences import split
 TEXTS, LEARNED = "texts.jsonl.gz", "learned.json.gz"
 OPEN = "openqa-questions"
 # Of rows, those whose questions are asked by people; others were put together from them.
-ASKED = frozenset(
+QUESTION_SOURCES = frozenset(
     {"squad", "wiki", "informal", "nq", "odd", "sentences", "nli", "claims", "yesno"}
     | {"indonesian", "indonesian-nli"}
 )
@@ -48,7 +48,7 @@ def list_questions(rows: Iterable[Row], data: Path, draw: random.Random) -> list
     """Return questions and claims, each once."""
     unique: dict[str, None] = {}
     for row in rows:
-        if row.group in ASKED and row.question not in unique:
+        if row.group in QUESTION_SOURCES and row.question not in unique:
             if row.group.startswith("indonesian") and draw.random() > INDONESIAN:
                 continue
             unique[row.question] = None
@@ -59,7 +59,7 @@ def list_questions(rows: Iterable[Row], data: Path, draw: random.Random) -> list
 
 def list_statements(rows: Iterable[Row], draw: random.Random) -> list[str]:
     """Return one sentence of every text, and the titles, as people search for them."""
-    texts = {row.text: row.title for row in rows if row.group in ASKED}
+    texts = {row.text: row.title for row in rows if row.group in QUESTION_SOURCES}
     drawn = [text for text in texts if draw.random() < SENTENCES]
     sentences = [draw.choice(split(text)).cut(text) for text in drawn if split(text)]
     return list(dict.fromkeys([*sentences, *filter(None, texts.values())]))
@@ -124,7 +124,7 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     with gzip.open(arguments.out / TEXTS, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
-    read_of = [row for row in rows if row.group in ASKED]
+    read_of = [row for row in rows if row.group in QUESTION_SOURCES]
     manifest = Manifest(
         what="the query encoder learned vectors of them, of their titles or of sentences in them",
         questions=fingerprint_all(texts),

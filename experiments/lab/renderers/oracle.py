@@ -20,7 +20,7 @@ from fathom.evaluation.comparison import PairedTest, compare
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 from fathom.evaluation.rows import score_system
 
-SHOWN = 3
+SHOWN_ROUTES = 3
 """So many workflows are named, the most frequent first."""
 
 
@@ -62,8 +62,10 @@ def count_turns(choice: Choice) -> float:
 def list_frequent(choice: Choice) -> str:
     """Return the workflows chosen most often, each with the number of questions."""
     counted = Counter(choice.workflows).most_common()
-    named = [f"{name} ({count})" for name, count in counted[:SHOWN]]
-    return "; ".join([*named, f"{len(counted) - SHOWN} more"] if counted[SHOWN:] else named)
+    named = [f"{name} ({count})" for name, count in counted[:SHOWN_ROUTES]]
+    return "; ".join(
+        [*named, f"{len(counted) - SHOWN_ROUTES} more"] if counted[SHOWN_ROUTES:] else named
+    )
 
 
 def _format_line(name: str, choice: Choice, measures: Sequence[str]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ SHIPPED = "calibration.json"
 _IRRELEVANT = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers from which a calibration is learned."""
 _STAND_IN = "naive"
-_SHOWN = 3
+_SHOWN_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,8 +269,8 @@ def _flatten(values: Mapping[str, Any], before: str = "") -> dict[str, Json]:
 
 
 def _join_differences(changed: list[str]) -> str:
-    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    return ", ".join(changed[:_SHOWN]) + more
+    more = f" and {len(changed) - _SHOWN_NAMES} more" if len(changed) > _SHOWN_NAMES else ""
+    return ", ".join(changed[:_SHOWN_NAMES]) + more
 
 
 def _shorten(value: object) -> str:

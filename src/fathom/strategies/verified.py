@@ -28,7 +28,7 @@ MOST_PLACES = 20
 _EDGE = "[0-9A-Za-z\u00c0-\u024f]"
 _LETTER = re.compile(_EDGE)
 """The letters of scripts that separate words; other scripts do not separate them."""
-_SHOWN = 80
+_CHARS = 80
 """Characters of an answer or question in an error message."""
 
 
@@ -148,8 +148,8 @@ def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits:
             return _select_fields(asdict(_make_answer(trace.origin, document, place)))
     if places:
         raise UsageError(
-            f"feedback: {short[:_SHOWN]!r} stands in {places[0][0].path}, but not as an answer to "
-            f"{trace.origin.question[:_SHOWN]!r}; give the words that answer it, from a sentence "
+            f"feedback: {short[:_CHARS]!r} stands in {places[0][0].path}, but not as an answer to "
+            f"{trace.origin.question[:_CHARS]!r}; give the words that answer it, from a sentence "
             "that says so"
         )
     return None

@@ -13,7 +13,7 @@ from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.types import Chunk, Evidence, Hit, Span
 
 WHO = "Who built the mill?"
-OWN = hit_of("Eva Vale built the mill in Elm on the Oder. Bo Hill lived there.", document="own")
+OWN_HIT = hit_of("Eva Vale built the mill in Elm on the Oder. Bo Hill lived there.", document="own")
 
 
 def read_names(_: str, chunk: Chunk) -> Reading:
@@ -44,7 +44,7 @@ def speak(hit: Hit, previous: Position | None = None, *heard: Position) -> Posit
 
 
 def test_in_the_first_round_it_gives_the_answer_of_its_chunk() -> None:
-    position = speak(OWN)
+    position = speak(OWN_HIT)
     assert (position.answer, position.score, position.move) == ("Eva Vale", 0.6, "opens")
     assert position.quote == "Eva Vale built the mill in Elm on the Oder."
 
@@ -52,44 +52,50 @@ def test_in_the_first_round_it_gives_the_answer_of_its_chunk() -> None:
 def test_without_knowledge_it_says_nothing() -> None:
     position = speak(hit_of("Nothing about it."))
     assert (position.answer, position.evidence, position.score) == ("", None, 0.0)
-    assert make_debater(min_score=0.7).take_position(Question(WHO), OWN, None, []).answer == ""
+    assert make_debater(min_score=0.7).take_position(Question(WHO), OWN_HIT, None, []).answer == ""
 
 
 def test_an_uncontested_answer_is_kept() -> None:
-    first = speak(OWN)
-    again = speak(OWN, first, make_peer("Cy Roe", "Another mill was Cy Roe's."))
+    first = speak(OWN_HIT)
+    again = speak(OWN_HIT, first, make_peer("Cy Roe", "Another mill was Cy Roe's."))
     assert (again.answer, again.move, again.contradicts) == ("Eva Vale", "keeps", ())
 
 
 def test_an_answer_that_its_own_chunk_holds_is_adopted() -> None:
-    first = speak(OWN)
+    first = speak(OWN_HIT)
     again = speak(
-        OWN, first, make_peer("Bo Hill", "It was Bo Hill."), make_peer("Cy Roe", "It was Cy Roe.")
+        OWN_HIT,
+        first,
+        make_peer("Bo Hill", "It was Bo Hill."),
+        make_peer("Cy Roe", "It was Cy Roe."),
     )
     assert (again.answer, again.move, again.supports) == ("Bo Hill", "adopts", ("Bo Hill",))
 
 
 def test_it_contradicts_a_differing_quote_and_drops_its_answer_when_outnumbered() -> None:
     text = "Cy Roe built the mill in Elm on the Oder."
-    first = speak(OWN)
-    against = speak(OWN, first, make_peer("Cy Roe", text))
+    first = speak(OWN_HIT)
+    against = speak(OWN_HIT, first, make_peer("Cy Roe", text))
     assert (against.answer, against.contradicts) == ("Eva Vale", ("Cy Roe",))
     two = speak(
-        OWN, first, make_peer("Cy Roe", text), make_peer("Cy Roe", "All of it was by Cy Roe.")
+        OWN_HIT, first, make_peer("Cy Roe", text), make_peer("Cy Roe", "All of it was by Cy Roe.")
     )
     assert (two.answer, two.contradicts, two.move) == ("", ("Cy Roe",), "drops")
 
 
 def test_texts_of_the_same_kind_do_not_contradict_each_other() -> None:
     other = make_peer("Cy Roe", "Cy Roe built the mill in Ash on the Elbe.")
-    assert speak(OWN, speak(OWN), other).contradicts == ()
-    assert speak(OWN, speak(OWN), make_peer("Cy Roe", "Cy Roe built the mill.")).contradicts == ()
+    assert speak(OWN_HIT, speak(OWN_HIT), other).contradicts == ()
+    assert (
+        speak(OWN_HIT, speak(OWN_HIT), make_peer("Cy Roe", "Cy Roe built the mill.")).contradicts
+        == ()
+    )
 
 
 def test_a_step_records_its_outcome() -> None:
     with run_context() as context:
-        position = asyncio.run(make_debater().speak(Question(WHO), OWN, None, [], context))
+        position = asyncio.run(make_debater().speak(Question(WHO), OWN_HIT, None, [], context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
-    assert position == speak(OWN)
+    assert position == speak(OWN_HIT)
     assert (step.agent, step.verdict, step.reason) == ("debater", "opens", "Eva Vale")

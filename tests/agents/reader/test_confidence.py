@@ -13,35 +13,38 @@ from fathom.types import Chunk, Draft, Evidence, Span
 HIT = hit_of("Dogs are welcome. A mooring permit costs 40 crowns a year.")
 ON = Evidence(hit=HIT, span=Span(18, len(HIT.chunk.text)), support=1.0)
 OFF = Evidence(hit=HIT, span=Span(0, 17), support=1.0)
-SAID = Draft(evidence=(ON,), short_answer="40 crowns", confidence=0.9)
-ASKED = AnswerConfidence(pairs=ScriptedCrossReader(read_fees))
+DRAFT = Draft(evidence=(ON,), short_answer="40 crowns", confidence=0.9)
+CONFIDENCE = AnswerConfidence(pairs=ScriptedCrossReader(read_fees))
 
 
 def test_a_quote_is_weighed_alone_and_the_best_one_counts() -> None:
     beside = Draft(evidence=(OFF,), short_answer="welcome")
-    on, off = ASKED(Question(QUESTION), SAID, Draft()), ASKED(Question(QUESTION), beside, SAID)
+    on, off = (
+        CONFIDENCE(Question(QUESTION), DRAFT, Draft()),
+        CONFIDENCE(Question(QUESTION), beside, DRAFT),
+    )
     assert off < 0.2 < on - 0.4
-    both = replace(SAID, evidence=(OFF, ON))
-    assert ASKED(Question(QUESTION), both, Draft()) == on
-    assert ASKED(Question(QUESTION), Draft(), SAID) == 0.0
+    both = replace(DRAFT, evidence=(OFF, ON))
+    assert CONFIDENCE(Question(QUESTION), both, Draft()) == on
+    assert CONFIDENCE(Question(QUESTION), Draft(), DRAFT) == 0.0
 
 
 def test_the_local_readers_answer_counts_for_and_against() -> None:
-    other = replace(SAID, short_answer="99 crowns")
+    other = replace(DRAFT, short_answer="99 crowns")
     unsure = replace(other, confidence=0.1)
-    sure = {name: ASKED(Question(QUESTION), SAID, first) for name, first in
-            {"same": SAID, "other": other, "unsure": unsure, "none": Draft()}.items()}  # fmt: skip
+    sure = {name: CONFIDENCE(Question(QUESTION), DRAFT, first) for name, first in
+            {"same": DRAFT, "other": other, "unsure": unsure, "none": Draft()}.items()}  # fmt: skip
     assert sure["same"] > sure["none"]
     assert sure["other"] <= sure["unsure"] <= sure["same"]
 
 
 def test_drafts_agree_by_answer_or_else_by_place() -> None:
-    assert drafts_agree(Question(QUESTION), SAID, replace(SAID, short_answer="40"))
-    assert not drafts_agree(Question(QUESTION), SAID, replace(SAID, short_answer="50 crowns"))
-    bare = replace(SAID, short_answer="")
-    assert drafts_agree(Question(QUESTION), bare, SAID)
-    assert not drafts_agree(Question(QUESTION), bare, replace(SAID, evidence=(OFF,)))
-    assert not drafts_agree(Question(QUESTION), SAID, Draft())
+    assert drafts_agree(Question(QUESTION), DRAFT, replace(DRAFT, short_answer="40"))
+    assert not drafts_agree(Question(QUESTION), DRAFT, replace(DRAFT, short_answer="50 crowns"))
+    bare = replace(DRAFT, short_answer="")
+    assert drafts_agree(Question(QUESTION), bare, DRAFT)
+    assert not drafts_agree(Question(QUESTION), bare, replace(DRAFT, evidence=(OFF,)))
+    assert not drafts_agree(Question(QUESTION), DRAFT, Draft())
 
 
 def test_a_yes_is_as_sure_as_its_deciding_sentence() -> None:
@@ -54,8 +57,8 @@ def test_a_yes_is_as_sure_as_its_deciding_sentence() -> None:
             )
 
         confidence = AnswerConfidence(pairs=ScriptedCrossReader(script))
-        draft = replace(SAID, short_answer=word)
-        return confidence(Question("Does a mooring permit cost 40 crowns?"), draft, SAID)
+        draft = replace(DRAFT, short_answer=word)
+        return confidence(Question("Does a mooring permit cost 40 crowns?"), draft, DRAFT)
 
     assert measure_confidence(0.97, "yes") > 0.7
     assert measure_confidence(0.97, "yes") > measure_confidence(0.5, "yes") > 0.5

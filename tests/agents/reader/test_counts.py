@@ -10,13 +10,13 @@ from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Draft
 
-ASKED = "How many branches does the library have?"
+QUESTION = "How many branches does the library have?"
 
 
 @pytest.mark.parametrize(
     ("question", "what"),
     [
-        (ASKED, "branches"),
+        (QUESTION, "branches"),
         ("How many public holidays are there in 2025?", "public holidays"),
         ("Ada berapa cabang perpustakaan di kota?", "cabang perpustakaan"),
         ("Berapa jumlah kantor cabang?", "kantor cabang"),
@@ -49,7 +49,7 @@ def make_draft(
 
     law = ReaderLaw(fall=0.15, sureness=(1.0, 0.0, 0.0))
     reader = LocalReader(pairs=ScriptedCrossReader(script), laws={"en": law, "id": law})
-    return reader.draft(Question(ASKED), [hit_with(builder)])
+    return reader.draft(Question(QUESTION), [hit_with(builder)])
 
 
 def test_a_list_of_the_counted_things_is_counted() -> None:

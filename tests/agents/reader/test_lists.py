@@ -13,7 +13,7 @@ from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.text.content_words import ContentTerms
 from fathom.types import Evidence, Hit, Span
 
-ASKED = "How is a pothole filled?"
+QUESTION = "How is a pothole filled?"
 
 
 def make_list(*items: str, lead: str = "Do this:") -> Builder:
@@ -30,7 +30,7 @@ def make_read_hit(hit: Hit, answer: str = "", score: float = 0.5, trust: float =
 
 
 def quote_first_list(*read_hits: ReadHit) -> list[str]:
-    steps = find_lists(Question(ASKED), read_hits, ContentTerms())
+    steps = find_lists(Question(QUESTION), read_hits, ContentTerms())
     return [evidence.quote for evidence in steps[0].evidence] if steps else []
 
 
@@ -51,7 +51,9 @@ def test_an_inner_list_is_taken_alone_where_its_own_item_introduces_it() -> None
     hit = hit_with(builder)
     assert quote_first_list(make_read_hit(hit, "brushes")) == ["it cuts it;", "it brushes it."]
     quote = Evidence(hit=hit, span=Span(*_locate(hit, "it cuts it;")), support=0.9)
-    around = find_list_around(Question(ASKED), quote, [make_read_hit(hit, "cuts")], ContentTerms())
+    around = find_list_around(
+        Question(QUESTION), quote, [make_read_hit(hit, "cuts")], ContentTerms()
+    )
     assert around is not None
     assert [evidence.quote for evidence in around.evidence] == ["it cuts it;", "it brushes it."]
     lead = Evidence(
@@ -68,7 +70,9 @@ def test_an_item_of_an_outer_list_is_no_item_of_the_inner_one() -> None:
 
     def find_list(text: str) -> ListAnswer | None:
         quote = Evidence(hit=hit, span=Span(*_locate(hit, text)), support=0.9)
-        return find_list_around(Question(ASKED), quote, [make_read_hit(hit, text)], ContentTerms())
+        return find_list_around(
+            Question(QUESTION), quote, [make_read_hit(hit, text)], ContentTerms()
+        )
 
     assert find_list("Cut it.") is not None
     assert find_list("gently;") is None
@@ -91,7 +95,7 @@ def test_a_list_without_the_answer_is_not_used() -> None:
 def test_a_list_below_the_asked_heading_answers_instead_of_the_text_beside_it() -> None:
     hit = hit_with(make_list("Cut it.", "Fill it.", lead="It takes two hours."))
     (other,) = group_candidates([make_read_hit(hit, "two hours")])
-    (steps,) = find_lists(Question(ASKED), [make_read_hit(hit, "two hours")], ContentTerms())
+    (steps,) = find_lists(Question(QUESTION), [make_read_hit(hit, "two hours")], ContentTerms())
     assert steps.outweighs(other, 0.7)
     assert [evidence.quote for evidence in steps.evidence] == ["Cut it.", "Fill it."]
     elsewhere = hit_with(make_list("Ash.", "Elm."), document="d2")
@@ -153,7 +157,7 @@ def test_a_list_continues_in_the_next_chunk_of_its_document() -> None:
 )
 def test_short_items_form_a_short_answer(items: tuple[str, ...], short: str) -> None:
     read_hits = [make_read_hit(hit_with(make_list(*items)), "Ash")]
-    (steps,) = find_lists(Question(ASKED), read_hits, ContentTerms())
+    (steps,) = find_lists(Question(QUESTION), read_hits, ContentTerms())
     assert steps.short_answer == short
 
 

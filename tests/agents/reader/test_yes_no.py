@@ -15,7 +15,7 @@ from fathom.question.statement import parse_statement
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 
-ASKED = "Are dogs allowed in the library?"
+QUESTION = "Are dogs allowed in the library?"
 YES = "Dogs are allowed in the library. Cats sleep."
 NO = "In the library dogs are forbidden."
 LAW = VerdictLaw(yes=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0), no=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
@@ -35,7 +35,7 @@ def read_claim(claim: str, chunk: Chunk) -> Reading:
     return replace(reading(chunk), **{"unrelated": 0.05, **scores})
 
 
-def decide(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> Verdict | None:
+def decide(texts: Sequence[str], question: str = QUESTION, sure: float = 0.8) -> Verdict | None:
     hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, text in enumerate(texts, 1)]
     read_hits = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
     laws = {"en": LAW, "id": LAW}
@@ -73,7 +73,7 @@ def test_a_question_of_another_form_is_not_decided() -> None:
 
 def test_a_verdict_has_these_factors() -> None:
     hit: Hit = hit_of(YES)
-    statement = parse_statement(ASKED)
+    statement = parse_statement(QUESTION)
     assert statement is not None
     look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
     (weighed,) = YesNoJudge(pairs=ScriptedCrossReader(read_claim)).weigh_sentences(statement, look)
@@ -86,7 +86,7 @@ def test_a_verdict_has_these_factors() -> None:
 
 
 def test_an_indecisive_sentence_is_not_read_twice() -> None:
-    statement = parse_statement(ASKED)
+    statement = parse_statement(QUESTION)
     assert statement is not None
     look = ReadHit(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
     verdicts = YesNoJudge(pairs=ScriptedCrossReader(read_claim))
@@ -96,7 +96,7 @@ def test_an_indecisive_sentence_is_not_read_twice() -> None:
 
 
 def test_the_answer_of_the_hit_counts_for_its_side() -> None:
-    statement = parse_statement(ASKED)
+    statement = parse_statement(QUESTION)
     assert statement is not None
     verdicts = YesNoJudge(pairs=ScriptedCrossReader(read_claim))
 
