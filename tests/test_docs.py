@@ -75,7 +75,7 @@ def test_every_command_and_option_is_documented() -> None:
 
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    words = frozenset(re.findall(r"--?[a-z][a-z-]*", "\n".join(pages)))
+    words = frozenset(re.findall(r"--?[a-z][a-z0-9-]*", "\n".join(pages)))
     listed = re.findall(r"^\| `(fathom [^`]+)`", page, re.MULTILINE)
     lost = []
     for name, command in list_commands(typer.main.get_command(app)):

@@ -49,7 +49,7 @@ def test_every_field_is_required_bounded_and_chosen_from_the_shown_values() -> N
     answer = {"type": "object", "properties": {"cited": items}, "required": ["cited"]}
     scores = {"type": "array", "items": {"enum": [0.0, 0.5, 1.0]}, "minItems": 2, "maxItems": 2}
     assert build_schema(CompleteReply, CHOICES) == {
-        "title": "Whole",
+        "title": "CompleteReply",
         "type": "object",
         "properties": {
             "answer": {"anyOf": [answer, {"type": "null"}]},
