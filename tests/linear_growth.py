@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-SHORT, LONG = 2_500, 10_000
+SHORT, LONG = 5_000, 20_000
 _SLACK_S = 0.03
 """The time that a busy machine may add, in seconds."""
 
