@@ -14,7 +14,7 @@ pytest.importorskip("playwright.sync_api", reason="the browser driver is not ins
 pytest.importorskip("axe_playwright_python", reason="the checker of access is not installed")
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 from tests.serving.http.browser import (
     PHONE,
     ServerProcess,
@@ -357,6 +357,26 @@ def test_the_outline_of_a_document_links_to_its_sections(watched_page: WatchedTa
     page.locator(".outline").get_by_role("button", name="Late returns").click()
     expect(page.locator(".lines .heading[data-here]")).to_have_text("Late returns")
     expect(page.locator(".lines")).to_contain_text("Film or game | 0.50 crowns")
+
+
+def test_a_late_text_does_not_replace_the_section_asked_for_after_it(
+    watched_page: WatchedTab,
+) -> None:
+    page = watched_page.open_screen("#/documents")
+    requests: list[Route] = []
+    page.route(
+        "**/text?*",
+        lambda route: requests.append(route) if not requests else route.continue_(),
+    )
+    page.get_by_role("link", name="Rules of the Merrow Town Library").click()
+    page.locator(".outline").get_by_role("button", name="Late returns").click()
+    here = page.locator(".lines .heading[data-here]")
+    expect(here).to_have_text("Late returns")
+    with page.expect_response("**/text?*") as late:
+        requests[0].continue_()
+    late.value.finished()
+    page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
+    expect(here).to_have_text("Late returns")
 
 
 def test_a_link_to_a_quote_opens_it(watched_page: WatchedTab) -> None:

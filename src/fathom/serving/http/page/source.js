@@ -89,16 +89,20 @@ function textOf(link, about, place, signal) {
   const headings = new Map(about.outline.map((each) => [each.start, each.level]));
   let [from, to] = [0, 0];
   let started = false;
+  let latest = 0;
 
   async function open(start, end) {
     from = Math.max(0, start - AROUND);
     to = Math.min(about.length, end + AROUND);
-    await draw(start, end);
+    if (!(await draw(start, end))) return;
     const marked = view.querySelector("mark") ?? view.querySelector("[data-here]");
     marked?.scrollIntoView({ block: "center" });
   }
+  /** Draws the text and says true; a slow answer that a later request overtook is dropped, and it says false. */
   async function draw(start, end) {
+    const request = ++latest;
     const text = [...(await getText(`${link}/text?start=${from}&end=${to}`, signal))];
+    if (request !== latest) return false;
     const lines = el("div", { class: "lines" });
     for (let at = 0; at <= text.length; ) {
       let stop = text.indexOf("\n", at);
@@ -115,6 +119,7 @@ function textOf(link, about, place, signal) {
       lines,
       to < about.length ? more("document.later", () => { to = Math.min(about.length, to + STEP); return draw(start, end); }) : null,
     );
+    return true;
   }
   return {
     view,
@@ -144,22 +149,25 @@ function pagesOf(link, about, place, signal) {
   const view = el("div", { class: "pages" }, el("div", { class: "turner" }, back, told, next), picture);
   let page = Math.min(Math.max(place.page ?? 1, 1), about.pages);
   let started = false;
+  let latest = 0;
 
   async function draw() {
+    const request = ++latest;
     fill(told, t("page.of", { n: number(page), all: number(about.pages) }));
     back.disabled = page <= 1;
     next.disabled = page >= about.pages;
     const marked = place.end > place.start ? `&start=${place.start}&end=${place.end}` : "";
     try {
       const address = await image(`${link}/pages/${page}.png?width=1000${marked}`, signal);
+      if (request !== latest) return URL.revokeObjectURL(address);
       await new Promise((done) => {
         picture.onload = picture.onerror = done;
         picture.src = address;
       });
       URL.revokeObjectURL(address);
-      picture.alt = t("page.alt", { n: page, title: called(about) });
+      if (request === latest) picture.alt = t("page.alt", { n: page, title: called(about) });
     } catch (problem) {
-      if (problem.name !== "AbortError") fill(told, problem.message);
+      if (problem.name !== "AbortError" && request === latest) fill(told, problem.message);
     }
   }
   function turn(by) {
