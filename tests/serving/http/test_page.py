@@ -370,13 +370,13 @@ def test_a_late_text_does_not_replace_the_section_asked_for_after_it(
     )
     page.get_by_role("link", name="Rules of the Merrow Town Library").click()
     page.locator(".outline").get_by_role("button", name="Late returns").click()
-    here = page.locator(".lines .heading[data-here]")
-    expect(here).to_have_text("Late returns")
+    section = page.locator(".lines .heading[data-here]")
+    expect(section).to_have_text("Late returns")
     with page.expect_response("**/text?*") as late:
         requests[0].continue_()
     late.value.finished()
     page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
-    expect(here).to_have_text("Late returns")
+    expect(section).to_have_text("Late returns")
 
 
 def test_a_link_to_a_quote_opens_it(watched_page: WatchedTab) -> None:
