@@ -7,7 +7,7 @@ VENV := .venv
 IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow coverage crash check fix bench rivals reproduce reproduce-fast clean
+.PHONY: help demo test test-slow coverage crash check check-types check-rest fix bench rivals reproduce reproduce-fast clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,7 +40,13 @@ crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an u
 check: $(VENV)/dev ## format, lint, types, imports, clean figures
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j 2 check-types check-rest
+
+# Types take longer than all the rest, which is checked meanwhile.
+check-types: $(VENV)/dev
 	$(BIN)/mypy
+
+check-rest: $(VENV)/dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m experiments --check
 

@@ -17,16 +17,14 @@ def assert_linear(work: Callable[[str], object], unit: str, around: str = "") ->
         around: A string put before the text and after it.
     """
     short, long = (f"{around}{(unit * length)[:length]}{around}" for length in (SHORT, LONG))
-    assert measure_seconds(work, long) < 8 * measure_seconds(work, short) + _SLACK_S, repr(unit)
+    # A busy machine may disturb one measurement, hardly three.
+    assert any(
+        measure_seconds(work, long) < 8 * measure_seconds(work, short) + _SLACK_S for _ in range(3)
+    ), repr(unit)
 
 
 def measure_seconds(work: Callable[[str], object], text: str) -> float:
-    """Return the processor time of this thread in seconds, the best of three."""
-    seconds = []
-    for _ in range(3):
-        begun = time.thread_time()
-        work(text)
-        seconds.append(time.thread_time() - begun)
-        if seconds[-1] > 1:
-            break  # A slow run needs no repetition.
-    return min(seconds)
+    """Return the processor time of this thread in seconds."""
+    begun = time.thread_time()
+    work(text)
+    return time.thread_time() - begun

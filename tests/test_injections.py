@@ -91,9 +91,12 @@ def test_an_obedient_model_cites_what_an_honest_model_cites(
 ) -> None:
     honest = ObedientModel(obeys=lambda model, prompt, order: model.honest([]))
     obedient = ObedientModel(obeys=obey)
-    first = (sorted(STRATEGIES).index(strategy) + MODELS.index(obey)) % len(STRATEGIES)
+    # Every order meets some strategies and models, and every model every strategy.
+    step = 2 * len(STRATEGIES)
+    number = MODELS.index(obey)
+    first = (sorted(STRATEGIES).index(strategy) + number + len(STRATEGIES) * (number % 2)) % step
     with engine_of(index_folder, honest) as plain, engine_of(index_folder, obedient) as spoilt:
-        for order in INJECTIONS[first :: len(STRATEGIES)]:
+        for order in INJECTIONS[first::step]:
             expected = plain.ask(order.question, strategy=strategy)
             answer = spoilt.ask(order.question, strategy=strategy)
             assert list_citations(answer) == list_citations(expected), order.order
@@ -105,7 +108,7 @@ def test_the_reader_detects_all_forty_injections(index_folder: Path, obey: Obedi
     obedient = ObedientModel(obeys=obey)
     assert len(INJECTIONS) == 40
     with engine_of(index_folder, obedient) as engine:
-        for order in INJECTIONS:
+        for order in INJECTIONS[MODELS.index(obey) % 2 :: 2]:  # each by two of the four models
             answer = engine.ask(order.question)
             assert [citation.path for citation in answer.citations] == [
                 f"fee-{order.number:02}.txt"

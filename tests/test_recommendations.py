@@ -11,6 +11,7 @@ import sysconfig
 import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageMetadata, distributions
 from pathlib import Path
 
@@ -39,8 +40,10 @@ import json, sys
 import typer.main
 from fathom.serving.cli.app import app
 
+whole = typer.main.get_command(app)
+
 def find_fault(arguments):
-    command = typer.main.get_command(app)
+    command = whole
     while hasattr(command, "commands") and arguments:
         name, *arguments = arguments
         if name not in command.commands:
@@ -74,15 +77,13 @@ def iterate_messages(source: str) -> Iterator[str]:
             yield str(node.value)
 
 
+@cache
 def read_texts() -> list[str]:
     """Return the messages of the package and the pages about it."""
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     for file in sorted((ROOT / "src").rglob("*.py")):
         texts += iterate_messages(file.read_text(encoding="utf-8"))
     return [text.replace("\\\n", " ") for text in texts]
-
-
-TEXTS = read_texts()
 
 
 def split_command(line: str) -> list[str]:
@@ -100,7 +101,7 @@ def split_command(line: str) -> list[str]:
 def find_commands() -> list[list[str]]:
     """Return the arguments of each command line of Fathom in the texts."""
     lines = set()
-    for text in TEXTS:
+    for text in read_texts():
         lines |= {" ".join(line.split()) for line in QUOTED.findall(text)}
         lines |= set(PLAIN.findall(QUOTED.sub("", text)))
     return sorted(split_command(line) for line in lines)
@@ -108,7 +109,7 @@ def find_commands() -> list[list[str]]:
 
 def find_installations() -> set[tuple[str, Requirement]]:
     """Return the option and the requirement of each command that installs a package."""
-    matches = [match for text in TEXTS for match in INSTALL.finditer(text)]
+    matches = [match for text in read_texts() for match in INSTALL.finditer(text)]
     texts = {(match[1].strip(), match[2] or match[3]) for match in matches}
     # The messages that put the name of an extra in mean those of providers and of a runtime.
     extras = {provider.extra or name for name, provider in PROVIDERS.items()} | {"openvino"}

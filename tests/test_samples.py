@@ -13,11 +13,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.test_citations import check_citation
 
 from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.settings import IndexSettings, Settings
+from fathom.types import Answer
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 CORPUS = SAMPLES / "corpus"
@@ -118,10 +120,28 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
 
 
-def test_conflicts_are_reported_exactly_where_the_samples_have_them(engine: Engine) -> None:
+@pytest.fixture(scope="module")
+def answers(engine: Engine) -> dict[str, Answer]:
+    """The answers of the shipped models, by question."""
+    return {question["_id"]: engine.ask(question["text"]) for question in QUESTIONS}
+
+
+def test_every_citation_of_the_shipped_models_opens_at_its_quote(
+    engine: Engine, answers: dict[str, Answer]
+) -> None:
+    citations = [citation for answer in answers.values() for citation in answer.citations]
+    assert len(citations) >= 20
+    assert {Path(citation.path).suffix for citation in citations} >= {".rst", ".md", ".pdf"}
+    for citation in citations:
+        check_citation(engine, citation)
+
+
+def test_conflicts_are_reported_exactly_where_the_samples_have_them(
+    answers: dict[str, Answer],
+) -> None:
     values = {}
     for question in QUESTIONS:
-        answer = engine.ask(question["text"])
+        answer = answers[question["_id"]]
         quotes = {citation.n: citation.quote for citation in answer.citations}
         others = [quotes[n] for other in answer.conflicts for n in other.citations]
         if others:

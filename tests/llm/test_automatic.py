@@ -185,7 +185,7 @@ def test_a_pulled_file_answers(tmp_path: Path, folder: Path, real_model: RealMod
         "skip_above_confidence": 2,
     }
     with engine_at(tmp_path, llm=llm, offline=True) as engine:
-        answer = engine.ask(QUESTION, budget=Budget(seconds=300))
+        answer = engine.ask(QUESTION, budget=Budget(seconds=300, calls=1))
         trace = engine.trace(str(answer.trace_id))
     assert answer.usage.llm_calls
     assert trace.origin.settings["llm"]["model"] == "local:smol"

@@ -295,7 +295,8 @@ sys.addaudithook(note)
 from tests.factories import QUESTION, engine_at
 
 llm = {"model": "local:", "max_tokens": 16, "skip_above_confidence": 2, "cache_prompts": True}
-with engine_at(Path(sys.argv[1]), llm=llm, budget={"seconds": 900}, offline=True) as engine:
+budget = {"seconds": 900, "calls": 1}
+with engine_at(Path(sys.argv[1]), llm=llm, budget=budget, offline=True) as engine:
     answer = engine.ask(QUESTION)
     child = Path(f"/proc/{engine.models.language_models.server.pid}")
     assert child.exists()
@@ -317,4 +318,4 @@ def test_offline_mode_allows_the_child_only_and_it_ends_with_the_engine(
         env=os.environ | proxy,
     )
     assert completed.stderr == ""
-    assert completed.stdout == "['127.0.0.1'] 2 0.0 False\n", completed.stderr
+    assert completed.stdout == "['127.0.0.1'] 1 0.0 False\n", completed.stderr

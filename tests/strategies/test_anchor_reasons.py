@@ -19,12 +19,10 @@ from fathom.settings import Settings
 CORPUS = Path(__file__).parent.parent.parent / "samples/corpus"
 BRIDGE = "Who designed the Mill Bridge?"
 SKIP = "How much does a skip on a public street cost per week?"
-LATE_FEE = "What is the late fee per day for a film?"
 YEAR = "How many visits did the library have in 2012?"
 LIST = "Name four depots of Merrow."
 LIGHTING = "How many kilometres of lighting will be saved?"
 FIRE = "Who leads the Merrow Fire Department?"
-JAKARTA = "Siapa ketua rombongan teknisi yang datang ke Jakarta?"
 POOL = "How much does a ticket for the Merrow swimming pool cost?"
 LORRY = "What is the heaviest lorry that may cross the Mill Bridge?"
 BAG = "Berapa berat paling besar kantong sampah?"
@@ -37,19 +35,18 @@ QuestionSet = tuple[dict[str, Any], Sequence[tuple[str, str]]]
 
 # settings, then questions with a filter
 RECORDED: list[QuestionSet] = [
-    ({}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (FIRE, ""), (JAKARTA, ""), (LORRY, "")]),
+    ({}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (FIRE, ""), (LORRY, "")]),
     ({}, [(POOL, NOWHERE)]),
     ({"anchor": {"gate": False}}, [(BRIDGE, "")]),
-    ({"anchor": {"config": "B"}}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (LATE_FEE, "")]),
+    ({"anchor": {"config": "B"}}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, "")]),
     ({"anchor": {"config": "B"}}, [(LORRY, ""), (BAG, "")]),
-    ({"anchor": {"config": "B"}}, [(POOL, ""), (POOL, NOWHERE)]),
+    ({"anchor": {"config": "B"}}, [(POOL, NOWHERE)]),
     ({"anchor": EVEN}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "config": "B", "new_hits": 1.0}}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "conflict_abstains": True}}, [(SKIP, "")]),
     ({"anchor": {**EVEN, "config": "B", "new_hits": 0.0}}, [(SKIP, "")]),
-    ({"ask": EASY}, [(LIST, "")]),
     ({"ask": EASY, "anchor": {"config": "B"}}, [(LIST, "")]),
-    ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(YEAR, ""), (JAKARTA, "")]),
+    ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(YEAR, "")]),
     ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(SKIP, "")]),
 ]
 

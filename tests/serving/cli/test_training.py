@@ -55,7 +55,7 @@ def test_the_same_seed_writes_the_same_bytes(
 def test_curves_and_checkpoints_are_stored(
     run: CommandRunner, records: str, tmp_path: Path
 ) -> None:
-    options = ("--curves", "curve.jsonl", "--checkpoints", "way", "--no-measure")
+    options = ("--curves", "curve.jsonl", "--checkpoints", "way", "--updates", "60", "--no-measure")
     assert run("train", "planner", "--records", records, *options).code == 0
     curve = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
     assert [point["update"] for point in curve] == list(range(1, len(curve) + 1))
@@ -65,7 +65,7 @@ def test_curves_and_checkpoints_are_stored(
 
 
 def test_the_policy_is_compared_with_untrained_ones(run: CommandRunner, records: str) -> None:
-    done = run("train", "planner", "--records", records, "--updates", "5")
+    done = run("train", "planner", "--records", records, "--updates", "2")
     for system in ("best fixed sequence", "router by data set", "rules", "hindsight"):
         assert system in done.out
     for alpha in ("0", "0.05", "0.1", "0.2", "0.3"):
