@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from tests.factories import SAMPLES, engine_at
 from tests.real_model import RealModel, explain_absence
+from tests.spare_processes import keep_reading_processes
 
 from fathom.assembly.models import Models
 from fathom.models.cache import ModelCache
@@ -46,6 +47,12 @@ def pytest_collection() -> Generator[None, object, object]:
 def _load_models_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Models, "cache", ModelCache())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keep_reading_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with keep_reading_processes(tmp_path_factory.mktemp("reading")):
         yield
 
 
