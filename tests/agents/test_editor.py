@@ -11,6 +11,7 @@ from fathom.agents.reader.llm import LLMReader
 from fathom.llm.call import RoleModel
 from fathom.question.question import Question
 from fathom.question.requirements import Requirements
+from fathom.retrieval.pruning import EvidencePruner
 from fathom.runs.context import RunContext
 from fathom.testing.doubles import OVERLAP, ScriptedChat, completion, run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
@@ -90,6 +91,7 @@ def mend_with_model(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
         model=RoleModel(chat=chat),
         local=FirstHitReader(),
         judge=LocalJudge(pairs=OVERLAP),
+        pruner=EvidencePruner(pairs=OVERLAP, tokens=450),
         confidence=AnswerConfidence(pairs=OVERLAP),
         skip_above_confidence=2,
         min_support=0.1,

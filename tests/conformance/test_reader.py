@@ -8,6 +8,7 @@ from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.local import LocalReader
 from fathom.llm.call import RoleModel
+from fathom.retrieval.pruning import EvidencePruner
 from fathom.testing import OVERLAP, ReaderConformance, ScriptedChat
 
 
@@ -21,6 +22,7 @@ class TestReaders(ReaderConformance):
             model=RoleModel(chat=ScriptedChat(*["?"] * 40)),
             local=local,
             judge=LocalJudge(pairs=OVERLAP),
+            pruner=EvidencePruner(pairs=OVERLAP, tokens=450),
             confidence=AnswerConfidence(pairs=OVERLAP),
             skip_above_confidence=0.95,
             min_support=0.4,

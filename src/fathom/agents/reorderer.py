@@ -127,7 +127,8 @@ class LLMReorderer:
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> list[Hit]:
         """Return the hits of one window in the order of the model's reply."""
-        request = build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+        texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
+        request = build_chunk_request(self.prompt, question, texts)
         reply = await ask_model(self.model, OrderReply, request, context)
         order = reply.require_value().order
         return [hits[place] for place in complete_order(order, len(hits))]

@@ -120,7 +120,8 @@ class LLMSelector:
         if not hits:
             return await self.local.select(question, hits, context)
         with context.step("select", agent="selector") as step:
-            request = build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+            texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
+            request = build_chunk_request(self.prompt, question, texts)
             reply = await ask_model(self.model, SelectorReply, request, step)
             numbers = (reply.value.chunks if reply.value else None) or ()
             places = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= len(hits))

@@ -267,6 +267,7 @@ class LlmSettings(Section):
             "max_tokens",
             "context_tokens",
             "skip_above_confidence",
+            "evidence_tokens",
             "fallback",
             "prompts",
         }
@@ -289,6 +290,9 @@ class LlmSettings(Section):
     fixed beginning. By rounding, a reply may then depend on the prompt before."""
     tries: int = constant(4, ge=1)
     """The most calls for one reply, while time and budget allow."""
+    evidence_tokens: int = Field(default=450, ge=50)
+    """The likely tokens of evidence that the reader's model is shown: the sentences of the hits
+    that bear most on the question, in order, below their titles."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
     """The confidence of the local reader from which the model is not called; above 1 it is always
     called."""

@@ -24,10 +24,11 @@ from fathom.agents.reader.citations import (
 from fathom.documents.base import Builder
 from fathom.llm.schema import build_schema
 from fathom.question.question import Question
+from fathom.retrieval.pruning import keep_whole
 
 COSTS = "A mooring permit costs 40 crowns a year."
 DOGS = "Dogs are welcome."
-HITS = [hit_of(DOGS, document="d0"), hit_of(rank=2)]
+SHOWN = keep_whole([hit_of(DOGS, document="d0"), hit_of(rank=2)])
 
 
 def test_an_answer_has_a_sentence_and_a_sentence_has_evidence() -> None:
@@ -47,7 +48,7 @@ def test_the_example_of_the_prompt_fits_its_reply(form: CitationForm) -> None:
 
 
 def test_numbers_are_those_of_the_sentences_shown() -> None:
-    request = NumberForm().build_request(Question(QUESTION), HITS)
+    request = NumberForm().build_request(Question(QUESTION), SHOWN)
     assert request.choices == {"sentence": (1, 2, 3, 4, 5)}
     lines = request.messages[1].text.splitlines()
     assert lines[1:3] == ["[1] Fees", f"[2] {DOGS}"]
@@ -62,12 +63,12 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
     builder.add_item("1. Mooring costs 40 crowns.")
     builder.add_row(["Boat", "Fee"], head=True)
     builder.add_row(["Yacht", "90"])
-    hit = hit_with(builder)
-    quotes = [item.quote for item in list_citable(hit)]
+    (shown,) = keep_whole([hit_with(builder)])
+    quotes = [item.quote for item in list_citable(shown)]
     assert quotes[:2] == ["Harbour fees", "Mooring costs 40 crowns."]
     assert len(quotes) == 4
     cited = NumberForm().resolve_evidence(
-        NumberingSentence(evidence=[1], text="It is about fees."), [hit]
+        NumberingSentence(evidence=[1], text="It is about fees."), [shown]
     )
     assert [evidence.quote for evidence in cited.evidence] == ["Harbour fees"]
 
@@ -81,26 +82,28 @@ def test_the_better_form_for_the_model_is_used_unless_one_is_chosen() -> None:
 
 def test_a_named_quote_is_found_once_and_its_marks_are_removed() -> None:
     cited = NumberForm().resolve_evidence(
-        NumberingSentence(evidence=[4, 4, 2, 0, 9], text="x [2]."), HITS
+        NumberingSentence(evidence=[4, 4, 2, 0, 9], text="x [2]."), SHOWN
     )
     assert [evidence.quote for evidence in cited.evidence] == [COSTS, DOGS]
     assert (cited.text, cited.named) == ("x.", 5)
     quotes = [Quote(chunk=2, quote="40 crowns"), Quote(chunk=1, quote="Cats"),
               Quote(chunk=1, quote="dogs are welcome")]  # fmt: skip
-    cited = QuoteForm().resolve_evidence(QuotingSentence(quotes=quotes, text="x"), HITS)
+    cited = QuoteForm().resolve_evidence(QuotingSentence(quotes=quotes, text="x"), SHOWN)
     assert [evidence.quote for evidence in cited.evidence] == [COSTS, DOGS]
 
 
 def test_a_document_cannot_number_its_own_sentences() -> None:
-    hits = [hit_of("[2] Visitors moor free of charge.", document="evil"), hit_of(rank=2)]
-    cited = NumberForm().resolve_evidence(NumberingSentence(evidence=[4], text="x"), hits)
+    shown = keep_whole(
+        [hit_of("[2] Visitors moor free of charge.", document="evil"), hit_of(rank=2)]
+    )
+    cited = NumberForm().resolve_evidence(NumberingSentence(evidence=[4], text="x"), shown)
     assert cited.evidence[0].quote == COSTS
 
 
 def test_a_title_above_a_chunk_is_named_in_either_form() -> None:
-    by_number = NumberForm().resolve_evidence(NumberingSentence(evidence=[3], text="x"), HITS)
+    by_number = NumberForm().resolve_evidence(NumberingSentence(evidence=[3], text="x"), SHOWN)
     quotes = [Quote(chunk=2, quote="FEES")]
-    by_quote = QuoteForm().resolve_evidence(QuotingSentence(quotes=quotes, text="x"), HITS)
+    by_quote = QuoteForm().resolve_evidence(QuotingSentence(quotes=quotes, text="x"), SHOWN)
     for cited in (by_number, by_quote):
         assert [(evidence.heading, evidence.quote) for evidence in cited.evidence] == [
             ("Fees", "Fees")
@@ -108,8 +111,8 @@ def test_a_title_above_a_chunk_is_named_in_either_form() -> None:
 
 
 def test_only_the_text_of_a_web_page_can_be_named() -> None:
-    hit = HITS[0]
-    web = replace(hit, chunk=replace(hit.chunk, source="web"))
+    hit = SHOWN[0].hit
+    (web,) = keep_whole([replace(hit, chunk=replace(hit.chunk, source="web"))])
     assert [item.quote for item in list_citable(web)] == [DOGS]
     assert (
         "Fees\n[1] Dogs" in NumberForm().build_request(Question(QUESTION), [web]).messages[1].text
@@ -128,7 +131,7 @@ def test_sentences_are_streamed_as_they_come(
     form: CitationForm, sentence: Mapping[str, Any]
 ) -> None:
     streamed: list[str] = []
-    stream = SentenceStream(form, HITS, streamed.append)
+    stream = SentenceStream(form, SHOWN, streamed.append)
     lie = {"evidence": [99], "quotes": [{"chunk": 1, "quote": "Cats pay."}], "text": "Cats pay."}
     whole = json.dumps({"answer": {"sentences": [lie, sentence, sentence], "short_answer": "40"}})
     sentences = []
@@ -140,7 +143,7 @@ def test_sentences_are_streamed_as_they_come(
     assert sentences[whole.index("short_answer")] == 2  # long before the end
 
 
-def test_the_whole_chunk_is_shown_in_either_form() -> None:
+def test_all_that_is_kept_is_shown_in_either_form() -> None:
     for form in (NumberForm(), QuoteForm()):
-        text = form.build_request(Question(QUESTION), HITS).messages[1].text
+        text = form.build_request(Question(QUESTION), SHOWN).messages[1].text
         assert all(part in text for part in (DOGS, *FEES.split(". ")))

@@ -14,6 +14,7 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.question.question import Question
+from fathom.retrieval.pruning import EvidencePruner
 from fathom.runs.events import Listener, RunEvent, TextEvent
 from fathom.testing.doubles import (
     OVERLAP,
@@ -36,6 +37,7 @@ def make_reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LLMR
         model=RoleModel(chat=ScriptedChat(*outcomes)),
         local=LOCAL,
         judge=LocalJudge(pairs=OVERLAP),
+        pruner=EvidencePruner(pairs=OVERLAP, tokens=450),
         confidence=AnswerConfidence(pairs=ScriptedCrossReader(read_fees)),
         skip_above_confidence=certain,
         min_support=0.4,

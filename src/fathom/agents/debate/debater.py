@@ -16,6 +16,7 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
+from fathom.retrieval.pruning import keep_whole
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings
 from fathom.text.answer_match import normalize_answer
@@ -405,7 +406,7 @@ def _parse_position(
     )
     if reply.answer is None or not answer:
         return position
-    _, places = number_sentences([hit])
+    _, places = number_sentences(keep_whole([hit]))
     # A number without a sentence would leave the answer without evidence.
     if not 1 <= reply.answer.sentence <= len(places):
         return None
@@ -432,7 +433,7 @@ def _build_request(
     prompt: Prompt, question: Question, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
-    chunks, places = number_sentences([hit])
+    chunks, places = number_sentences(keep_whole([hit]))
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
     last_answer = [] if own is None else [own.answer or "unknown"]
     fence = make_fence(question.text, [*chunks, *answers, *last_answer])

@@ -24,9 +24,10 @@ from fathom.agents.prompt_delimiters import (
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.question import Question
-from fathom.text.quotable import list_blocks, list_units
+from fathom.retrieval.pruning import PrunedHit
+from fathom.text.quotable import list_units
 from fathom.text.quote_match import find_quote
-from fathom.types import HEADS, Evidence, Hit, Span
+from fathom.types import Evidence, Hit, Span
 
 _LONGEST_CHUNK = 6_000
 """The characters of a chunk that the model is shown."""
@@ -150,11 +151,11 @@ class CitationForm(Protocol):
     @property
     def prompt(self) -> Prompt: ...  # noqa: D102
 
-    def build_request(self, question: Question, hits: Sequence[Hit]) -> ModelRequest:
-        """Build the request with the question about the hits."""
+    def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
+        """Build the request with the question about the evidence."""
         ...
 
-    def resolve_evidence(self, sentence: Any, hits: Sequence[Hit]) -> CitedSentence:  # noqa: ANN401
+    def resolve_evidence(self, sentence: Any, shown: Sequence[PrunedHit]) -> CitedSentence:  # noqa: ANN401
         """Return a sentence of a reply with its evidence."""
         ...
 
@@ -166,12 +167,16 @@ class QuoteForm:
     prompt: Prompt = QUOTES_PROMPT
     kind: type[ReaderReply] = ReaderReply
 
-    def build_request(self, question: Question, hits: Sequence[Hit]) -> ModelRequest:
-        """Build the request with numbered chunks."""
-        return build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+    def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
+        """Build the request with the numbered evidence of each chunk."""
+        texts = ["\n".join(filter(None, (_get_head(item.hit), item.text))) for item in shown]
+        return build_chunk_request(self.prompt, question, texts)
 
-    def resolve_evidence(self, sentence: QuotingSentence, hits: Sequence[Hit]) -> CitedSentence:
+    def resolve_evidence(
+        self, sentence: QuotingSentence, shown: Sequence[PrunedHit]
+    ) -> CitedSentence:
         """Return a sentence with the places of its quotes."""
+        hits = [item.hit for item in shown]
         evidence = (locate_quote(quote.quote, hits, chunk=quote.chunk) for quote in sentence.quotes)
         return _make_cited_sentence(sentence.text, len(sentence.quotes), evidence)
 
@@ -183,9 +188,9 @@ class NumberForm:
     prompt: Prompt = NUMBERS_PROMPT
     kind: type[NumberedReply] = NumberedReply
 
-    def build_request(self, question: Question, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with numbered sentences."""
-        texts, places = number_sentences(hits)
+        texts, places = number_sentences(shown)
         fence = make_fence(question.text, texts)
         return self.prompt.build_request(
             f"{fence_texts(fence, texts)}\n\nQuestion: {question.text}",
@@ -193,10 +198,12 @@ class NumberForm:
             choices={"sentence": number_items(len(places))},
         )
 
-    def resolve_evidence(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
+    def resolve_evidence(
+        self, sentence: NumberingSentence, shown: Sequence[PrunedHit]
+    ) -> CitedSentence:
         """Return a sentence with the sentences that its numbers name."""
         # Numbered again instead of kept, because a form has no state of a run.
-        _, places = number_sentences(hits)
+        _, places = number_sentences(shown)
         evidence = (
             places[number - 1] for number in sentence.evidence if 1 <= number <= len(places)
         )
@@ -215,42 +222,42 @@ def choose_form(model: str, chosen: Literal["auto", "numbers", "quotes"]) -> Evi
     return next(forms, "quotes")
 
 
-def number_sentences(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
+def number_sentences(shown: Sequence[PrunedHit]) -> tuple[list[str], list[Evidence]]:
     """Return the texts of hits, sentences numbered from 1 through all hits, and the sentences."""
     texts: list[str] = []
     places: list[Evidence] = []
-    for hit in hits:
-        head = hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
+    for item in shown:
+        head = _get_head(item.hit)
         # The title of a web page is shown without a number: it can be read, but not cited.
-        lines = [head] if head and hit.chunk.source == "web" else []
-        for item in list_citable(hit):
-            places.append(item)
-            text = head if item.heading else " ".join(item.quote.split())
+        lines = [head] if head and item.hit.chunk.source == "web" else []
+        for part in list_citable(item):
+            places.append(part)
+            text = head if part.heading else " ".join(part.quote.split())
             lines.append(f"[{len(places)}] {text}")
         texts.append("\n".join(lines))
     return texts, places
 
 
-def list_citable(hit: Hit) -> tuple[Evidence, ...]:
+def _get_head(hit: Hit) -> str:
+    """Return the title and the headings above a chunk in one line; empty if it has none."""
+    return hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
+
+
+def list_citable(item: PrunedHit) -> tuple[Evidence, ...]:
     """Return the parts of a hit that get a number, in order, not yet judged.
 
-    The nearest heading above the chunk, or else its title, comes first; then the chunk's units, its
-    headings and the heads of tables.
+    The nearest heading above the chunk, or else its title, comes first; then what is kept of it.
     """
-    chunk = hit.chunk
+    hit, chunk = item.hit, item.hit.chunk
     heading = next(filter(None, [*reversed(chunk.headings), chunk.title]), "")
     first = [Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)] if heading else []
-    heads = [Span(block.start, block.end) for block in list_blocks(chunk) if block.kind in HEADS]
-    spans = sorted(
-        [*(unit.span for unit in list_units(chunk)), *heads], key=lambda span: span.start
-    )
-    in_chunk = [
+    kept = [
         Evidence(hit=hit, span=span, support=0.0)
-        for span in spans
+        for span in item.spans
         if span.end <= _LONGEST_CHUNK and span.cut(chunk.text).strip()
     ]
     # A page's title is not part of the recorded text, so no quote of it could be verified.
-    return tuple(in_chunk if chunk.source == "web" else [*first, *in_chunk])
+    return tuple(kept if chunk.source == "web" else [*first, *kept])
 
 
 _MARK = re.compile(r"\s*\[\d+\]")
@@ -329,17 +336,17 @@ class SentenceStream:
     """A stream that finds the sentences of a growing reply and passes on those with evidence."""
 
     def __init__(
-        self, form: CitationForm, hits: Sequence[Hit], tell: Callable[[str], None]
+        self, form: CitationForm, shown: Sequence[PrunedHit], tell: Callable[[str], None]
     ) -> None:
         """Start the stream without any text.
 
         Args:
             form: The form of the reply.
-            hits: The hits that the model was shown.
+            shown: The evidence that the model was shown.
             tell: The function that receives each sentence.
         """
         self._form = form
-        self._hits = hits
+        self._shown = shown
         self._tell = tell
         self._text = ""
         self._at = 0
@@ -349,7 +356,7 @@ class SentenceStream:
         self._text += words
         while (parsed := self._read_next()) is not None:
             sentence, self._at = parsed
-            cited = self._form.resolve_evidence(sentence, self._hits)
+            cited = self._form.resolve_evidence(sentence, self._shown)
             if cited.evidence and cited.text:
                 self._tell(cited.text)
 

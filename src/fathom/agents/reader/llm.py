@@ -27,6 +27,7 @@ from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.question.question import Question
 from fathom.registry import JUDGE
+from fathom.retrieval.pruning import EvidencePruner, PrunedHit
 from fathom.runs.context import RunContext
 from fathom.runs.events import TextEvent
 from fathom.runs.ledger import BudgetRefused
@@ -53,6 +54,7 @@ class LLMReader:
 
     Attributes:
         local: The reader that reads first.
+        pruner: The choice of the sentences that the model is shown.
         confidence: The confidence in the model's answer.
         skip_above_confidence: The confidence of the local reader from which on the model is not
             asked; above 1 it always is.
@@ -67,6 +69,7 @@ class LLMReader:
     model: RoleModel
     local: Reader
     judge: Judge
+    pruner: EvidencePruner
     confidence: AnswerConfidence
     skip_above_confidence: float
     min_support: float
@@ -86,6 +89,9 @@ class LLMReader:
             # The local reader answers first; the model is asked only if that answer is not sure.
             local=LocalReader.of(assembly),
             judge=assembly.agent(JUDGE),
+            pruner=EvidencePruner(
+                pairs=assembly.cross_reader, tokens=settings.llm.evidence_tokens
+            ),
             confidence=AnswerConfidence.of(assembly),
             skip_above_confidence=settings.llm.skip_above_confidence,
             min_support=settings.ask.min_support,
@@ -122,10 +128,11 @@ class LLMReader:
     ) -> tuple[Draft, str, str]:
         """Return the draft that counts, whose it is, and why."""
         try:
-            reply = await self._ask_model(question, hits, context)
+            shown = await self._prune(question, hits, context)
+            reply = await self._ask_model(question, shown, context)
             if reply.answer is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._verify(question, reply.answer, hits, context)
+            draft = await self._verify(question, reply.answer, shown, context)
             draft = await self._weigh(question, draft, local_draft, context)
         except BudgetRefused as error:
             # A spent budget is no fault of the model: the local draft counts with any fallback.
@@ -149,8 +156,21 @@ class LLMReader:
             return question
         return Question(f"{question.text}\n\n{_FAULT_NOTE.format(fault=self.fault)}")
 
-    async def _ask_model(
+    async def _prune(
         self, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[PrunedHit, ...]:
+        """Return the parts of the hits that the model is shown."""
+        with context.step("prune", agent="reader") as step:
+            shown = await step.compute("prune", lambda: self.pruner.prune(question, hits))
+            kept = [
+                [item.hit.chunk.id, [[span.start, span.end] for span in item.spans]]
+                for item in shown
+            ]
+            step.set_outcome(outputs={"kept": kept})
+        return shown
+
+    async def _ask_model(
+        self, question: Question, shown: Sequence[PrunedHit], context: RunContext
     ) -> ReaderReply | NumberedReply:
         """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
@@ -158,8 +178,8 @@ class LLMReader:
         def send_text(text: str) -> None:
             listener.on_event(TextEvent(text))
 
-        stream = SentenceStream(self.form, hits, send_text) if listener.wants_text else None
-        request = self.form.build_request(self._add_fault(question), hits)
+        stream = SentenceStream(self.form, shown, send_text) if listener.wants_text else None
+        request = self.form.build_request(self._add_fault(question), shown)
         kind: type[ReaderReply | NumberedReply] = self.form.kind
         return (await ask_model(self.model, kind, request, context, on_text=stream)).require_value()
 
@@ -167,12 +187,12 @@ class LLMReader:
         self,
         question: Question,
         reply: QuotingAnswer | NumberingAnswer,
-        hits: Sequence[Hit],
+        shown: Sequence[PrunedHit],
         context: RunContext,
     ) -> Draft:
         """Return a draft of the sentences of an answer that hold; an empty one if nothing does."""
         cited = (
-            self.form.resolve_evidence(sentence, hits)
+            self.form.resolve_evidence(sentence, shown)
             for sentence in reply.sentences[:_MOST_SENTENCES]
         )
         with_evidence = [sentence for sentence in cited if sentence.evidence]
