@@ -8,7 +8,7 @@ file of records holds one reply, so that a run which was stopped goes on where i
 prints the table of the records, with intervals.
 
 The forms: `bare` is the answer and nothing else; `lines` is the numbers of the sentences in one
-line and the answer in the next; `flat` is the same as a JSON object, held to a schema; `prose` is
+line and the answer in the next; `short` is the same as a JSON object, held to a schema; `prose` is
 the sentences of an answer with their numbers and a short answer, as nested JSON.
 """
 
@@ -25,8 +25,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
-from fathom.agents.reader.citations import NumberForm, number_sentences
+from fathom.agents.prompt_delimiters import fence_once, format_rule, make_fence
+from fathom.agents.reader.citations import number_sentences
+from fathom.agents.reader.reply_forms import NumberForm, ShortForm
 from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
@@ -57,20 +58,6 @@ LINES_PROMPT = f"""\
 Write two lines. The first: the numbers of the sentences that say it. The second: {_BARE}, in the \
 language of the question.
 If they do not answer it, write: {_UNKNOWN}"""
-FLAT_PROMPT = f"""\
-{_TASK.format("the numbered sentences")}
-Reply with a JSON object: "sentences" holds the numbers of the sentences that say it, "answer" is \
-{_BARE}, in the language of the question.
-If they do not answer it: {{"sentences": [], "answer": ""}}"""
-FLAT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "sentences": {"type": "array", "items": {"type": "integer"}, "maxItems": 4},
-        "answer": {"type": "string", "maxLength": 300},
-    },
-    "required": ["sentences", "answer"],
-    "additionalProperties": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +124,12 @@ def build_lines(
     return _build_messages(LINES_PROMPT, question, texts), None
 
 
-def build_flat(
+def build_short(
     question: Question, shown: Sequence[PrunedHit]
 ) -> tuple[list[Message], dict[str, Any] | None]:
-    texts, _ = number_sentences(shown)
-    return _build_messages(FLAT_PROMPT, question, texts), FLAT_SCHEMA
+    form = ShortForm()
+    request = form.build_request(question, shown)
+    return list(request.messages), build_schema(form.kind, request.choices)
 
 
 def build_prose(
@@ -157,13 +145,13 @@ def build_prose(
 
 def _build_messages(prompt: str, question: Question, texts: Sequence[str]) -> list[Message]:
     fence = make_fence(question.text, texts)
-    body = f"{fence_texts(fence, texts)}\n\nQuestion: {question.text}"
+    body = f"{fence_once(fence, texts)}\n\nQuestion: {question.text}"
     return [Message("system", f"{prompt}\n{format_rule(fence)}"), Message("user", body)]
 
 
 def _clean(answer: str) -> str:
     """Return an answer without a label; empty for one that says that there is none."""
-    bare = re.sub(r"(?i)^\s*(?:the )?(?:bare )?(?:answer|jawaban)\s*[:：]\s*", "", answer.strip())
+    bare = re.sub(r"(?i)^\s*(?:the )?(?:bare )?(?:answer|jawaban)\s*:\s*", "", answer.strip())
     bare = bare.strip().strip("`\"'").rstrip(".").strip()
     is_none = re.match(rf"(?i){_UNKNOWN}|unknown\b|not (?:stated|given|found)", bare)
     return "" if is_none else bare
@@ -179,17 +167,17 @@ def parse_lines(text: str) -> ParsedReply:
     if not lines or not _clean(lines[0]):
         return ParsedReply("", is_valid=bool(lines))
     numbers = tuple(int(digits) for digits in re.findall(r"\d+", lines[0]))
-    if len(lines) < 2:  # noqa: PLR2004 - the two lines that were asked for
+    if len(lines) < 2:
         return ParsedReply(_clean(lines[0]), is_valid=False)
-    return ParsedReply(_clean(lines[1]), numbers, is_valid=bool(numbers) and len(lines) == 2)  # noqa: PLR2004
+    return ParsedReply(_clean(lines[1]), numbers, is_valid=bool(numbers) and len(lines) == 2)
 
 
-def parse_flat(text: str) -> ParsedReply:
+def parse_short(text: str) -> ParsedReply:
     try:
-        value = json.loads(text)
-        return ParsedReply(_clean(str(value["answer"])), tuple(value["sentences"]))
-    except (ValueError, LookupError, TypeError):
+        reply = parse_reply(ShortForm().kind, text)
+    except ValueError:
         return ParsedReply("", is_valid=False)
+    return ParsedReply(_clean(reply.answer), tuple(reply.sentences))
 
 
 def parse_prose(text: str) -> ParsedReply:
@@ -206,7 +194,7 @@ def parse_prose(text: str) -> ParsedReply:
 FORMS = {
     "bare": ReplyForm("bare", build_bare, parse_bare),
     "lines": ReplyForm("lines", build_lines, parse_lines),
-    "flat": ReplyForm("flat", build_flat, parse_flat),
+    "short": ReplyForm("short", build_short, parse_short),
     "prose": ReplyForm("prose", build_prose, parse_prose),
 }
 

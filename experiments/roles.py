@@ -22,7 +22,7 @@ from experiments.lab.role_plan import RolePlan, RoleRow, read_plan
 from experiments.lab.role_table import format_page, format_table, summarize_roles
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 
-from fathom.agents.reader.citations import choose_form
+from fathom.agents.reader.reply_forms import choose_form
 from fathom.assembly.models import Models
 from fathom.config import Layers
 from fathom.engine import Engine

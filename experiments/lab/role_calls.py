@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.agents.reader.citations import ReaderReply, locate_quote
+from fathom.agents.reader.citations import locate_quote
+from fathom.agents.reader.reply_forms import ReaderReply
 from fathom.evaluation.datasets import DatasetQuestion
 from fathom.jsonable import Json
 from fathom.runs.trace import Event, Step, Trace

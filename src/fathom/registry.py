@@ -130,8 +130,9 @@ READER: "Role[Reader]" = Role(
     name="reader", does="finds answers in chunks", choice="auto",
     local="fathom.agents.reader.local:LocalReader", llm="fathom.agents.reader.llm:LLMReader",
     prompts={
-        "reader": "fathom.agents.reader.citations:QUOTES_PROMPT",
-        "reader_numbers": "fathom.agents.reader.citations:NUMBERS_PROMPT",
+        "reader": "fathom.agents.reader.reply_forms:QUOTES_PROMPT",
+        "reader_numbers": "fathom.agents.reader.reply_forms:NUMBERS_PROMPT",
+        "reader_short": "fathom.agents.reader.reply_forms:SHORT_PROMPT",
     },
 )
 JUDGE: "Role[Judge]" = Role(

@@ -26,7 +26,7 @@ from fathom.agents import (
     summarizer,
 )
 from fathom.agents.debate import aggregator, debater
-from fathom.agents.reader import citations as cited_answer
+from fathom.agents.reader import reply_forms
 from fathom.assembly.prompts import list_shipped_prompts
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import build_schema, number_items
@@ -37,8 +37,9 @@ from fathom.registry import STRATEGIES
 from fathom.settings.tree import LlmSettings, PromptFiles
 
 KINDS: Mapping[str, type[BaseModel]] = {
-    "reader": cited_answer.ReaderReply,
-    "reader_numbers": cited_answer.NumberedReply,
+    "reader": reply_forms.ReaderReply,
+    "reader_numbers": reply_forms.NumberedReply,
+    "reader_short": reply_forms.ShortReply,
     "judge": judge.JudgeReply,
     "debater": debater.DebaterReply,
     "aggregator": aggregator.AggregatorReply,
@@ -86,7 +87,7 @@ def test_a_prompt_is_short(prompt: Prompt) -> None:
 def test_a_prompt_states_the_language_and_what_to_do_when_unsure(prompt: Prompt) -> None:
     assert re.search(r"language|words of", prompt.text)
     assert re.search(
-        r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know|already)",
+        r'\b(?:If|Where)\b.*(?:\b(?:null|cannot tell|enough|nothing to|alike|know|already)|"")',
         prompt.text,
     )
 

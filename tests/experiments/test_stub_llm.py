@@ -16,7 +16,7 @@ from fathom.agents.debate.aggregator import AggregatorReply
 from fathom.agents.debate.debater import DebaterReply
 from fathom.agents.judge import JudgeReply
 from fathom.agents.prompt_delimiters import fence_texts, make_fence
-from fathom.agents.reader.citations import NumberedReply, ReaderReply
+from fathom.agents.reader.reply_forms import NumberedReply, ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message

@@ -14,7 +14,7 @@ from fathom.agents.debate.aggregator import AggregatorReply
 from fathom.agents.decomposer import DecomposerReply
 from fathom.agents.hyde import HydeReply
 from fathom.agents.questioner import QuestionerReply
-from fathom.agents.reader.citations import NumberedReply, ReaderReply
+from fathom.agents.reader.reply_forms import NumberedReply, ReaderReply
 from fathom.agents.summarizer import SummarizerReply
 from fathom.errors import MalformedReply, ModelUnavailable
 from fathom.llm.base import Message

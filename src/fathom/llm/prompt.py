@@ -41,6 +41,8 @@ class ModelRequest:
         prompt: The name of the prompt in traces; empty if it has none.
         agent: The role that asks.
         example: The worked example, exactly as in the first message; empty if there is none.
+        states_form: Whether the first message states the form of the reply, so that the schema need
+            not follow it.
     """
 
     messages: Sequence[Message]
@@ -48,6 +50,7 @@ class ModelRequest:
     prompt: str = ""
     agent: str = ""
     example: str = ""
+    states_form: bool = False
 
     def find_copied_phrase(self, reply: object) -> str:
         """Return the first phrase of a reply that comes from the example and not from the request.
@@ -87,7 +90,8 @@ class Prompt:
         name: The name; the file NAME.txt in the folder of the setting replaces the prompt.
         agent: The role that the prompt belongs to.
         text: The whole prompt, with its `$names`.
-        example: The section of the text that is a worked example.
+        example: The section of the text that is a worked example; empty if there is none.
+        states_form: Whether the text states the form of the reply.
         source: The file of the prompt, of which any text may be an example; empty for our own
             prompts.
         section: The setting that names the folder.
@@ -97,6 +101,7 @@ class Prompt:
     agent: str
     text: str
     example: str = ""
+    states_form: bool = False
     source: str = ""
     section: str = "llm.prompts"
 
@@ -166,6 +171,7 @@ class Prompt:
             prompt=self.id,
             agent=self.agent,
             example=instructions if self.source else self.example,
+            states_form=self.states_form,
         )
 
     def replace_from_file(self, file: Path) -> "Prompt":
@@ -184,7 +190,8 @@ class Prompt:
             raise SettingsError(f"{setting} must hold 1 to {_LONGEST_FILE} characters")
         if not Template(text).is_valid():
             raise SettingsError(f"{setting} holds a $ without a name; write $$ for a dollar sign")
-        replacement = replace(self, text=text, example="", source=str(file))
+        # Nobody knows whether the file states the form of the reply.
+        replacement = replace(self, text=text, example="", states_form=False, source=str(file))
         if lacks := self.placeholders - replacement.placeholders:
             raise SettingsError(f"{setting} lacks the placeholder ${min(lacks)}")
         if unknown := replacement.placeholders - self.placeholders:

@@ -108,7 +108,9 @@ def _parse_answer(kind: type[Reply], request: ModelRequest, text: str) -> Reply:
 
 
 def _build_opening(request: ModelRequest, schema: dict[str, Any]) -> list[Message]:
-    """Return the messages of a request, with the shape of the reply after the instructions."""
+    """Return the messages of a request, with the schema after instructions without a form."""
+    if request.states_form:
+        return list(request.messages)
     instructions, *rest = request.messages
     return [
         Message(instructions.role, f"{instructions.text}\n{_format_instruction(schema)}"),

@@ -296,10 +296,10 @@ class LlmSettings(Section):
     skip_above_confidence: float = Field(default=0.95, ge=0)
     """The confidence of the local reader from which the model is not called; above 1 it is always
     called."""
-    evidence: Literal["auto", "numbers", "quotes"] = "auto"
-    """The way the reader's model names its evidence: by the numbers of sentences, or by copying
-    quotes. `auto` is the way that did better with the model, if that was measured, else
-    `quotes`."""
+    evidence: Literal["auto", "short", "numbers", "quotes"] = "auto"
+    """The reply of the reader's model: `short` is the bare answer and the numbers of its sentences;
+    `numbers` is sentences of its own with numbers; `quotes` is such sentences with copied quotes.
+    `auto` is the one that did better with the model, if that was measured, else `quotes`."""
     fallback: Literal["local", "abstain"] = "local"
     """The outcome if the model gives nothing that can be verified."""
     prices: Path | None = None

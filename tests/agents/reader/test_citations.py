@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.factories import FEES, QUESTION, hit_of, hit_with
 
-from fathom.agents.reader.citations import (
-    CitationForm,
+from fathom.agents.reader.citations import list_citable
+from fathom.agents.reader.reply_forms import (
     NumberedReply,
     NumberForm,
     NumberingSentence,
@@ -17,9 +17,10 @@ from fathom.agents.reader.citations import (
     QuoteForm,
     QuotingSentence,
     ReaderReply,
+    ReplyForm,
     SentenceStream,
+    ShortForm,
     choose_form,
-    list_citable,
 )
 from fathom.documents.base import Builder
 from fathom.llm.schema import build_schema
@@ -43,7 +44,7 @@ def test_an_answer_has_a_sentence_and_a_sentence_has_evidence() -> None:
 
 
 @pytest.mark.parametrize("form", [NumberForm(), QuoteForm()], ids=["numbers", "quotes"])
-def test_the_example_of_the_prompt_fits_its_reply(form: CitationForm) -> None:
+def test_the_example_of_the_prompt_fits_its_reply(form: ReplyForm) -> None:
     form.kind.model_validate_json(form.prompt.text.rpartition("\nReply: ")[2])
 
 
@@ -55,6 +56,17 @@ def test_numbers_are_those_of_the_sentences_shown() -> None:
     assert lines[4:6] == ["[3] Fees", f"[4] {COSTS}"]
     schema = json.dumps(build_schema(NumberedReply, request.choices))
     assert '{"enum": [1, 2, 3, 4, 5]}' in schema
+
+
+def test_a_short_request_states_its_form_and_has_one_fence() -> None:
+    request = ShortForm().build_request(Question(QUESTION), SHOWN)
+    instructions, text = (message.text for message in request.messages)
+    assert request.states_form
+    assert '{"sentences": [], "answer": ""}' in instructions
+    lines = text.splitlines()
+    assert lines[0].startswith("===")
+    assert lines.count(lines[0]) == 2
+    assert lines[1:5] == ["[1] Fees", f"[2] {DOGS}", "", "[3] Fees"]
 
 
 def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
@@ -74,7 +86,7 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
 
 
 def test_the_better_form_for_the_model_is_used_unless_one_is_chosen() -> None:
-    assert choose_form("local:/models/small.gguf", "auto") == "numbers"
+    assert choose_form("local:/models/small.gguf", "auto") == "short"
     assert choose_form("openai:m", "auto") == "quotes"
     assert choose_form("openai:m", "numbers") == "numbers"
     assert choose_form("local:", "quotes") == "quotes"
@@ -127,9 +139,7 @@ def test_only_the_text_of_a_web_page_can_be_named() -> None:
     ],
     ids=["numbers", "quotes"],
 )
-def test_sentences_are_streamed_as_they_come(
-    form: CitationForm, sentence: Mapping[str, Any]
-) -> None:
+def test_sentences_are_streamed_as_they_come(form: ReplyForm, sentence: Mapping[str, Any]) -> None:
     streamed: list[str] = []
     stream = SentenceStream(form, SHOWN, streamed.append)
     lie = {"evidence": [99], "quotes": [{"chunk": 1, "quote": "Cats pay."}], "text": "Cats pay."}

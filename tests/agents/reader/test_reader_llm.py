@@ -6,10 +6,10 @@ import pytest
 from tests.factories import FEES, QUESTION, hit_of, read_fees, reply
 
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader.citations import NumberForm
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.local import LocalReader
+from fathom.agents.reader.reply_forms import NumberForm, ShortForm
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -107,6 +107,38 @@ def test_evidence_is_named_by_number() -> None:
     assert "[5] It is paid at the harbour office." in call.messages[1].text
     numbers = call.schema["properties"]["answer"]["anyOf"][0]["properties"]["sentences"]["items"]
     assert numbers["properties"]["evidence"]["items"] == {"enum": [1, 2, 3, 4, 5]}
+
+
+def read_short(answer: str, *sentences: int) -> Draft:
+    reply = completion(json.dumps({"sentences": sentences, "answer": answer}))
+    return read_hits(replace(make_reader(reply), form=ShortForm()))
+
+
+def test_a_short_answer_is_shown_with_the_sentences_that_it_names() -> None:
+    draft = read_short("40 crowns", 4)
+    assert (draft.claims, draft.short_answer) == ((), "40 crowns")
+    assert [evidence.quote for evidence in draft.evidence] == [COSTS]
+
+
+def test_an_explanation_is_a_claim_that_its_sentences_support() -> None:
+    draft = read_short("The permit of a mooring costs 40 crowns a year.", 4)
+    assert [claim.text for claim in draft.claims] == [
+        "The permit of a mooring costs 40 crowns a year."
+    ]
+
+
+@pytest.mark.parametrize("numbers", [(), (2,), (99,)])
+def test_a_short_answer_below_a_wrong_number_is_found_in_another_sentence(
+    numbers: tuple[int, ...],
+) -> None:
+    draft = read_short("40 crowns", *numbers)
+    assert [evidence.quote for evidence in draft.evidence] == [COSTS]
+    assert draft.short_answer == "40 crowns"
+
+
+@pytest.mark.parametrize("answer", ["", "unanswerable", "Not stated.", "50 crowns", "Zebras"])
+def test_a_short_answer_that_nothing_shown_gives_is_dropped(answer: str) -> None:
+    assert read_short(answer, 4) == Draft()
 
 
 def test_a_number_is_searched_in_all_cited_sentences() -> None:

@@ -6,7 +6,7 @@ the same hits counts for or against it.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
@@ -67,6 +67,18 @@ class AnswerConfidence:
         factors = self.compute_factors(question, draft, first)
         logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
         return round(1 / (1 + math.exp(-logit)), DIGITS)
+
+    def choose_place(self, question: Question, short: str, places: Sequence[Evidence]) -> Evidence:
+        """Return the place whose words give the short answer best; the first of equal ones.
+
+        Args:
+            question: The question.
+            short: The short answer, which stands in each place.
+            places: Places with evidence, at least one.
+        """
+        session = self.pairs.open_session(question.text)
+        scores = [session.score(_cut_quote(place), short) for place in places]
+        return places[scores.index(max(scores))]
 
     def compute_factors(self, question: Question, draft: Draft, first: Draft) -> tuple[float, ...]:
         """Return the factors that the law weighs, in the order of `FACTORS`.

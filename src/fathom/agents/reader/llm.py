@@ -6,23 +6,17 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader, outline_draft
-from fathom.agents.reader.citations import (
-    NUMBERS_PROMPT,
-    QUOTES_PROMPT,
-    CitationForm,
-    CitedSentence,
-    NumberedReply,
-    NumberForm,
-    NumberingAnswer,
-    QuoteForm,
-    QuotingAnswer,
-    ReaderReply,
-    SentenceStream,
-    choose_form,
-)
+from fathom.agents.reader.citations import CitedSentence, find_places
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.derivations import derive_short_answer
 from fathom.agents.reader.local import LocalReader
+from fathom.agents.reader.reply_forms import (
+    CitedAnswer,
+    QuoteForm,
+    ReplyForm,
+    SentenceStream,
+    make_form,
+)
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.question.question import Question
@@ -38,8 +32,6 @@ if TYPE_CHECKING:
 
 _FAULT_NOTE = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
 """The note behind the question that tells a model the fault of an earlier answer."""
-_MOST_SENTENCES = 12
-"""The sentences of a reply that are verified; each one costs a judgement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,31 +67,25 @@ class LLMReader:
     min_support: float
     fallback: Literal["local", "abstain"]
     min_confidence: float = 0.0
-    form: CitationForm = field(default_factory=QuoteForm)
+    form: ReplyForm = field(default_factory=QuoteForm)
     fault: str = ""
 
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
         """Build the agent with a language model."""
         settings = assembly.settings
-        # Which form a model masters was measured; docs/runs.md has the figures.
-        by_numbers = choose_form(model.chat.name, settings.llm.evidence) == "numbers"
         return cls(
             model=model,
             # The local reader answers first; the model is asked only if that answer is not sure.
             local=LocalReader.of(assembly),
             judge=assembly.agent(JUDGE),
-            pruner=EvidencePruner(
-                pairs=assembly.cross_reader, tokens=settings.llm.evidence_tokens
-            ),
+            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=settings.llm.evidence_tokens),
             confidence=AnswerConfidence.of(assembly),
             skip_above_confidence=settings.llm.skip_above_confidence,
             min_support=settings.ask.min_support,
             min_confidence=settings.ask.min_confidence,
             fallback=settings.llm.fallback,
-            form=NumberForm(prompt=assembly.prompt(NUMBERS_PROMPT))
-            if by_numbers
-            else QuoteForm(prompt=assembly.prompt(QUOTES_PROMPT)),
+            form=make_form(model.chat.name, settings.llm.evidence, assembly.prompt),
         )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -129,10 +115,10 @@ class LLMReader:
         """Return the draft that counts, whose it is, and why."""
         try:
             shown = await self._prune(question, hits, context)
-            reply = await self._ask_model(question, shown, context)
-            if reply.answer is None:
+            answer = await self._ask_model(question, shown, context)
+            if answer is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._verify(question, reply.answer, shown, context)
+            draft = await self._verify(question, answer, shown, context)
             draft = await self._weigh(question, draft, local_draft, context)
         except BudgetRefused as error:
             # A spent budget is no fault of the model: the local draft counts with any fallback.
@@ -171,7 +157,7 @@ class LLMReader:
 
     async def _ask_model(
         self, question: Question, shown: Sequence[PrunedHit], context: RunContext
-    ) -> ReaderReply | NumberedReply:
+    ) -> CitedAnswer | None:
         """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
 
@@ -180,46 +166,64 @@ class LLMReader:
 
         stream = SentenceStream(self.form, shown, send_text) if listener.wants_text else None
         request = self.form.build_request(self._add_fault(question), shown)
-        kind: type[ReaderReply | NumberedReply] = self.form.kind
-        return (await ask_model(self.model, kind, request, context, on_text=stream)).require_value()
+        reply = await ask_model(self.model, self.form.kind, request, context, on_text=stream)
+        return self.form.read_reply(reply.require_value(), shown)
 
     async def _verify(
         self,
         question: Question,
-        reply: QuotingAnswer | NumberingAnswer,
+        answer: CitedAnswer,
         shown: Sequence[PrunedHit],
         context: RunContext,
     ) -> Draft:
-        """Return a draft of the sentences of an answer that hold; an empty one if nothing does."""
-        cited = (
-            self.form.resolve_evidence(sentence, shown)
-            for sentence in reply.sentences[:_MOST_SENTENCES]
-        )
-        with_evidence = [sentence for sentence in cited if sentence.evidence]
+        """Return a draft of what holds of an answer; an empty one if nothing does."""
+        with_evidence = [sentence for sentence in answer.sentences if sentence.evidence]
+        quoting = _quote_answer(question, answer.short, with_evidence)
+        if answer.is_bare and quoting.short_answer:
+            return quoting
+        supported = await self._judge(with_evidence, context)
+        if supported:
+            draft = _compose_draft(supported)
+            quotes = [item.quote for item in draft.evidence]
+            return replace(draft, short_answer=derive_short_answer(question, answer.short, quotes))
+        # The model's own sentences failed, so only its quotes may be shown.
+        if quoting.short_answer or not answer.is_bare:
+            return quoting
+        return await self._relocate(question, answer.short, shown, context)
+
+    async def _judge(
+        self, sentences: Sequence[CitedSentence], context: RunContext
+    ) -> list[CitedSentence]:
+        """Return the sentences that their evidence supports, with its support."""
         pairs = [
             (sentence.text, " ".join(item.quote for item in sentence.evidence))
-            for sentence in with_evidence
+            for sentence in sentences
         ]
         scores = await self.judge.score_support(pairs, context)
-        supported = [
+        return [
             replace(
                 sentence, evidence=tuple(replace(item, support=score) for item in sentence.evidence)
             )
-            for sentence, score in zip(with_evidence, scores, strict=True)
+            for sentence, score in zip(sentences, scores, strict=True)
             if sentence.text and score >= self.min_support
         ]
-        draft = _compose_draft(supported)
-        short = derive_short_answer(
-            question, reply.short_answer, [item.quote for item in draft.evidence]
-        )
-        if supported:
-            return replace(draft, short_answer=short)
-        # The model's own sentences failed, so only its quotes may be shown.
-        quoting = replace(_compose_draft(with_evidence), claims=())
-        short = derive_short_answer(
-            question, reply.short_answer, [item.quote for item in quoting.evidence]
-        )
-        return replace(quoting, short_answer=short) if short else Draft()
+
+    async def _relocate(
+        self, question: Question, short: str, shown: Sequence[PrunedHit], context: RunContext
+    ) -> Draft:
+        """Return a draft of the shown sentence that gives the short answer best; empty if none.
+
+        Small models name a wrong number below a right answer.
+        """
+        places = find_places(short, shown) if short else ()
+        if not places:
+            return Draft()
+        with context.step("relocate", agent="reader") as step:
+            best = await step.compute(
+                "relocate", lambda: self.confidence.choose_place(question, short, places)
+            )
+            step.set_outcome(outputs={"place": [best.hit.chunk.id, best.span.start, best.span.end]})
+        return _quote_answer(question, short, [CitedSentence(short, 0, (best,))])
 
     async def _weigh(
         self, question: Question, draft: Draft, local_draft: Draft, context: RunContext
@@ -254,6 +258,13 @@ def _compose_draft(sentences: Sequence[CitedSentence]) -> Draft:
         for sentence in sentences
     ]
     return Draft(evidence=tuple(places.values()), claims=tuple(claims))
+
+
+def _quote_answer(question: Question, short: str, sentences: Sequence[CitedSentence]) -> Draft:
+    """Return the quotes of sentences with the short answer that they bear out; empty without it."""
+    quoting = replace(_compose_draft(sentences), claims=())
+    short = derive_short_answer(question, short, [item.quote for item in quoting.evidence])
+    return replace(quoting, short_answer=short) if short else Draft()
 
 
 def _identify(item: Evidence) -> tuple[str, Span, str]:
