@@ -106,7 +106,7 @@ class Row:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether an answer was given that is not right."""
+        """True for an answer that is not right."""
         return bool(self.answer) and not self.right
 
 
@@ -249,7 +249,11 @@ def record_set(folder: Path, arguments: argparse.Namespace, seen: set[tuple[Any,
     for question, hits, engine in iterate_samples(folder, settings, arguments.questions):
         chat = engine.assembly.models.language_models.get_by_name(arguments.model).chat
         for tokens in arguments.tokens:
-            pruner = EvidencePruner(pairs=engine.assembly.cross_reader, tokens=tokens)
+            pruner = EvidencePruner(
+                pairs=engine.assembly.cross_reader,
+                tokens=tokens,
+                share=engine.settings.llm.evidence_share,
+            )
             shown = pruner.prune(Question(question.text), hits)
             for form in arguments.forms:
                 if (folder.name, question.id, name, form, tokens) in seen:

@@ -106,7 +106,12 @@ def make_strategy(
         judge=judge or FixedJudge(),
         finalizer=make_finalizer("anchor"),
         allowance=TokenAllowance(
-            metered=metered, count_tokens=len, chunks=8, overhead=0, ceiling=1.2
+            metered=metered,
+            count_tokens=len,
+            chunks=8,
+            evidence=10_000,
+            overhead=0,
+            ceiling=1.2,
         ),
         thresholds=GateThresholds.from_settings(gate_settings),
         settings=gate_settings,

@@ -130,7 +130,9 @@ def test_the_judge_hears_the_claims_of_the_draft() -> None:
 
 
 def make_allowance(*, metered: bool) -> TokenAllowance:
-    return TokenAllowance(metered=metered, count_tokens=len, chunks=1, overhead=100, ceiling=1.2)
+    return TokenAllowance(
+        metered=metered, count_tokens=len, chunks=1, evidence=10_000, overhead=100, ceiling=1.2
+    )
 
 
 def test_without_a_language_model_everything_is_affordable() -> None:

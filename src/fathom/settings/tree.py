@@ -268,6 +268,7 @@ class LlmSettings(Section):
             "context_tokens",
             "skip_above_confidence",
             "evidence_tokens",
+            "evidence_share",
             "fallback",
             "prompts",
         }
@@ -293,6 +294,8 @@ class LlmSettings(Section):
     evidence_tokens: int = Field(default=450, ge=50)
     """The likely tokens of evidence that the reader's model is shown: the sentences of the hits
     that bear most on the question, in order, below their titles."""
+    evidence_share: float = constant(0.2, ge=0, le=1)
+    """The share of the best sentence's score that another one needs to be shown."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
     """The confidence of the local reader from which the model is not called; above 1 it is always
     called."""

@@ -107,6 +107,7 @@ class AnchorGate(GraphStrategy):
             metered=assembly.models.language_models.get_model("reader") is not None,
             count_tokens=assembly.embedder.count,
             chunks=ask.chunks,
+            evidence=assembly.settings.llm.evidence_tokens,
             overhead=settings.prompt_tokens + settings.answer_tokens,
             ceiling=settings.ceiling,
         )

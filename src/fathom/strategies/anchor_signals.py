@@ -23,6 +23,7 @@ class TokenAllowance:
         metered: Whether a language model reads.
         count_tokens: Counts the tokens of a text.
         chunks: The number of hits that the baseline reads.
+        evidence: The most tokens of its hits that the baseline shows.
         overhead: Tokens of a call besides its chunks: prompt and reply.
         ceiling: The multiple of the baseline's tokens that may be spent on a question.
     """
@@ -30,6 +31,7 @@ class TokenAllowance:
     metered: bool
     count_tokens: Callable[[str], int]
     chunks: int
+    evidence: int
     overhead: int
     ceiling: float
 
@@ -37,9 +39,8 @@ class TokenAllowance:
         """Return the tokens that the baseline spends on a question with these hits."""
         if not self.metered:
             return 0
-        return self.overhead + sum(
-            self.count_tokens(hit.chunk.context) for hit in hits[: self.chunks]
-        )
+        chunks = sum(self.count_tokens(hit.chunk.context) for hit in hits[: self.chunks])
+        return self.overhead + min(self.evidence, chunks)
 
     def count_spent(self, context: RunContext) -> int:
         """Return the tokens that this run has spent so far."""
