@@ -114,11 +114,9 @@ class LLMReader:
     ) -> tuple[Draft, str, str]:
         """Return the draft that counts, whose it is, and why."""
         try:
-            shown = await self._prune(question, hits, context)
-            answer = await self._ask_model(question, shown, context)
-            if answer is None:
+            draft = await self.ask_for_draft(question, hits, context)
+            if draft is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._verify(question, answer, shown, context)
             draft = await self._weigh(question, draft, local_draft, context)
         except BudgetRefused as error:
             # A spent budget is no fault of the model: the local draft counts with any fallback.
@@ -135,6 +133,19 @@ class LLMReader:
                 return local_draft, "local", reason
         reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
         return draft, "model", reason
+
+    async def ask_for_draft(
+        self, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> Draft | None:
+        """Return what holds of the model's answer, without a confidence; `None` if it gives none.
+
+        Raises:
+            BudgetRefused: If the budget does not allow the call.
+            CallFailure: If the model gives no usable reply.
+        """
+        shown = await self._prune(question, hits, context)
+        answer = await self._ask_model(question, shown, context)
+        return None if answer is None else await self._verify(question, answer, shown, context)
 
     def _add_fault(self, question: Question) -> Question:
         """Return the question with the fault of an earlier answer, if there is one."""

@@ -1,0 +1,163 @@
+"""Record what a language model and the local reader answer from the same evidence.
+
+    python -m experiments.model_answers SET... --indexes PLACE --model local:FILE --records FILE
+
+Each set is a folder below SHARED_DATA; its index lies below PLACE by its name, or is made there. A
+line of the file is one question: whether each of the two is right, how sure the local reader is,
+and the factors of the confidence in the model's answer. The file holds no texts but short answers;
+a run that was stopped goes on where it was. `training/fit_answer_confidence.py` learns from it.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fathom.agents.reader.llm import LLMReader
+from fathom.config import parse_settings
+from fathom.engine import Engine
+from fathom.evaluation.datasets import DatasetQuestion, load
+from fathom.evaluation.harness import prepare_engine
+from fathom.evaluation.jsonl import append_line, read_whole_lines
+from fathom.question.question import Question
+from fathom.testing.doubles import run_context
+from fathom.text.answer_scores import is_right, score_f1
+from fathom.types import Draft
+
+
+DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAnswer:
+    """The answers of a model and of the local reader to one question.
+
+    Attributes:
+        has_reply: Whether the model gives an answer.
+        model_answer: Its short answer, or its text; empty if nothing of it holds.
+        factors: The factors of the confidence in it; empty without evidence.
+        prompt: The tokens of the prompt.
+        seconds: The time of the model and of the checks of its answer.
+    """
+
+    dataset: str
+    question: str
+    model: str
+    language: str
+    form: str
+    answerable: bool
+    has_reply: bool
+    model_answer: str
+    model_right: bool
+    model_f1: float
+    factors: tuple[float, ...]
+    local_answer: str
+    local_right: bool
+    local_f1: float
+    local_confidence: float
+    prompt: int
+    written: int
+    seconds: float
+
+
+def get_text(draft: Draft) -> str:
+    """Return the short answer of a draft, or its sentences, or its quotes."""
+    sentences = [claim.text for claim in draft.claims] or [item.quote for item in draft.evidence]
+    return draft.short_answer or " ".join(sentences)
+
+
+def grade(answer: str, question: DatasetQuestion) -> tuple[bool, float]:
+    """Return whether an answer is right, and its F1; no answer is right where there is none."""
+    if not question.answerable:
+        return not answer, float(not answer)
+    return bool(answer) and is_right(answer, question.answers), score_f1(answer, question.answers)
+
+
+def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: str) -> ModelAnswer:
+    """Return the answers to one question."""
+    parsed = Question(question.text)
+    hits = engine.search(question.text, k=engine.settings.ask.chunks)
+
+    async def read() -> tuple[Draft, Draft | None, float, int, int]:
+        with run_context() as context:
+            local_draft = await reader.local.read(parsed, hits, context)
+            start = time.monotonic()
+            draft = await reader.ask_for_draft(parsed, hits, context)
+            seconds = time.monotonic() - start
+            usage = context.ledger.usage
+            return local_draft, draft, seconds, usage.prompt_tokens, usage.completion_tokens
+
+    local_draft, draft, seconds, prompt, written = asyncio.run(read())
+    local_answer, answer = get_text(local_draft), get_text(draft or Draft())
+    factors: tuple[float, ...] = ()
+    if draft and draft.evidence:
+        factors = reader.confidence.compute_factors(parsed, draft, local_draft)
+    model_right, model_f1 = grade(answer, question)
+    local_right, local_f1 = grade(local_answer, question)
+    return ModelAnswer(
+        dataset=dataset,
+        question=question.id,
+        model=Path(reader.model.chat.name).name,
+        language=parsed.language,
+        form=parsed.form,
+        answerable=question.answerable,
+        has_reply=draft is not None,
+        model_answer=answer,
+        model_right=model_right,
+        model_f1=round(model_f1, 4),
+        factors=tuple(round(factor, 4) for factor in factors),
+        local_answer=local_answer,
+        local_right=local_right,
+        local_f1=round(local_f1, 4),
+        local_confidence=local_draft.confidence,
+        prompt=prompt,
+        written=written,
+        seconds=round(seconds, 2),
+    )
+
+
+def iterate_answers(
+    name: str, arguments: argparse.Namespace, seen: set[tuple[str, str, str]]
+) -> Iterator[ModelAnswer]:
+    """Yield the answers to a fixed sample of a set, except those seen."""
+    dataset = load(DATA / name)
+    settings = parse_settings(
+        {"index.directory": str(arguments.indexes / name), "llm.model": arguments.model}
+    )
+    gradable = [
+        question for question in dataset.questions if question.answers or not question.answerable
+    ]
+    # A later run with more questions asks the same ones first.
+    step = max(1, len(gradable) // arguments.most)
+    sample = gradable[::step][: arguments.most]
+    with prepare_engine(Engine(settings), dataset) as engine:
+        model = engine.assembly.models.language_models.get_by_name(arguments.model)
+        reader = LLMReader.of(engine.assembly, model)
+        key = Path(arguments.model).name
+        chosen = [question for question in sample if (name, question.id, key) not in seen]
+        for question in chosen[: arguments.questions]:
+            yield ask(engine, reader, question, name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="+")
+    parser.add_argument("--indexes", type=Path, required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--records", required=True, type=Path)
+    parser.add_argument("--questions", type=int, default=40, help="new ones of each set")
+    parser.add_argument("--most", type=int, default=250, help="the size of a set's sample")
+    arguments = parser.parse_args()
+    rows = [json.loads(line) for line in read_whole_lines(arguments.records)]
+    seen = {(row["dataset"], row["question"], row["model"]) for row in rows}
+    for name in arguments.sets:
+        for answer in iterate_answers(name, arguments, seen):
+            append_line(arguments.records, asdict(answer))
+
+
+if __name__ == "__main__":
+    main()
