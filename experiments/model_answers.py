@@ -28,7 +28,6 @@ from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
 
-
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
 
