@@ -210,7 +210,7 @@ def test_recorded_events_replay_under_another_setting(fees_index: Path) -> None:
     assert every.answer.status == "answered"
     assert "answered" in str(strict.difference)
     assert (wider.answer, wider.missing) == (None, ("search in search: is not in the trace",))
-    assert model.missing == ("llm in read/ask: is not in the trace",)
+    assert model.missing == ("in time in read/prune: is not in the trace",)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 Covers fathom.assembly.agents, fathom.assembly.retrieval.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from fathom import registry
 from fathom.agents.debate.debater import LocalDebater
 from fathom.agents.reader.llm import LLMReader
+from fathom.agents.reader.reply_forms import make_form
 from fathom.assembly import Assembly
 from fathom.assembly.models import Models
 from fathom.assembly.prompts import list_shipped_prompts
@@ -88,11 +88,13 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_any_question(
         parts.prepare()
         model = parts.models.language_models.get_model("reader")
         assert model is not None
-        quoting, numbering = (
-            LLMReader.of(parts, replace(model, chat=AbsentModel(name))).form
-            for name in ("openai:m", "local:m")
-        )
-        agents = (quoting, numbering, *(parts.agent(role) for role in registry.ROLES.values()))
+        reader = LLMReader.of(parts, model)
+        forms = [
+            make_form(reader.model.chat.name, choice, parts.prompt)
+            for choice in ("quotes", "numbers", "short")
+        ]
+        assert reader.form == forms[0]
+        agents = (*forms, *(parts.agent(role) for role in registry.ROLES.values()))
         named = ("prompt", "conversation", "serial", "parallel")
         prompts = [
             getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)

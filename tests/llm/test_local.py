@@ -274,7 +274,7 @@ def test_an_interrupted_model_leaves_the_local_answer(
     with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
         reasons = [step.reason for step in engine.trace(str(answer.trace_id)).steps]
-    assert any("gave no usable NumberedReply, also after a repair" in reason for reason in reasons)
+    assert any("gave no usable ShortReply, also after a repair" in reason for reason in reasons)
     assert answer.answer.startswith("A mooring permit costs 40 crowns a year.")
     assert answer.usage.llm_calls == 2
 

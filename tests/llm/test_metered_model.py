@@ -200,11 +200,11 @@ def test_the_time_of_the_budget_is_the_deadline_of_the_call(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(stalls("Par")) as server:
             chat = make_chat(server.base_url)
-            model = MeteredModel(chat, Ledger(Budget(seconds=0.2)), FREE)
+            model = MeteredModel(chat, Ledger(Budget(seconds=1)), FREE)
             begun = time.monotonic()
             with pytest.raises(ModelUnavailable, match="deadline"):
                 await model.complete(Call(HELLO, max_tokens=20, deadline=inf))
-            assert time.monotonic() - begun < 1.2
+            assert time.monotonic() - begun < 3
 
     run(go())
 

@@ -267,6 +267,7 @@ class LlmSettings(Section):
             "max_tokens",
             "context_tokens",
             "skip_above_confidence",
+            "evidence",
             "evidence_tokens",
             "evidence_share",
             "fallback",
