@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from experiments.lab.prints import compute_prints
+from research.contamination import read_manifest
+
 from fathom.agents.reader.llm import LLMReader
 from fathom.config import parse_settings
 from fathom.engine import Engine
@@ -28,6 +31,7 @@ from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
 
+MANIFESTS = Path(__file__).parent.parent / "training" / "manifests"
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
 
@@ -127,8 +131,14 @@ def iterate_answers(
     settings = parse_settings(
         {"index.directory": str(arguments.indexes / name), "llm.model": arguments.model}
     )
+    prints = compute_prints(dataset)
+    learned = [read_manifest(file) for file in MANIFESTS.glob("learned-*.json.gz")]
+    # On what the local models learned from, the local reader is surer than it may be.
     gradable = [
-        question for question in dataset.questions if question.answers or not question.answerable
+        question
+        for question in dataset.questions
+        if (question.answers or not question.answerable)
+        and not any(prints[question.id].touches(manifest) for manifest in learned)
     ]
     # A later run with more questions asks the same ones first.
     step = max(1, len(gradable) // arguments.most)

@@ -1,8 +1,9 @@
 """The confidence of a model's answer: PYTHONPATH=. python training/fit_answer_confidence.py en.
 
-Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data), as
-`fit_span_reader`, whose questions it uses. Answers of a large language model with labels there are
-none yet; so three scripted readers stand in for what models do with the best hits of a question:
+`--records FILE` fits it on real answers, which `experiments.model_answers` has recorded; each
+model's answers to a set weigh the same. Without it, needs the cross-readers and the evaluation data
+(`SHARED_DATA`, default ../shared/data), as `fit_span_reader`, whose questions it uses; three
+scripted readers then stand in for what models do with the best hits of a question:
 
 - the careful one quotes a sentence that holds an accepted answer, with that answer, and says
   nothing where there is none;
@@ -14,6 +15,7 @@ Each of them weighs the same.
 """
 
 import argparse
+import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +28,7 @@ from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
 from fathom.agents.reader.local import LocalReader
 from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
+from fathom.evaluation.jsonl import read_whole_lines
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
 from fathom.settings import IndexSettings, Settings
@@ -38,7 +41,6 @@ from fathom.types import Draft, Evidence, Hit, Span
 SETS = {"en": ("squad-retrieval", "hotpotqa-200"), "id": ("idk-mrc-retrieval", "facqa-id")}
 _TERMS = ContentTerms()
 _RIDGE, _ROUNDS = 2.0, 300
-_READERS = ("careful", "eager", "careless")
 
 
 class ScriptedAnswer(NamedTuple):
@@ -122,12 +124,35 @@ def collect_rows(engine: Engine, questions: Sequence[DatasetQuestion]) -> Rows:
     )
 
 
+def load_rows(file: Path, language: str) -> dict[str, Rows]:
+    """Return the rows of recorded answers by data set, each model with the same weight.
+
+    Answers of yes and no are left out, as they have a law of their own.
+    """
+    answers = [
+        answer
+        for answer in map(json.loads, read_whole_lines(file))
+        if answer["language"] == language and answer["form"] == "one" and answer["factors"]
+    ]
+    parts: dict[str, Rows] = {}
+    for name in sorted({answer["dataset"] for answer in answers}):
+        of_set = [answer for answer in answers if answer["dataset"] == name]
+        models = [answer["model"] for answer in of_set]
+        parts[name] = Rows(
+            np.asarray([answer["factors"] for answer in of_set]),
+            np.asarray([answer["model_right"] for answer in of_set], dtype=float),
+            np.asarray([200 / models.count(model) for model in models]),
+            models,
+        )
+    return parts
+
+
 def report(rows: Rows, law: Sequence[float]) -> None:
     """Print how well a law separates right from wrong, for all readers and each."""
     slopes = np.asarray(law)
     print("  all".ljust(14), describe_law(rows.factors, rows.right, slopes))
     p = 1 / (1 + np.exp(-rows.factors @ slopes))
-    for reader in _READERS:
+    for reader in sorted(set(rows.readers)):
         of_reader = np.asarray([name == reader for name in rows.readers])
         accepted = (p >= Settings().ask.min_confidence) & of_reader
         print(
@@ -139,14 +164,8 @@ def report(rows: Rows, law: Sequence[float]) -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("language", choices=SETS)
-    parser.add_argument("--sets", nargs="*", help="by default those of the language")
-    parser.add_argument("--questions", type=int, default=150, help="of each set")
-    parser.add_argument("--indexes", type=Path, required=True, help="with an index of each set")
-    parser.add_argument("--threads", type=int, default=0)
-    arguments = parser.parse_args()
+def collect_scripted_rows(arguments: argparse.Namespace) -> dict[str, Rows]:
+    """Return the rows of scripted readers by data set."""
     parts: dict[str, Rows] = {}
     for name in arguments.sets or SETS[arguments.language]:
         models = ModelSettings(threads=arguments.threads)
@@ -163,6 +182,22 @@ def main() -> None:
             ]
             parts[name] = collect_rows(engine, questions)
         print(name, len(questions), "questions", len(parts[name].right), "answers", flush=True)
+    return parts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("language", choices=SETS)
+    parser.add_argument("--sets", nargs="*", help="by default those of the language")
+    parser.add_argument("--questions", type=int, default=150, help="of each set")
+    parser.add_argument("--records", type=Path, help="real answers in place of scripted ones")
+    parser.add_argument("--indexes", type=Path, help="with an index of each set")
+    parser.add_argument("--threads", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.records:
+        parts = load_rows(arguments.records, arguments.language)
+    else:
+        parts = collect_scripted_rows(arguments)
     rows, right, weights = (
         np.concatenate([part[at] for part in parts.values()]) for at in (0, 1, 2)
     )
