@@ -72,13 +72,18 @@ def list_versions(name: str) -> dict[str, str]:
     return {"fathom": str(__version__)} | PINS[name]
 
 
-def prepare_python(name: str, folder: Path) -> Path:
+def prepare_python(name: str, folder: Path, pins: Mapping[str, str] | None = None) -> Path:
     """Return the interpreter of a system, and create its environment below `folder` if missing.
+
+    Args:
+        name: The system.
+        folder: The folder of the environments.
+        pins: The versions to install; by default those of `PINS`.
 
     Raises:
         SystemExit: If pip cannot install it.
     """
-    pins = PINS[name]
+    pins = PINS[name] if pins is None else pins
     if not pins:
         return Path(sys.executable)
     place = folder / name
