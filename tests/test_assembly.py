@@ -70,8 +70,15 @@ def test_every_retriever_that_settings_may_name_can_be_built() -> None:
 
 def test_settings_sections_reach_their_agents() -> None:
     parts = build_assembly(
-        maf={"peer_weight": 0.5}, anchor={"fine": 3}, ask={"min_confidence": 0.9}
+        maf={"peer_weight": 0.5},
+        anchor={"fine": 3},
+        ask={"min_confidence": 0.9},
+        llm={"evidence_tokens": 300, "evidence_share": 0.5},
+        roles={"reader": "openai:m"},
     )
+    reader = parts.agent(registry.READER)
+    assert isinstance(reader, LLMReader)
+    assert (reader.pruner.tokens, reader.pruner.share) == (300, 0.5)
     assert LocalDebater.of(parts).settings.peer_weight == 0.5
     assert parts.context_selector.selection.settings.fine == 3
     assert parts.finalizer("naive").min_confidence == 0.9

@@ -79,7 +79,11 @@ class LLMReader:
             # The local reader answers first; the model is asked only if that answer is not sure.
             local=LocalReader.of(assembly),
             judge=assembly.agent(JUDGE),
-            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=settings.llm.evidence_tokens),
+            pruner=EvidencePruner(
+                pairs=assembly.cross_reader,
+                tokens=settings.llm.evidence_tokens,
+                share=settings.llm.evidence_share,
+            ),
             confidence=AnswerConfidence.of(assembly),
             skip_above_confidence=settings.llm.skip_above_confidence,
             min_support=settings.ask.min_support,
