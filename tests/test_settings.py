@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from fathom.settings import Settings, drop_later_settings
 from fathom.settings.section import Section, iterate_keys
+from fathom.settings.tree import LlmSettings
 
 ROOT = Path(__file__).parent.parent
 UNRECORDED = {
@@ -93,3 +96,18 @@ def test_an_effort_fills_in_the_missing_limits() -> None:
     for name in ("tokens", "calls", "seconds", "retrievals"):
         limits = [getattr(effort, name) for effort in (efforts.low, efforts.medium, efforts.high)]
         assert limits == sorted(set(limits)), name
+
+
+@pytest.mark.parametrize(
+    ("chosen", "model", "confidence"),
+    [
+        ({}, "local:qwen-1.5b", 0.6),
+        ({}, "openai:m", 0.95),
+        ({"skip_above_confidence": 0.3}, "local:qwen-1.5b", 0.3),
+        ({"skip_above_confidence": 2}, "openai:m", 2.0),
+    ],
+)
+def test_a_small_model_is_asked_only_if_the_local_reader_is_unsure(
+    chosen: dict[str, float], model: str, confidence: float
+) -> None:
+    assert LlmSettings.model_validate(chosen).choose_skip_confidence(model) == confidence

@@ -120,6 +120,7 @@ class Assembly(RetrievalParts):
         # on.
         if section.forced or self.models.language_models.get_model("reader") is None:
             return policy
+        llm = self.settings.llm
         return ModelFallbackPolicy(
-            policy=policy, min_certainty=self.settings.llm.skip_above_confidence
+            policy=policy, min_certainty=llm.choose_skip_confidence(llm.model)
         )

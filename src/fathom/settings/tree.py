@@ -256,6 +256,12 @@ class GradingSettings(Section):
     `conciseness`, `no_hallucination`."""
 
 
+_SURE_ENOUGH = 0.6
+"""The confidence from which the local reader is right more often than a model of 1.5 billion
+parameters is: docs/runs.md."""
+_CERTAIN = 0.95
+
+
 class LlmSettings(Section):
     """The language model and its use."""
 
@@ -297,9 +303,9 @@ class LlmSettings(Section):
     that bear most on the question, in order, below their titles."""
     evidence_share: float = constant(0.2, ge=0, le=1)
     """The share of the best sentence's score that another one needs to be shown."""
-    skip_above_confidence: float = Field(default=0.95, ge=0)
+    skip_above_confidence: float | None = Field(default=None, ge=0)
     """The confidence of the local reader from which the model is not called; above 1 it is always
-    called."""
+    called. The default is 0.6 for a `local:` model and 0.95 for any other."""
     evidence: Literal["auto", "short", "numbers", "quotes"] = "auto"
     """The reply of the reader's model: `short` is the bare answer and the numbers of its sentences;
     `numbers` is sentences of its own with numbers; `quotes` is such sentences with copied quotes.
@@ -311,6 +317,12 @@ class LlmSettings(Section):
     prompts: PromptFiles = Field(default_factory=PromptFiles)
     """A folder with a file NAME.txt for each prompt to replace, such as `reader.txt`;
     `fathom config prompts` lists the names."""
+
+    def choose_skip_confidence(self, model: str) -> float:
+        """Return `skip_above_confidence`, or its default for a model called `provider:model`."""
+        if self.skip_above_confidence is not None:
+            return self.skip_above_confidence
+        return _SURE_ENOUGH if model.startswith("local:") else _CERTAIN
 
 
 class WebSettings(Section):

@@ -85,7 +85,7 @@ class LLMReader:
                 share=settings.llm.evidence_share,
             ),
             confidence=AnswerConfidence.of(assembly),
-            skip_above_confidence=settings.llm.skip_above_confidence,
+            skip_above_confidence=settings.llm.choose_skip_confidence(model.chat.name),
             min_support=settings.ask.min_support,
             min_confidence=settings.ask.min_confidence,
             fallback=settings.llm.fallback,
