@@ -6,6 +6,7 @@ Each set is a folder below SHARED_DATA; its index lies below PLACE by its name, 
 line of the file is one question: whether each of the two is right, how sure the local reader is,
 and the factors of the confidence in the model's answer. The file holds no texts but short answers;
 a run that was stopped goes on where it was. `training/fit_answer_confidence.py` learns from it.
+`--table` asks nothing, and prints from which confidence on the local answer should count.
 """
 
 import argparse
@@ -13,9 +14,10 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 
 from experiments.lab.prints import compute_prints
 from research.contamination import read_manifest
@@ -26,12 +28,14 @@ from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
+from fathom.evaluation.statistics import bootstrap_interval
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
 
 MANIFESTS = Path(__file__).parent.parent / "training" / "manifests"
+THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
 
@@ -152,16 +156,53 @@ def iterate_answers(
             yield ask(engine, reader, question, name)
 
 
+def choose_answer(answer: ModelAnswer, threshold: float) -> tuple[float, bool, int]:
+    """Return F1, whether it is right, and tokens of the answer that counts with a threshold.
+
+    The local answer counts if its confidence reaches the threshold, or if nothing of the model's
+    holds.
+    """
+    if answer.local_confidence >= threshold:
+        return answer.local_f1, answer.local_right, 0
+    tokens = answer.prompt + answer.written
+    if answer.model_answer:
+        return answer.model_f1, answer.model_right, tokens
+    return answer.local_f1, answer.local_right, tokens
+
+
+def format_table(answers: Sequence[ModelAnswer]) -> str:
+    """Return a row for each threshold, over all answers."""
+    lines = [
+        f"{len(answers)} questions",
+        "| local from | F1 | 95 % | right | asked the model | tokens |",
+        "|---|---|---|---|---|---|",
+    ]
+    for threshold in THRESHOLDS:
+        chosen = [choose_answer(answer, threshold) for answer in answers]
+        low, high = bootstrap_interval([f1 for f1, _, _ in chosen])
+        lines.append(
+            f"| {threshold:g} | {fmean(f1 for f1, _, _ in chosen):.3f} | {low:.3f} to {high:.3f} | "
+            f"{fmean(right for _, right, _ in chosen):.3f} | "
+            f"{fmean(tokens > 0 for _, _, tokens in chosen):.2f} | "
+            f"{fmean(tokens for _, _, tokens in chosen):.0f} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="+")
-    parser.add_argument("--indexes", type=Path, required=True)
-    parser.add_argument("--model", required=True)
+    parser.add_argument("sets", nargs="*")
+    parser.add_argument("--indexes", type=Path)
+    parser.add_argument("--model")
     parser.add_argument("--records", required=True, type=Path)
     parser.add_argument("--questions", type=int, default=40, help="new ones of each set")
     parser.add_argument("--most", type=int, default=250, help="the size of a set's sample")
+    parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     rows = [json.loads(line) for line in read_whole_lines(arguments.records)]
+    if arguments.table:
+        print(format_table([ModelAnswer(**row) for row in rows]))
+        return
     seen = {(row["dataset"], row["question"], row["model"]) for row in rows}
     for name in arguments.sets:
         for answer in iterate_answers(name, arguments, seen):
