@@ -36,6 +36,20 @@ def fence_texts(fence: str, texts: Sequence[str], *, label: str = "chunk") -> st
     return "\n".join([*chunks, fence])
 
 
+def withhold_orders(texts: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """Return texts without those whose source gives orders to a language model.
+
+    Args:
+        texts: The parts that are shown.
+        sources: The whole text that each of them is taken from; orders may stand in what is left
+            out.
+    """
+    return [
+        WITHHELD if gives_orders(source) else text
+        for text, source in zip(texts, sources, strict=True)
+    ]
+
+
 def fence_once(fence: str, texts: Sequence[str]) -> str:
     """Return the texts between two fences, a blank line apart, those that give orders left out.
 

@@ -19,6 +19,7 @@ from fathom.agents.prompt_delimiters import (
     fence_texts,
     format_rule,
     make_fence,
+    withhold_orders,
 )
 from fathom.agents.reader.citations import (
     CitedSentence,
@@ -31,6 +32,7 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.question import Question
 from fathom.retrieval.pruning import PrunedHit
+from fathom.types import Evidence
 
 _LANGUAGE = "- Write in the language of the question"
 _SHORT_ANSWER = (
@@ -198,7 +200,7 @@ class ShortForm:
 
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with numbered sentences."""
-        texts, places = number_sentences(shown)
+        texts, places = _number_safely(shown)
         fence = make_fence(question.text, texts)
         return self.prompt.build_request(
             f"{fence_once(fence, texts)}\n\nQuestion: {question.text}",
@@ -229,7 +231,7 @@ class QuoteForm:
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with the numbered evidence of each chunk."""
         texts = ["\n".join(filter(None, (get_head(item.hit), item.text))) for item in shown]
-        return build_chunk_request(self.prompt, question, texts)
+        return build_chunk_request(self.prompt, question, _withhold_orders(texts, shown))
 
     def resolve_evidence(
         self, sentence: QuotingSentence, shown: Sequence[PrunedHit]
@@ -254,7 +256,7 @@ class NumberForm:
 
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with numbered sentences."""
-        texts, places = number_sentences(shown)
+        texts, places = _number_safely(shown)
         fence = make_fence(question.text, texts)
         return self.prompt.build_request(
             f"{fence_texts(fence, texts)}\n\nQuestion: {question.text}",
@@ -280,6 +282,17 @@ _NO_ANSWER = re.compile(
     r"tidak (?:diketahui|disebutkan|ada jawaban|terjawab))\W*$",
     re.IGNORECASE,
 )
+
+
+def _withhold_orders(texts: Sequence[str], shown: Sequence[PrunedHit]) -> list[str]:
+    """Return the shown texts without those of chunks that give orders, shown or not."""
+    return withhold_orders(texts, [item.hit.chunk.context for item in shown])
+
+
+def _number_safely(shown: Sequence[PrunedHit]) -> tuple[list[str], list[Evidence]]:
+    """Return the numbered texts, those of chunks that give orders withheld, and all sentences."""
+    texts, places = number_sentences(shown)
+    return _withhold_orders(texts, shown), places
 
 
 def _resolve_numbers(
