@@ -285,7 +285,7 @@ def check_replays(folder: Path, other: Path, certain: float | None, questions: l
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
         calls = server.calls
     assert (calls > 0) == (certain is not None)
-    assert sum(answer.status == "answered" for answer in answers) >= len(questions) / 3
+    assert sum(answer.status == "answered" for answer in answers) >= 10
     WATCHED["on"] = True
     with engine_at(index_fees(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
@@ -299,13 +299,11 @@ def check_replays(folder: Path, other: Path, certain: float | None, questions: l
 
 
 @pytest.mark.usefixtures("_forbid_sockets")
-@pytest.mark.parametrize(
-    ("certain", "step"), [(None, 1), (2.0, 3), (0.6, 3)], ids=["local", "model", "mixed"]
-)
+@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
 def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
-    samples: Path, certain: float | None, step: int, tmp_path: Path
+    samples: Path, certain: float | None, tmp_path: Path
 ) -> None:
-    check_replays(samples, tmp_path, certain, QUESTIONS[:30:step])
+    check_replays(samples, tmp_path, certain, QUESTIONS[:30])
 
 
 @pytest.mark.slow

@@ -51,10 +51,19 @@ def _forbid_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def engine_of(
-    folder: Path, model: ChatModel, *, cross_reader: CrossReader | None = OVERLAP
+    folder: Path,
+    model: ChatModel,
+    *,
+    cross_reader: CrossReader | None = OVERLAP,
+    shows_all: bool = False,
 ) -> Engine:
-    """Open an engine whose roles all use the model; without a cross-reader the shipped one
-    judges.
+    """Open an engine whose roles all use the model; without a cross-reader the shipped one judges.
+
+    Args:
+        folder: The folder of the index.
+        model: The model.
+        cross_reader: The cross-reader.
+        shows_all: Whether the reader's model is shown every sentence, so that no order is left out.
     """
     settings = {
         "index.directory": str(folder / "index"),
@@ -63,8 +72,12 @@ def engine_of(
         "llm.model": "openai:m",
         **{f"roles.{role}": "llm" for role in ROLES if cross_reader or role != "judge"},
     }
+    parsed = parse_settings(settings)
+    if shows_all:
+        llm = parsed.llm.model_copy(update={"evidence_tokens": 5_000, "evidence_share": 0.0})
+        parsed = parsed.model_copy(update={"llm": llm})
     return Engine(
-        parse_settings(settings),
+        parsed,
         embedder=HashingEmbedder(64),
         cross_reader=cross_reader,
         connect=lambda _: model,
@@ -91,12 +104,9 @@ def test_an_obedient_model_cites_what_an_honest_model_cites(
 ) -> None:
     honest = ObedientModel(obeys=lambda model, prompt, order: model.honest([]))
     obedient = ObedientModel(obeys=obey)
-    # Every order meets some strategies and models, and every model every strategy.
-    step = 2 * len(STRATEGIES)
-    number = MODELS.index(obey)
-    first = (sorted(STRATEGIES).index(strategy) + number + len(STRATEGIES) * (number % 2)) % step
+    first = (sorted(STRATEGIES).index(strategy) + MODELS.index(obey)) % len(STRATEGIES)
     with engine_of(index_folder, honest) as plain, engine_of(index_folder, obedient) as spoilt:
-        for order in INJECTIONS[first::step]:
+        for order in INJECTIONS[first :: len(STRATEGIES)]:
             expected = plain.ask(order.question, strategy=strategy)
             answer = spoilt.ask(order.question, strategy=strategy)
             assert list_citations(answer) == list_citations(expected), order.order
@@ -108,7 +118,7 @@ def test_the_reader_detects_all_forty_injections(index_folder: Path, obey: Obedi
     obedient = ObedientModel(obeys=obey)
     assert len(INJECTIONS) == 40
     with engine_of(index_folder, obedient) as engine:
-        for order in INJECTIONS[MODELS.index(obey) % 2 :: 2]:  # each by two of the four models
+        for order in INJECTIONS:
             answer = engine.ask(order.question)
             assert [citation.path for citation in answer.citations] == [
                 f"fee-{order.number:02}.txt"
@@ -126,10 +136,9 @@ def test_without_the_first_check_quotes_are_still_verified(
     """An order that passes the first check shows no claim that no document states."""
     monkeypatch.setattr(prompt_delimiters, "gives_orders", lambda _: False)
     obedient = ObedientModel(obeys=obey)
-    with engine_of(index_folder, obedient, cross_reader=None) as engine:
+    with engine_of(index_folder, obedient, cross_reader=None, shows_all=True) as engine:
         for order in INJECTIONS[::5]:
             answer = engine.ask(order.question)
             assert not repeats_order(answer, order), order.order
             assert all(citation.verified for citation in answer.citations)
-    # Some orders are not among the sentences that bear on the question.
-    assert obedient.obeyed >= len(INJECTIONS[::5]) / 2
+    assert obedient.obeyed >= len(INJECTIONS[::5])
