@@ -5,15 +5,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.agents.judge import Judge
+from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import CitedSentence, find_places
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.derivations import derive_short_answer
 from fathom.agents.reader.local import LocalReader
 from fathom.agents.reader.reply_forms import (
+    AnyForm,
     CitedAnswer,
     QuoteForm,
-    ReplyForm,
     SentenceStream,
     make_form,
 )
@@ -67,7 +68,7 @@ class LLMReader:
     min_support: float
     fallback: Literal["local", "abstain"]
     min_confidence: float = 0.0
-    form: ReplyForm = field(default_factory=QuoteForm)
+    form: AnyForm = field(default_factory=QuoteForm)
     fault: str = ""
 
     @classmethod
@@ -147,7 +148,9 @@ class LLMReader:
             BudgetRefused: If the budget does not allow the call.
             CallFailure: If the model gives no usable reply.
         """
-        shown = await self._prune(question, hits, context)
+        shown = await self._prune(question, drop_orders(hits), context)
+        if not shown:
+            return None
         answer = await self._ask_model(question, shown, context)
         return None if answer is None else await self._verify(question, answer, shown, context)
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -19,7 +19,6 @@ from fathom.agents.prompt_delimiters import (
     fence_texts,
     format_rule,
     make_fence,
-    withhold_orders,
 )
 from fathom.agents.reader.citations import (
     CitedSentence,
@@ -32,7 +31,6 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.question import Question
 from fathom.retrieval.pruning import PrunedHit
-from fathom.types import Evidence
 
 _LANGUAGE = "- Write in the language of the question"
 _SHORT_ANSWER = (
@@ -159,35 +157,43 @@ class CitedAnswer:
     is_bare: bool = False
 
 
-class ReplyForm(Protocol):
-    """A form in which a model answers and names its evidence.
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
+SentenceT = TypeVar("SentenceT", bound=BaseModel)
 
-    Attributes:
-        kind: The type of the reply.
-        sentence_kind: The type of one sentence with its evidence, as it stands in the reply.
-        prompt: The instructions for the model.
-    """
+
+class ReplyForm(Protocol[ReplyT, SentenceT]):
+    """A form in which a model answers and names its evidence."""
 
     @property
-    def kind(self) -> type[BaseModel]: ...  # noqa: D102
+    def kind(self) -> type[ReplyT]:
+        """The type of the reply."""
+        ...
 
     @property
-    def sentence_kind(self) -> type[BaseModel]: ...  # noqa: D102
+    def sentence_kind(self) -> type[SentenceT]:
+        """The type of one sentence with its evidence, as it stands in the reply."""
+        ...
 
     @property
-    def prompt(self) -> Prompt: ...  # noqa: D102
+    def prompt(self) -> Prompt:
+        """The instructions for the model."""
+        ...
 
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with the question about the evidence."""
         ...
 
-    def resolve_evidence(self, sentence: Any, shown: Sequence[PrunedHit]) -> CitedSentence:  # noqa: ANN401
+    def resolve_evidence(self, sentence: SentenceT, shown: Sequence[PrunedHit]) -> CitedSentence:
         """Return a sentence of a reply with its evidence."""
         ...
 
-    def read_reply(self, reply: Any, shown: Sequence[PrunedHit]) -> CitedAnswer | None:  # noqa: ANN401
+    def read_reply(self, reply: ReplyT, shown: Sequence[PrunedHit]) -> CitedAnswer | None:
         """Return the answer of a reply; `None` if it says that there is none."""
         ...
+
+
+AnyForm = ReplyForm[Any, Any]
+"""Any of the forms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,13 +206,7 @@ class ShortForm:
 
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with numbered sentences."""
-        texts, places = _number_safely(shown)
-        fence = make_fence(question.text, texts)
-        return self.prompt.build_request(
-            f"{fence_once(fence, texts)}\n\nQuestion: {question.text}",
-            rule=format_rule(fence),
-            choices={"sentence": number_items(len(places))},
-        )
+        return _build_numbered_request(self.prompt, question, shown, fence_once)
 
     def resolve_evidence(self, sentence: ShortReply, shown: Sequence[PrunedHit]) -> CitedSentence:
         """Return the answer with the sentences that its numbers name."""
@@ -231,7 +231,7 @@ class QuoteForm:
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with the numbered evidence of each chunk."""
         texts = ["\n".join(filter(None, (get_head(item.hit), item.text))) for item in shown]
-        return build_chunk_request(self.prompt, question, _withhold_orders(texts, shown))
+        return build_chunk_request(self.prompt, question, texts)
 
     def resolve_evidence(
         self, sentence: QuotingSentence, shown: Sequence[PrunedHit]
@@ -256,13 +256,7 @@ class NumberForm:
 
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with numbered sentences."""
-        texts, places = _number_safely(shown)
-        fence = make_fence(question.text, texts)
-        return self.prompt.build_request(
-            f"{fence_texts(fence, texts)}\n\nQuestion: {question.text}",
-            rule=format_rule(fence),
-            choices={"sentence": number_items(len(places))},
-        )
+        return _build_numbered_request(self.prompt, question, shown, fence_texts)
 
     def resolve_evidence(
         self, sentence: NumberingSentence, shown: Sequence[PrunedHit]
@@ -284,15 +278,27 @@ _NO_ANSWER = re.compile(
 )
 
 
-def _withhold_orders(texts: Sequence[str], shown: Sequence[PrunedHit]) -> list[str]:
-    """Return the shown texts without those of chunks that give orders, shown or not."""
-    return withhold_orders(texts, [item.hit.chunk.context for item in shown])
+def _build_numbered_request(
+    prompt: Prompt,
+    question: Question,
+    shown: Sequence[PrunedHit],
+    fence_all: Callable[[str, Sequence[str]], str],
+) -> ModelRequest:
+    """Build the request with numbered sentences.
 
-
-def _number_safely(shown: Sequence[PrunedHit]) -> tuple[list[str], list[Evidence]]:
-    """Return the numbered texts, those of chunks that give orders withheld, and all sentences."""
+    Args:
+        prompt: The instructions.
+        question: The question; it comes after the sentences.
+        shown: The evidence.
+        fence_all: Returns the texts of the chunks between lines of a fence.
+    """
     texts, places = number_sentences(shown)
-    return _withhold_orders(texts, shown), places
+    fence = make_fence(question.text, texts)
+    return prompt.build_request(
+        f"{fence_all(fence, texts)}\n\nQuestion: {question.text}",
+        rule=format_rule(fence),
+        choices={"sentence": number_items(len(places))},
+    )
 
 
 def _resolve_numbers(
@@ -306,7 +312,7 @@ def _resolve_numbers(
 
 
 def _read_sentences(
-    form: ReplyForm, answer: QuotingAnswer | NumberingAnswer | None, shown: Sequence[PrunedHit]
+    form: AnyForm, answer: QuotingAnswer | NumberingAnswer | None, shown: Sequence[PrunedHit]
 ) -> CitedAnswer | None:
     """Return an answer of several sentences with its evidence."""
     if answer is None:
@@ -331,7 +337,7 @@ def choose_form(model: str, chosen: Literal["auto"] | EvidenceForm) -> EvidenceF
 
 def make_form(
     model: str, chosen: Literal["auto"] | EvidenceForm, get_prompt: Callable[[Prompt], Prompt]
-) -> ReplyForm:
+) -> AnyForm:
     """Return the form for a model with the prompt that the user chose.
 
     Args:
@@ -351,7 +357,7 @@ class SentenceStream:
     """A stream that finds the sentences of a growing reply and passes on those with evidence."""
 
     def __init__(
-        self, form: ReplyForm, shown: Sequence[PrunedHit], tell: Callable[[str], None]
+        self, form: AnyForm, shown: Sequence[PrunedHit], tell: Callable[[str], None]
     ) -> None:
         """Start the stream without any text.
 
