@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from benchmarks.rivals.adapters import make_langchain_embeddings, make_llamaindex_embedding
 from benchmarks.rivals.embedder import TimedEmbedder
 
 MAX_TOKENS = 200
@@ -34,22 +35,14 @@ def build_langchain(job: Mapping[str, Any], address: str) -> Ask:
     from langchain_classic.chains import RetrievalQA
     from langchain_community.vectorstores import FAISS
     from langchain_core.documents import Document
-    from langchain_core.embeddings import Embeddings
     from langchain_openai import ChatOpenAI
     from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-    embedder = TimedEmbedder()
-
-    class Given(Embeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return embedder.embed(texts).tolist()
-
-        def embed_query(self, text: str) -> list[float]:
-            return embedder.embed([text])[0].tolist()
-
     documents = [Document(page_content=text) for text in job["documents"]]
     splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
-    store = FAISS.from_documents(splitter.split_documents(documents), Given())
+    store = FAISS.from_documents(
+        splitter.split_documents(documents), make_langchain_embeddings(TimedEmbedder())
+    )
     model = ChatOpenAI(
         model=job["model"], base_url=address, api_key="none", temperature=0, max_tokens=MAX_TOKENS
     )
@@ -71,24 +64,9 @@ def build_langchain(job: Mapping[str, Any], address: str) -> Ask:
 def build_llamaindex(job: Mapping[str, Any], address: str) -> Ask:
     """Build LlamaIndex's query engine over its own nodes in its vector store."""
     from llama_index.core import Document, Settings, VectorStoreIndex
-    from llama_index.core.embeddings import BaseEmbedding
     from llama_index.llms.openai_like import OpenAILike
 
-    embedder = TimedEmbedder()
-
-    class Given(BaseEmbedding):
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return embedder.embed(texts).tolist()
-
-        def _get_text_embedding(self, text: str) -> list[float]:
-            return embedder.embed([text])[0].tolist()
-
-        _get_query_embedding = _get_text_embedding
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return self._get_text_embedding(query)
-
-    Settings.embed_model = Given(embed_batch_size=256)
+    Settings.embed_model = make_llamaindex_embedding(TimedEmbedder())
     Settings.llm = OpenAILike(
         model=job["model"],
         api_base=address,

@@ -26,6 +26,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rivals.adapters import make_langchain_embeddings, make_llamaindex_embedding
 from benchmarks.rivals.embedder import TimedEmbedder
 from benchmarks.rivals.reader import SharedReader
 
@@ -92,16 +93,7 @@ class LangChain(System):
     """LangChain with its recommended parts."""
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
-        from langchain_core.embeddings import Embeddings
-
-        class Given(Embeddings):
-            def embed_documents(self, texts: list[str]) -> list[list[float]]:
-                return embedder.embed(texts).tolist()
-
-            def embed_query(self, text: str) -> list[float]:
-                return embedder.embed([text])[0].tolist()
-
-        self._folder, self._given = folder, Given()
+        self._folder, self._given = folder, make_langchain_embeddings(embedder)
 
     def ingest(self, documents: Mapping[str, str]) -> None:
         """Index the documents."""
@@ -141,23 +133,10 @@ class LlamaIndex(System):
 
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         from llama_index.core import Settings
-        from llama_index.core.embeddings import BaseEmbedding
         from llama_index.core.llms import MockLLM
 
-        class Given(BaseEmbedding):
-            def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-                return embedder.embed(texts).tolist()
-
-            def _get_text_embedding(self, text: str) -> list[float]:
-                return embedder.embed([text])[0].tolist()
-
-            _get_query_embedding = _get_text_embedding
-
-            async def _aget_query_embedding(self, query: str) -> list[float]:
-                return self._get_text_embedding(query)
-
         self._folder, self._dimension = folder, embedder.dimension
-        Settings.embed_model = Given(embed_batch_size=2048)
+        Settings.embed_model = make_llamaindex_embedding(embedder)
         Settings.llm = MockLLM()
 
     def ingest(self, documents: Mapping[str, str]) -> None:
