@@ -76,7 +76,7 @@ class ParsedReply:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyForm:
+class TriedForm:
     """A form: how it asks, and how its reply is understood."""
 
     name: str
@@ -192,15 +192,15 @@ def parse_prose(text: str) -> ParsedReply:
 
 
 FORMS = {
-    "bare": ReplyForm("bare", build_bare, parse_bare),
-    "lines": ReplyForm("lines", build_lines, parse_lines),
-    "short": ReplyForm("short", build_short, parse_short),
-    "prose": ReplyForm("prose", build_prose, parse_prose),
+    "bare": TriedForm("bare", build_bare, parse_bare),
+    "lines": TriedForm("lines", build_lines, parse_lines),
+    "short": TriedForm("short", build_short, parse_short),
+    "prose": TriedForm("prose", build_prose, parse_prose),
 }
 
 
 def ask(
-    chat: ChatModel, form: ReplyForm, question: DatasetQuestion, shown: Sequence[PrunedHit]
+    chat: ChatModel, form: TriedForm, question: DatasetQuestion, shown: Sequence[PrunedHit]
 ) -> dict[str, Any]:
     """Return the measured part of a row."""
     messages, schema = form.build(Question(question.text), shown)
