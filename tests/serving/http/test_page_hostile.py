@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api", reason="the browser driver is not installed")
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.serving.http.browser import (
     ServerProcess,
     WatchedTab,
@@ -122,6 +122,32 @@ def test_the_required_key_is_kept_for_this_tab_only(
         page.get_by_role("button", name="Forget the key").click()
         expect(dialog).to_be_visible()
         assert page.evaluate("sessionStorage.length") == 0
+        assert watched.list_faults() == []
+
+
+def test_a_late_refusal_of_an_older_key_does_not_ask_for_a_key_again(
+    chrome: Browser, guarded: GuardedServer
+) -> None:
+    with open_tab(chrome, guarded.served.address) as watched:
+        watched.expected = ("401 (Unauthorized)",)
+        refusals: list[Route] = []
+
+        def hold_wrong_key(route: Route) -> None:
+            wrong = "fth_wrong" in route.request.headers.get("authorization", "")
+            refusals.append(route) if wrong else route.continue_()
+
+        watched.page.route("**/conversations", hold_wrong_key)
+        page = watched.open_screen("#/documents")
+        dialog = page.get_by_role("dialog", name="API key")
+        for key in ("fth_wrong", guarded.key):
+            dialog.get_by_label("The key of this server").fill(key)
+            dialog.get_by_role("button", name="Use it").click()
+        expect(page.get_by_text("60 documents")).to_be_visible()
+        with page.expect_response(lambda reply: reply.status == 401) as late:
+            refusals[0].continue_()
+        late.value.finished()
+        page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
+        expect(dialog).to_have_count(0)
         assert watched.list_faults() == []
 
 

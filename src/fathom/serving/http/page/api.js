@@ -20,7 +20,8 @@ export class Problem extends Error {
 
 async function send(path, options = {}) {
   const headers = new Headers(options.headers);
-  if (key()) headers.set("Authorization", `Bearer ${key()}`);
+  const used = key();
+  if (used) headers.set("Authorization", `Bearer ${used}`);
   let reply;
   try {
     reply = await fetch(`/api/v1${path}`, { ...options, headers, credentials: "omit" });
@@ -35,6 +36,8 @@ async function send(path, options = {}) {
   } catch {
     // A server between may answer in other words; its status says enough.
   }
+  // Another key was entered while the server refused this one, so nobody is asked again.
+  if (reply.status === 401 && key() !== used) return send(path, options);
   if (reply.status === 401) document.dispatchEvent(new CustomEvent("fathom:key"));
   throw new Problem(reply.status, told.detail ?? reply.statusText, told.next ?? "");
 }
