@@ -33,6 +33,7 @@ from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
+from fathom.usage import Usage
 
 MANIFESTS = Path(__file__).parent.parent / "training" / "manifests"
 THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
@@ -47,7 +48,10 @@ class ModelAnswer:
         has_reply: Whether the model gives an answer.
         model_answer: Its short answer, or its text; empty if nothing of it holds.
         factors: The factors of the confidence in it; empty without evidence.
-        prompt: The tokens of the prompt.
+        places: Chunk, start and end of each of its quotes.
+        local_places: The same of the local answer.
+        calls: The calls of the model; 2 if its first answer had a fault.
+        prompt: The tokens of the prompts.
         seconds: The time of the model and of the checks of its answer.
     """
 
@@ -66,6 +70,9 @@ class ModelAnswer:
     local_right: bool
     local_f1: float
     local_confidence: float
+    places: tuple[tuple[str, int, int], ...]
+    local_places: tuple[tuple[str, int, int], ...]
+    calls: int
     prompt: int
     written: int
     seconds: float
@@ -75,6 +82,11 @@ def get_text(draft: Draft) -> str:
     """Return the short answer of a draft, or its sentences, or its quotes."""
     sentences = [claim.text for claim in draft.claims] or [item.quote for item in draft.evidence]
     return draft.short_answer or " ".join(sentences)
+
+
+def list_places(draft: Draft) -> tuple[tuple[str, int, int], ...]:
+    """Return the chunk, the start and the end of each quote."""
+    return tuple((item.hit.chunk.id, item.span.start, item.span.end) for item in draft.evidence)
 
 
 def grade(answer: str, question: DatasetQuestion) -> tuple[bool, float]:
@@ -89,16 +101,15 @@ def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: s
     parsed = Question(question.text)
     hits = engine.search(question.text, k=engine.settings.ask.chunks)
 
-    async def read() -> tuple[Draft, Draft | None, float, int, int]:
+    async def read() -> tuple[Draft, Draft | None, float, Usage]:
         with run_context() as context:
             local_draft = await reader.local.read(parsed, hits, context)
             start = time.monotonic()
             draft = await reader.ask_for_draft(parsed, hits, context)
             seconds = time.monotonic() - start
-            usage = context.ledger.usage
-            return local_draft, draft, seconds, usage.prompt_tokens, usage.completion_tokens
+            return local_draft, draft, seconds, context.ledger.usage
 
-    local_draft, draft, seconds, prompt, written = asyncio.run(read())
+    local_draft, draft, seconds, usage = asyncio.run(read())
     local_answer, answer = get_text(local_draft), get_text(draft or Draft())
     factors: tuple[float, ...] = ()
     if draft and draft.evidence:
@@ -121,8 +132,11 @@ def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: s
         local_right=local_right,
         local_f1=round(local_f1, 4),
         local_confidence=local_draft.confidence,
-        prompt=prompt,
-        written=written,
+        places=list_places(draft or Draft()),
+        local_places=list_places(local_draft),
+        calls=usage.llm_calls,
+        prompt=usage.prompt_tokens,
+        written=usage.completion_tokens,
         seconds=round(seconds, 2),
     )
 

@@ -69,6 +69,11 @@ class ModelRequest:
             "",
         )
 
+    def add_note(self, note: str) -> "ModelRequest":
+        """Return the request with a note behind all else, so that a server reads only the note."""
+        *before, last = self.messages
+        return replace(self, messages=(*before, Message(last.role, f"{last.text}\n\n{note}")))
+
     @property
     def without_example(self) -> "ModelRequest":
         """The request without its example, for a model that repeats it.

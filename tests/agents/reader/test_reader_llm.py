@@ -76,9 +76,9 @@ def test_a_sentence_with_a_true_quote_is_kept_with_its_support() -> None:
     ],
 )
 def test_an_unverifiable_sentence_is_dropped(text: str, quote: str, chunk: int) -> None:
-    scripted = completion(reply(text, quote, chunk=chunk))
-    assert read_hits(make_reader(scripted)).evidence == ()
-    assert read_hits(replace(make_reader(scripted), fallback="local")) == make_local_reader()
+    scripted = [completion(reply(text, quote, chunk=chunk))] * 2
+    assert read_hits(make_reader(*scripted)).evidence == ()
+    assert read_hits(replace(make_reader(*scripted), fallback="local")) == make_local_reader()
 
 
 @pytest.mark.parametrize("text", ["A permit costs 50 crowns.", "Zebras graze quietly.", " "])
@@ -111,7 +111,7 @@ def test_evidence_is_named_by_number() -> None:
 
 def read_short(answer: str, *sentences: int) -> Draft:
     reply = completion(json.dumps({"sentences": sentences, "answer": answer}))
-    return read_hits(replace(make_reader(reply), form=ShortForm()))
+    return read_hits(replace(make_reader(reply, reply), form=ShortForm()))
 
 
 def test_a_short_answer_is_shown_with_the_sentences_that_it_names() -> None:
@@ -162,6 +162,38 @@ def test_a_short_answer_that_nothing_shown_gives_is_dropped(answer: str) -> None
     assert read_short(answer, 4) == Draft()
 
 
+def make_short_reader(*answers: tuple[str, int]) -> LLMReader:
+    replies = [
+        completion(json.dumps({"sentences": [number], "answer": text}), usage=Usage(llm_calls=1))
+        for text, number in answers
+    ]
+    return replace(make_reader(*replies), form=ShortForm())
+
+
+def test_a_model_is_asked_again_with_the_fault_behind_the_same_prompt() -> None:
+    mind = make_short_reader(("50 crowns", 4), ("40 crowns", 4))
+    draft = read_hits(mind)
+    assert draft.short_answer == "40 crowns"
+    first, second = mind.model.chat.calls  # type: ignore[attr-defined]
+    prompt = first.messages[-1].text
+    assert second.messages[-1].text.startswith(prompt)
+    assert "stands in none of the sentences" in second.messages[-1].text.removeprefix(prompt)
+    assert "50 crowns" not in second.messages[-1].text
+
+
+@pytest.mark.parametrize("second", ["50 crowns", "", "60 crowns"])
+def test_a_model_is_asked_again_only_once(second: str) -> None:
+    mind = make_short_reader(("50 crowns", 4), (second, 4))
+    assert read_hits(mind) == Draft()
+    assert len(mind.model.chat.calls) == 2  # type: ignore[attr-defined]
+
+
+def test_without_budget_for_a_second_call_the_first_answer_counts() -> None:
+    mind = make_short_reader(("50 crowns", 4), ("40 crowns", 4))
+    assert read_hits(mind, budget=Budget(calls=1)) == Draft()
+    assert len(mind.model.chat.calls) == 1  # type: ignore[attr-defined]
+
+
 def test_a_number_is_searched_in_all_cited_sentences() -> None:
     hits = [hit_of("Oslo asks 40 crowns.", document="d0"), hit_of("Bergen asks 55 crowns.", rank=2)]
     text = "Oslo asks 40 crowns and Bergen asks 55 crowns."
@@ -170,7 +202,7 @@ def test_a_number_is_searched_in_all_cited_sentences() -> None:
     )
     assert with_both.claims[0].evidence == (0, 1)
     with_one = read_hits(
-        replace(make_reader(reply_by_number(text, 2, short="")), form=NumberForm()), hits
+        replace(make_reader(*[reply_by_number(text, 2, short="")] * 2), form=NumberForm()), hits
     )
     assert with_one == Draft()
 
@@ -181,7 +213,7 @@ def test_a_difference_is_kept_where_both_operands_are_quoted() -> None:
     for evidence, short in (((2, 4), "15 crowns"), ((2,), "")):
         reply = reply_by_number("It asks 15 crowns more.", *evidence, short="15 crowns")
         with run_context() as context:
-            mind = replace(make_reader(reply), form=NumberForm())
+            mind = replace(make_reader(reply, reply), form=NumberForm())
             draft = asyncio.run(mind.read(Question(question), hits, context))
         assert (draft.short_answer, draft.claims) == (short, ())
         assert len(draft.evidence) == (2 if short else 0)

@@ -59,7 +59,7 @@ class AnswerConfidence:
         """
         if not draft.evidence:
             return 0.0
-        verdict_confidence = self._judge_verdict(question, draft)
+        verdict_confidence = self.judge_verdict(question, draft)
         # Yes and no have a law of their own.
         if verdict_confidence is not None:
             return verdict_confidence
@@ -67,6 +67,23 @@ class AnswerConfidence:
         factors = self.compute_factors(question, draft, first)
         logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
         return round(1 / (1 + math.exp(-logit)), DIGITS)
+
+    def judge_verdict(self, question: Question, draft: Draft) -> float | None:
+        """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
+        parsed = question.statement if question.form == "yes or no" else None
+        answer = draft.short_answer.casefold()
+        words = {question.choose_word(yes=yes): yes for yes in (True, False)}
+        if parsed is None or answer not in words:
+            return None
+        verdicts = YesNoJudge(pairs=self.pairs)
+        sides = [
+            verdict.confidence if verdict.yes == words[answer] else 1 - verdict.confidence
+            for item in draft.evidence
+            for verdict in verdicts.judge_sentences(
+                question, parsed, self._read_quote(question, item)
+            )
+        ]
+        return max(sides, default=0.0)
 
     def choose_place(self, question: Question, short: str, places: Sequence[Evidence]) -> Evidence:
         """Return the place whose words give the short answer best; the first of equal ones.
@@ -120,23 +137,6 @@ class AnswerConfidence:
         if short and short.casefold() in quote.text.casefold():
             return self.pairs.open_session(question.text).score(quote, short)
         return best
-
-    def _judge_verdict(self, question: Question, draft: Draft) -> float | None:
-        """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
-        parsed = question.statement if question.form == "yes or no" else None
-        answer = draft.short_answer.casefold()
-        words = {question.choose_word(yes=yes): yes for yes in (True, False)}
-        if parsed is None or answer not in words:
-            return None
-        verdicts = YesNoJudge(pairs=self.pairs)
-        sides = [
-            verdict.confidence if verdict.yes == words[answer] else 1 - verdict.confidence
-            for item in draft.evidence
-            for verdict in verdicts.judge_sentences(
-                question, parsed, self._read_quote(question, item)
-            )
-        ]
-        return max(sides, default=0.0)
 
     def _read_quote(self, question: Question, item: Evidence) -> ReadHit:
         """Return the quote, read as if it were all of its hit."""

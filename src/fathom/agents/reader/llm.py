@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 _FAULT_NOTE = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
 """The note behind the question that tells a model the fault of an earlier answer."""
+# The answer itself is not repeated: what a document made a model write must not become an order.
+_UNFOUND = "What you answered stands in none of the sentences."
+_OPPOSITE = "The sentences speak against what you answered."
+_DOUBTFUL_VERDICT = 0.3
+"""The confidence in a yes or no below which its own sentences speak against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,21 +149,71 @@ class LLMReader:
     ) -> Draft | None:
         """Return what holds of the model's answer, without a confidence; `None` if it gives none.
 
+        A model whose answer has a fault is asked once more, with the fault named. If the second
+        answer is no better, the first counts.
+
         Raises:
-            BudgetRefused: If the budget does not allow the call.
-            CallFailure: If the model gives no usable reply.
+            BudgetRefused: If the budget does not allow the first call.
+            CallFailure: If the model gives no usable first reply.
         """
         shown = await self._prune(question, drop_orders(hits), context)
         if not shown:
             return None
-        answer = await self._ask_model(question, shown, context)
-        return None if answer is None else await self._verify(question, answer, shown, context)
+        answer = await self._ask_model(question, shown, context, fault=self.fault)
+        if answer is None:
+            return None
+        draft = await self._verify(question, answer, shown, context)
+        fault = await self._find_fault(question, draft, context)
+        if not fault or self.fault:
+            return draft
+        return await self._ask_again(question, draft, fault, shown, context)
 
-    def _add_fault(self, question: Question) -> Question:
-        """Return the question with the fault of an earlier answer, if there is one."""
-        if not self.fault:
-            return question
-        return Question(f"{question.text}\n\n{_FAULT_NOTE.format(fault=self.fault)}")
+    async def _ask_again(
+        self,
+        question: Question,
+        first: Draft,
+        fault: str,
+        shown: Sequence[PrunedHit],
+        context: RunContext,
+    ) -> Draft:
+        """Return the draft of a second answer; the first one if the second has a fault too."""
+        with context.step("ask again", agent="reader", inputs={"fault": fault}) as step:
+            try:
+                answer = await self._ask_model(question, shown, step, fault=fault)
+            except (BudgetRefused, CallFailure) as error:
+                step.set_outcome(verdict="first", reason=str(error))
+                return first
+            if answer is None:
+                step.set_outcome(verdict="first", reason="the model gives no other answer")
+                return first
+            draft = await self._verify(question, answer, shown, step)
+            second_fault = await self._find_fault(question, draft, step)
+            if second_fault:
+                step.set_outcome(verdict="first", reason=second_fault)
+                return first
+            step.set_outcome(outputs=outline_draft(draft), verdict="second")
+        return draft
+
+    async def _find_fault(self, question: Question, draft: Draft, context: RunContext) -> str:
+        """Return the fault of an answer for the model to mend; empty if there is none.
+
+        Args:
+            question: The question.
+            draft: What holds of the answer.
+            context: The run.
+        """
+        if not draft.evidence:
+            return _UNFOUND
+        if question.form != "yes or no":
+            return ""
+        with context.step("check", agent="reader") as step:
+            confidence = await step.compute(
+                "check", lambda: self.confidence.judge_verdict(question, draft)
+            )
+            step.set_outcome(outputs={"confidence": confidence})
+        if confidence is not None and confidence < _DOUBTFUL_VERDICT:
+            return _OPPOSITE
+        return ""
 
     async def _prune(
         self, question: Question, hits: Sequence[Hit], context: RunContext
@@ -174,16 +229,25 @@ class LLMReader:
         return shown
 
     async def _ask_model(
-        self, question: Question, shown: Sequence[PrunedHit], context: RunContext
+        self, question: Question, shown: Sequence[PrunedHit], context: RunContext, *, fault: str
     ) -> CitedAnswer | None:
-        """Ask the model, and stream its sentences to a listener that wants text."""
+        """Ask the model, and stream its sentences to a listener that wants text.
+
+        Args:
+            question: The question.
+            shown: The evidence.
+            context: The run.
+            fault: The fault of an earlier answer; empty if there was none.
+        """
         listener = context.listener
 
         def send_text(text: str) -> None:
             listener.on_event(TextEvent(text))
 
         stream = SentenceStream(self.form, shown, send_text) if listener.wants_text else None
-        request = self.form.build_request(self._add_fault(question), shown)
+        request = self.form.build_request(question, shown)
+        if fault:
+            request = request.add_note(_FAULT_NOTE.format(fault=fault))
         reply = await ask_model(self.model, self.form.kind, request, context, on_text=stream)
         return self.form.read_reply(reply.require_value(), shown)
 
