@@ -4,7 +4,6 @@ from fathom.question.comparison import (
     drop_shared_words,
     list_options,
     parse_comparison,
-    split_questions,
 )
 
 COMPARED = (
@@ -107,26 +106,6 @@ def test_the_number_of_compared_things_is_bounded() -> None:
     assert len(comparison.options) == len(comparison.questions) == 3
     assert comparison.keep_first(2).options == ("Oslo", "Bergen")
     assert comparison.keep_first(2).questions == comparison.questions[:2]
-
-
-@pytest.mark.parametrize(
-    ("question", "questions"),
-    [
-        (
-            "Who wrote Dune and when was it published?",
-            ("Who wrote Dune?", "When was Dune published?"),
-        ),
-        (
-            "Siapa pendiri Budi Utomo dan kapan dia lahir?",
-            ("Siapa pendiri Budi Utomo?", "Kapan Budi Utomo lahir?"),
-        ),
-        ("Who wrote Dune?", ("Who wrote Dune?",)),
-    ],
-)
-def test_questions_joined_by_and_are_asked_separately(
-    question: str, questions: tuple[str, ...]
-) -> None:
-    assert split_questions(question, 4) == questions
 
 
 @pytest.mark.parametrize(

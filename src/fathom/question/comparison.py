@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from fathom.question.clauses import LONGEST_QUESTION, find_mentions, mark_names, restore_names
+from fathom.question.clauses import LONGEST_QUESTION, mark_names, restore_names
 from fathom.text.language import detect_language
 
 Want = Literal["least", "most", "less", "more", "same", "every", "one", "each"]
@@ -82,17 +82,6 @@ _SAME_OF = re.compile(
 )
 _BOTH = re.compile(r"\b(?:both|either|keduanya|kedua|masing-masing|in common)\b\s*", re.IGNORECASE)
 _FIRST_BETWEEN = re.compile(r"^\W*(?:between|among|of|antara|di antara)\b.*$", re.IGNORECASE)
-_JOINT = re.compile(
-    r",?\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
-    r"(?=(?:what|which|who|whom|whose|when|where|why|how|apa|siapa|kapan|di\s?mana|mengapa|berapa|"
-    r"bagaimana)\b)",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"^\W*(?:(?:in|on|at|from|di|dari|pada)\s+)?(?:what|which|who|whom|whose|when|where|why|how|"
-    r"is|are|was|were|do|does|did|apa|siapa|kapan|mana|berapa|mengapa|bagaimana)",
-    re.IGNORECASE,
-)
 _CHOICE = re.compile(
     r"^(?:[^,?]{1,60},\s+)?(?P<asks>(?:(?:in|on|at|of|to|for|from|by|di|dari|pada|yang)\s+)?"
     r"(?:which|who|whose|whom|mana|manakah|siapa|siapakah)\b[^,?]*),\s+"
@@ -100,8 +89,6 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 _NAME_START = re.compile(r"(?:the |an? )?[A-Z\d]")
-_PRONOUN = re.compile(r"\b(?:it|he|she|they|ia|dia|beliau|mereka)\b", re.IGNORECASE)
-_POSSESSIVE = re.compile(r"\b(?:its|his|her|their)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,22 +190,6 @@ def _compare_order(
     questions = tuple(template.replace("{}", option) for option in options)
     more = _AFTER.search(how) or not _LEAST.search(how)
     return Comparison(options=options, questions=questions, want="more" if more else "less")
-
-
-def split_questions(question: str, most: int) -> tuple[str, ...]:
-    """Return the questions that "and" joins, each one complete; `question` itself if single."""
-    if len(question) > LONGEST_QUESTION:
-        return (question,)
-    first, *others = _JOINT.split(" ".join(question.split()).rstrip("? "))
-    if not _ASKS.search(first) or any(len(other.split()) < 3 for other in others):
-        return (question,)
-    name_spans = find_mentions(first)
-    name = name_spans[0].cut(first) if name_spans else ""
-    # Pronouns of the later questions stand for the first name of the first one.
-    if name:
-        others = [_POSSESSIVE.sub(f"{name}'s", _PRONOUN.sub(name, other)) for other in others]
-    questions = [first, *others][:most]
-    return tuple(f"{text[:1].upper()}{text[1:]}?" for text in questions) if others else (question,)
 
 
 def _compares(marked: str, match: re.Match[str]) -> bool:

@@ -16,7 +16,7 @@ from fathom.question.answer_kind import (
     detect_expected_value,
 )
 from fathom.question.clauses import build_chain, find_mentions
-from fathom.question.comparison import Comparison, list_options, parse_comparison, split_questions
+from fathom.question.comparison import Comparison, list_options, parse_comparison
 from fathom.question.definition import extract_term
 from fathom.question.form import (
     Form,
@@ -26,6 +26,7 @@ from fathom.question.form import (
     extract_counted_noun,
     parse_count,
 )
+from fathom.question.joined import split_questions
 from fathom.question.statement import Statement, parse_statement
 from fathom.text.answer_match import contains_answer, normalize_answer, parse_amount, words_overlap
 from fathom.text.answer_type import AnswerType, find_spans

@@ -59,6 +59,34 @@ def test_an_answer_of_another_kind_is_dropped(question: str) -> None:
     assert make_draft(question, answers, hits).short_answer == "Two came in 1890"
 
 
+def make_parts_draft(place_score: float) -> Draft:
+    """Return a draft of a question in two parts, the second with this score."""
+    year, place = "The mill was built in 1890.", "The mill stands in Merrow."
+
+    def script(question: str, chunk: Chunk) -> Reading:
+        if chunk.text == year:
+            return reading(chunk, "1890", 0.8 if question.startswith("When") else 0.0)
+        return reading(chunk, "Merrow", place_score if question.startswith("Where") else 0.0)
+
+    hits = [hit_of(year, document="d0"), hit_of(place, document="d1", rank=2)]
+    question = Question("When was the mill built, and where does it stand?")
+    return make_reader(ScriptedCrossReader(script)).draft(question, hits)
+
+
+def test_the_parts_of_a_question_are_answered_in_turn() -> None:
+    draft = make_parts_draft(0.6)
+    assert draft.short_answer == "1890; Merrow"
+    assert [item.quote for item in draft.evidence] == [
+        "The mill was built in 1890.",
+        "The mill stands in Merrow.",
+    ]
+    assert draft.confidence == pytest.approx(0.6, abs=0.1)
+
+
+def test_a_question_is_as_sure_as_its_least_sure_part() -> None:
+    assert make_parts_draft(0.0).confidence < 0.1
+
+
 def test_sides_are_compared_by_values_only() -> None:
     hits = [
         hit_of("Ama Peak, the twin peak, is 7,546 m high.", document="d0"),

@@ -66,6 +66,8 @@ LAWS: Mapping[str, ReaderLaw] = {
 
 _LONGEST_LIST = 8
 """The largest number of answers that are listed together."""
+_MOST_PARTS = 3
+"""The largest number of questions in one that are read, each in a pass of its own."""
 _MOST_SIDES = 2
 """The largest number of sides of a comparison that are read, each in a pass of its own."""
 MOST_SPANS = 8
@@ -172,6 +174,12 @@ class QuestionReading:
         if compared and compared.want not in {"one", "each"}:
             read_hits, draft = self._draft_comparison(compared.keep_first(_MOST_SIDES), hits)
             if draft.short_answer:
+                return read_hits, draft
+        # A comparison asks about its sides, which are no parts of the question.
+        parts = () if compared else self.question.split_joined(_MOST_PARTS)
+        if len(parts) > 1:
+            read_hits, draft = self._draft_parts(parts, hits)
+            if draft.evidence:
                 return read_hits, draft
         return self.read_by_form(hits)
 
@@ -293,6 +301,26 @@ class QuestionReading:
         draft = Draft(evidence=tuple(evidence), short_answer=short, confidence=confidence)
         # Both sides may have read the same hit.
         return tuple(dict.fromkeys(read_hits)), draft
+
+    def _draft_parts(
+        self, parts: Sequence[Question], hits: Sequence[Hit]
+    ) -> tuple[tuple[ReadHit, ...], Draft]:
+        """Return the answers to the parts of the question in turn, as sure as the least sure one.
+
+        Without an answer to some part there is no short answer; the quotes are shown.
+        """
+        read_hits: list[ReadHit] = []
+        drafts: list[Draft] = []
+        for part in parts:
+            part_hits, draft = self.reader.open_question(part).read_by_form(hits)
+            read_hits += part_hits
+            drafts.append(draft)
+        answers = [draft.short_answer for draft in drafts]
+        return tuple(dict.fromkeys(read_hits)), Draft(
+            evidence=complete_evidence([item for draft in drafts for item in draft.evidence]),
+            short_answer="; ".join(answers) if all(answers) else "",
+            confidence=min(draft.confidence for draft in drafts),
+        )
 
     def _draft_answer(self, candidates: Sequence[Candidate]) -> Draft:
         """Return the draft of the best answer with the sentences that support it."""
