@@ -27,7 +27,9 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 QUESTION = "How much does a mooring permit cost?"
 
 
-def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int = 0) -> Hit:
+def hit_of(
+    text: str = FEES, *, document: str = "d1", rank: int = 1, start: int = 0, title: str = "Fees"
+) -> Hit:
     """Return a hit whose chunk holds `text`."""
     chunk = Chunk(
         id=f"{document}#0",
@@ -35,7 +37,7 @@ def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int 
         text=text,
         span=Span(start, start + len(text)),
         ordinal=0,
-        title="Fees",
+        title=title,
     )
     return Hit(chunk=chunk, score=1 / rank, rank=rank, retriever="hybrid")
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.factories import hit_with
+from tests.factories import hit_of, hit_with
 
 from fathom.documents.base import Builder
 from fathom.llm.tokens import count_tokens
@@ -115,6 +115,30 @@ def test_documents_are_in_the_order_of_their_best_hit_and_in_the_order_of_their_
     other = hit_with(builder, document="a")
     pruned = make_pruner({}).prune(Question("q"), [late, other, early])
     assert [hit.text for hit in pruned] == ["B one.", "B two.", "A."]
+
+
+def prune_linked(title: str) -> list[str]:
+    """Return what is kept of a film, of its director under this title, and of another page."""
+    texts = {
+        "Alien": "Alien was directed by Ridley Scott.",
+        title: "He is British.",
+        "Mill": "Old.",
+    }
+    hits = [
+        hit_of(text, document=name, rank=rank, title=name)
+        for rank, (name, text) in enumerate(texts.items(), start=1)
+    ]
+    pruner = replace(make_pruner({"directed": 0.9}), share=0.2)
+    return list_lines(pruner.prune(Question("Where is the director of Alien from?"), hits))
+
+
+@pytest.mark.parametrize("title", ["Ridley Scott", "Ridley Scott (director)"])
+def test_a_document_that_the_best_sentence_names_is_shown_too(title: str) -> None:
+    assert prune_linked(title) == ["Alien was directed by Ridley Scott.", "He is British."]
+
+
+def test_a_document_that_nothing_names_is_not_shown() -> None:
+    assert prune_linked("Tony Scott") == ["Alien was directed by Ridley Scott."]
 
 
 def test_every_unit_and_every_heading_of_a_whole_hit_is_kept() -> None:

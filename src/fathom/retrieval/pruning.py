@@ -8,6 +8,7 @@ that leads to its list (with the whole list if the question asks for several thi
 code with the sentence before it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -24,6 +25,13 @@ _MOST_CODE_LINES = 12
 """The lines of code that a sentence with a colon takes along."""
 _MOST_LEADS = 2
 """The parts above a unit that are read with it: a heading and the line that leads to it."""
+_LINK = 1.0
+"""The addition to the score of a piece whose document a good piece of another one names."""
+_LINKING = 5
+"""The best pieces that may name another document."""
+_SHORTEST_TITLE = 4
+"""The characters of a title that counts as named."""
+_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
 _SPANS = 8
 """The possible answers of a chunk that count for the sentences that hold them."""
 
@@ -112,6 +120,7 @@ class EvidencePruner:
             hits,
         )
         scores = _score_pieces(pieces, hits, self.pairs.open_session(question.text, spans=_SPANS))
+        scores = _add_links(scores, pieces, hits)
         floor = self.share * max(scores, default=0.0)
         # Equal scores keep the order of the hits.
         order = sorted(range(len(pieces)), key=lambda place: (-scores[place], place))
@@ -241,6 +250,34 @@ def _score_pieces(
             + 0.5 / (1 + piece.place)
         )
     return scores
+
+
+def _add_links(
+    scores: Sequence[float], pieces: Sequence[_Piece], hits: Sequence[Hit]
+) -> list[float]:
+    """Return the scores, higher in documents that the best pieces of other documents name.
+
+    In a question of several hops, the later document is often named by the earlier one alone.
+    """
+    order = sorted(range(len(pieces)), key=lambda place: (-scores[place], place))
+    best = [(hits[pieces[place].place].chunk, pieces[place].unit) for place in order[:_LINKING]]
+    lines = [(_clean_title(chunk), unit.cut(chunk.text).casefold()) for chunk, unit in best]
+    titles = {hit.chunk.document_id: _clean_title(hit.chunk) for hit in hits}
+    # Parts of one work may share their title, which then names none of them.
+    named = {
+        document: any(title != other and title in line for other, line in lines)
+        for document, title in titles.items()
+        if len(title) >= _SHORTEST_TITLE
+    }
+    return [
+        score + _LINK * named.get(hits[piece.place].chunk.document_id, False)
+        for score, piece in zip(scores, pieces, strict=True)
+    ]
+
+
+def _clean_title(chunk: Chunk) -> str:
+    """Return the title of a chunk in small letters, without a remark in brackets."""
+    return _BRACKETS.sub("", chunk.title).casefold()
 
 
 def _make_chunk(piece: _Piece, chunk: Chunk) -> Chunk:
