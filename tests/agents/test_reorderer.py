@@ -2,6 +2,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,13 +20,17 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.question.question import Question
+from fathom.retrieval.pruning import EvidencePruner
 from fathom.runs.context import RunContext
-from fathom.testing.doubles import ScriptedChat, completion, run_context
+from fathom.testing.doubles import OVERLAP, ScriptedChat, completion, run_context
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 
 HITS = [hit_of(f"Text {n}.", document=str(n), rank=n) for n in range(1, 7)]
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
+
+
+PRUNER = EvidencePruner(pairs=OVERLAP, tokens=120)
 
 
 class UnchangedReorderer:
@@ -42,7 +47,9 @@ def make_order(*numbers: int) -> Completion:
 def make_reorderer(*outcomes: Completion | Exception) -> LLMReorderer:
     retry = RetryPolicy(tries=1)
     model = RoleModel(chat=ScriptedChat(*outcomes), retry=retry)
-    return LLMReorderer(model=model, local=UnchangedReorderer(), top=5, window=3, step=2)
+    return LLMReorderer(
+        model=model, local=UnchangedReorderer(), pruner=PRUNER, top=5, window=3, step=2
+    )
 
 
 def reorder_hits(agent: LLMReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
@@ -64,8 +71,7 @@ def test_the_window_climbs_from_the_last_hit_to_the_first() -> None:
 
 def test_texts_are_delimited_and_numbered() -> None:
     scripted = ScriptedChat(make_order(), make_order())
-    agent = make_reorderer()
-    agent = LLMReorderer(model=RoleModel(chat=scripted), local=agent.local, top=5, window=3, step=2)
+    agent = replace(make_reorderer(), model=RoleModel(chat=scripted))
     assert reorder_hits(agent) == ["1", "2", "3", "4", "5", "6"]
     system, user = (message.text for message in scripted.calls[0].messages[:2])
     (fence,) = set(re.findall(r"=== [0-9a-f]{16} ===", user))

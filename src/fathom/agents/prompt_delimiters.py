@@ -6,6 +6,7 @@ from fathom.jsonable import hash_text
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import Choices, number_items
 from fathom.question.question import Question
+from fathom.retrieval.pruning import PrunedHit
 from fathom.text.instructions import gives_orders
 from fathom.types import Hit
 
@@ -43,6 +44,14 @@ def drop_orders(hits: Sequence[Hit]) -> list[Hit]:
     For roles that show parts of chunks: the order may stand in what they leave out.
     """
     return [hit for hit in hits if not gives_orders(hit.chunk.context)]
+
+
+def show_parts(shown: Sequence[PrunedHit]) -> list[str]:
+    """Return the kept parts of hits; nothing of a chunk that gives orders to a language model.
+
+    For roles that number the chunks: the order may stand in what is left out.
+    """
+    return [WITHHELD if gives_orders(item.hit.chunk.context) else item.context for item in shown]
 
 
 def fence_once(fence: str, texts: Sequence[str]) -> str:

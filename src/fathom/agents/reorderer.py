@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel
 
-from fathom.agents.prompt_delimiters import build_chunk_request
+from fathom.agents.prompt_delimiters import build_chunk_request, show_parts
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import EachOf, OneOf
 from fathom.question.question import Question
+from fathom.retrieval.pruning import CHUNK_TOKENS, EvidencePruner
 from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
@@ -36,8 +37,6 @@ chunk 3: The ferry to Sandholm leaves at 9:15 from pier 4.
 Question: When does the boat to Sandholm go?""",
     reply='{"order": [3, 1, 2]}',
 )
-
-_LONGEST_CHUNK = 1_200
 
 
 class Reorderer(Protocol):
@@ -70,6 +69,7 @@ class LLMReorderer:
 
     Attributes:
         local: The fallback for a model that gives nothing.
+        pruner: The choice of the parts of each hit that the model is shown.
         top: The number of hits that are ordered; the others stay behind them.
         window: The number of hits that the model sees at once, at least 2.
         step: The number of hits by which the window moves, at least 1.
@@ -78,6 +78,7 @@ class LLMReorderer:
 
     model: RoleModel
     local: Reorderer
+    pruner: EvidencePruner
     top: int = 50
     window: int = 20
     step: int = 10
@@ -90,6 +91,7 @@ class LLMReorderer:
         return cls(
             model=model,
             local=Reranker.of(assembly),
+            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=CHUNK_TOKENS),
             top=section.reorder_top,
             window=section.window,
             step=section.step,
@@ -127,8 +129,8 @@ class LLMReorderer:
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> list[Hit]:
         """Return the hits of one window in the order of the model's reply."""
-        texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
-        request = build_chunk_request(self.prompt, question, texts)
+        shown = await context.compute("prune", lambda: self.pruner.prune_each(question, hits))
+        request = build_chunk_request(self.prompt, question, show_parts(shown))
         reply = await ask_model(self.model, OrderReply, request, context)
         order = reply.require_value().order
         return [hits[place] for place in complete_order(order, len(hits))]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import build_chunk_request
+from fathom.agents.prompt_delimiters import build_chunk_request, show_parts
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
 from fathom.question.question import Question
+from fathom.retrieval.pruning import CHUNK_TOKENS, EvidencePruner
 from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.settings.mao import MaoSettings
@@ -36,8 +37,6 @@ chunk 3: The ferry to Sandholm leaves at 9:15 from pier 4.
 Question: When does the boat to Sandholm go?""",
     reply='{"chunks": [3]}',
 )
-
-_LONGEST_CHUNK = 2_000
 
 
 class Selector(Protocol):
@@ -101,17 +100,25 @@ class LLMSelector:
 
     A model that finds nothing helpful is not believed blindly: the best chunk by the local selector
     stays, and the reader decides.
+
+    Attributes:
+        pruner: The choice of the parts of each hit that the model is shown.
     """
 
     model: RoleModel
     local: LocalSelector
+    pruner: EvidencePruner
     prompt: Prompt = PROMPT
 
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
         """Build the agent with a language model."""
-        local = LocalSelector.of(assembly)
-        return cls(model=model, local=local, prompt=assembly.prompt(PROMPT))
+        return cls(
+            model=model,
+            local=LocalSelector.of(assembly),
+            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=CHUNK_TOKENS),
+            prompt=assembly.prompt(PROMPT),
+        )
 
     async def select(
         self, question: Question, hits: Sequence[Hit], context: RunContext
@@ -120,8 +127,8 @@ class LLMSelector:
         if not hits:
             return await self.local.select(question, hits, context)
         with context.step("select", agent="selector") as step:
-            texts = [hit.chunk.context[:_LONGEST_CHUNK] for hit in hits]
-            request = build_chunk_request(self.prompt, question, texts)
+            shown = await step.compute("prune", lambda: self.pruner.prune_each(question, hits))
+            request = build_chunk_request(self.prompt, question, show_parts(shown))
             reply = await ask_model(self.model, SelectorReply, request, step)
             numbers = (reply.value.chunks if reply.value else None) or ()
             places = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= len(hits))

@@ -21,6 +21,8 @@ from fathom.text.list_runs import find_items, find_lead_start, find_runs
 from fathom.text.quotable import QuotableUnit, list_blocks, list_units
 from fathom.types import HEADS, BlockKind, Chunk, Hit, Span
 
+CHUNK_TOKENS = 120
+"""The tokens of one chunk for roles that see several chunks, each by itself."""
 _MOST_CODE_LINES = 12
 """The lines of code that a sentence with a colon takes along."""
 _MOST_LEADS = 2
@@ -62,6 +64,11 @@ class PrunedHit:
             end = span.end
         return "\n".join(lines)
 
+    @property
+    def context(self) -> str:
+        """The kept parts below the title and the headings of the chunk."""
+        return "\n".join(filter(None, (get_head(self.hit), self.text)))
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -100,6 +107,20 @@ class EvidencePruner:
     tokens: int
     share: float = 0.0
 
+    def prune_each(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
+        """Return every hit with its own best parts, in the order of the hits.
+
+        For roles that compare hits: each may take all the tokens.
+
+        Args:
+            question: The question.
+            hits: The hits.
+        """
+        # A hit without any unit has nothing to prune.
+        return tuple(
+            item for hit in hits for item in self.prune(question, [hit]) or keep_whole([hit])
+        )
+
     def prune(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return the hits with the parts that are kept; a hit without any is left out.
 
@@ -126,6 +147,11 @@ class EvidencePruner:
         order = sorted(range(len(pieces)), key=lambda place: (-scores[place], place))
         best = [pieces[place] for place in order if scores[place] >= floor]
         return _order_hits(_fill_budget(best, hits, self.tokens), hits)
+
+
+def get_head(hit: Hit) -> str:
+    """Return the title and the headings above a chunk in one line; empty if it has none."""
+    return hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
 
 
 def keep_whole(hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:

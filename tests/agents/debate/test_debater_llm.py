@@ -10,8 +10,10 @@ from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.question.question import Question
+from fathom.retrieval.pruning import EvidencePruner
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import (
+    OVERLAP,
     ScriptedChat,
     ScriptedCrossReader,
     completion,
@@ -46,7 +48,8 @@ def speak(
     )
     chat = ScriptedChat(reply)
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
-    agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS)
+    pruner = EvidencePruner(pairs=OVERLAP, tokens=120)
+    agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS, pruner=pruner)
     with run_context(budget) as context:
         position = asyncio.run(agent.speak(Question(QUESTION), HIT, previous, heard, context))
         assert isinstance(context.scope, Recorder)

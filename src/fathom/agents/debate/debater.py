@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
+from fathom.agents.prompt_delimiters import (
+    WITHHELD,
+    drop_orders,
+    fence_texts,
+    format_rule,
+    make_fence,
+)
 from fathom.agents.reader.candidates import AnswerOption, rank_options
 from fathom.agents.reader.citations import number_sentences
 from fathom.llm.call import RoleModel, ask_model
@@ -16,7 +22,7 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
-from fathom.retrieval.pruning import keep_whole
+from fathom.retrieval.pruning import CHUNK_TOKENS, EvidencePruner, PrunedHit
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings
 from fathom.text.answer_match import normalize_answer
@@ -336,18 +342,25 @@ class LLMDebater:
 
     Attributes:
         local: The fallback if the model gives nothing, or nothing that can be verified.
+        pruner: The choice of the parts of the chunk that the model is shown.
     """
 
     model: RoleModel
     local: Debater
     pairs: CrossReader
+    pruner: EvidencePruner
     prompt: Prompt = PROMPT
 
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
         """Build the agent with a language model."""
-        local, prompt = LocalDebater.of(assembly), assembly.prompt(PROMPT)
-        return cls(model=model, local=local, pairs=assembly.cross_reader, prompt=prompt)
+        return cls(
+            model=model,
+            local=LocalDebater.of(assembly),
+            pairs=assembly.cross_reader,
+            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=CHUNK_TOKENS),
+            prompt=assembly.prompt(PROMPT),
+        )
 
     async def speak(
         self,
@@ -360,10 +373,11 @@ class LLMDebater:
         """Take the position of the model's reply, if its sentence exists."""
         inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as step:
-            request = _build_request(self.prompt, question, hit, own, heard)
+            shown = await step.compute("prune", lambda: self.pruner.prune_each(question, [hit]))
+            request = _build_request(self.prompt, question, shown, own, heard)
             reply = await ask_model(self.model, DebaterReply, request, step)
             position = (
-                _parse_position(reply.value, question, hit, own, heard) if reply.value else None
+                _parse_position(reply.value, question, shown, own, heard) if reply.value else None
             )
             if position is None:
                 reason = reply.reason or "the chunk has no such sentence"
@@ -391,7 +405,7 @@ class LLMDebater:
 def _parse_position(
     reply: DebaterReply,
     question: Question,
-    hit: Hit,
+    shown: Sequence[PrunedHit],
     own: Position | None,
     heard: Sequence[Position],
 ) -> Position | None:
@@ -399,14 +413,14 @@ def _parse_position(
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
     move = _choose_move(question, own, answer)
     position = Position(
-        hit=hit,
+        hit=shown[0].hit,
         supports=_list_answers(reply.supports, heard),
         contradicts=_list_answers(reply.contradicts, heard),
         move=move,
     )
     if reply.answer is None or not answer:
         return position
-    _, places = number_sentences(keep_whole([hit]))
+    _, places = number_sentences(shown)
     # A number without a sentence would leave the answer without evidence.
     if not 1 <= reply.answer.sentence <= len(places):
         return None
@@ -430,10 +444,16 @@ def _list_answers(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[st
 
 
 def _build_request(
-    prompt: Prompt, question: Question, hit: Hit, own: Position | None, heard: Sequence[Position]
+    prompt: Prompt,
+    question: Question,
+    shown: Sequence[PrunedHit],
+    own: Position | None,
+    heard: Sequence[Position],
 ) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
-    chunks, places = number_sentences(keep_whole([hit]))
+    chunks, places = number_sentences(shown)
+    # An order may stand in what is left out, so the whole chunk decides.
+    chunks = chunks if drop_orders([item.hit for item in shown]) else [WITHHELD]
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
     last_answer = [] if own is None else [own.answer or "unknown"]
     fence = make_fence(question.text, [*chunks, *answers, *last_answer])

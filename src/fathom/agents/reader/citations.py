@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fathom.retrieval.pruning import PrunedHit
+from fathom.retrieval.pruning import PrunedHit, get_head
 from fathom.text.quotable import list_units
 from fathom.text.quote_match import find_quote
 from fathom.types import Evidence, Hit, Span
@@ -50,11 +50,6 @@ def number_sentences(shown: Sequence[PrunedHit]) -> tuple[list[str], list[Eviden
             lines.append(f"[{len(places)}] {text}")
         texts.append("\n".join(lines))
     return texts, places
-
-
-def get_head(hit: Hit) -> str:
-    """Return the title and the headings above a chunk in one line; empty if it has none."""
-    return hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
 
 
 def list_citable(item: PrunedHit) -> tuple[Evidence, ...]:

@@ -22,7 +22,6 @@ from fathom.agents.prompt_delimiters import (
 )
 from fathom.agents.reader.citations import (
     CitedSentence,
-    get_head,
     locate_quote,
     make_cited_sentence,
     number_sentences,
@@ -230,8 +229,7 @@ class QuoteForm:
 
     def build_request(self, question: Question, shown: Sequence[PrunedHit]) -> ModelRequest:
         """Build the request with the numbered evidence of each chunk."""
-        texts = ["\n".join(filter(None, (get_head(item.hit), item.text))) for item in shown]
-        return build_chunk_request(self.prompt, question, texts)
+        return build_chunk_request(self.prompt, question, [item.context for item in shown])
 
     def resolve_evidence(
         self, sentence: QuotingSentence, shown: Sequence[PrunedHit]
