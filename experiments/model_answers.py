@@ -14,8 +14,8 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -23,6 +23,7 @@ from experiments.lab.prints import compute_prints
 from research.contamination import read_manifest
 
 from fathom.agents.reader.llm import LLMReader
+from fathom.agents.reader.signals import AnswerSignals
 from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
@@ -50,6 +51,8 @@ class ModelAnswer:
         factors: The factors of the confidence in it; empty without evidence.
         places: Chunk, start and end of each of its quotes.
         local_places: The same of the local answer.
+        signals: The signals of the model's answer, `sure` by the present law of its confidence.
+        local_signals: The signals of the local answer.
         calls: The calls of the model; 2 if its first answer had a fault.
         prompt: The tokens of the prompts.
         seconds: The time of the model and of the checks of its answer.
@@ -73,6 +76,8 @@ class ModelAnswer:
     places: tuple[tuple[str, int, int], ...]
     local_places: tuple[tuple[str, int, int], ...]
     calls: int
+    signals: Mapping[str, float]
+    local_signals: Mapping[str, float]
     prompt: int
     written: int
     seconds: float
@@ -114,6 +119,8 @@ def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: s
     factors: tuple[float, ...] = ()
     if draft and draft.evidence:
         factors = reader.confidence.compute_factors(parsed, draft, local_draft)
+        draft = replace(draft, confidence=reader.confidence(parsed, draft, local_draft))
+    describe = AnswerSignals(pairs=engine.assembly.cross_reader)
     model_right, model_f1 = grade(answer, question)
     local_right, local_f1 = grade(local_answer, question)
     return ModelAnswer(
@@ -135,6 +142,8 @@ def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: s
         places=list_places(draft or Draft()),
         local_places=list_places(local_draft),
         calls=usage.llm_calls,
+        signals=describe(parsed, draft or Draft(), hits),
+        local_signals=describe(parsed, local_draft, hits),
         prompt=usage.prompt_tokens,
         written=usage.completion_tokens,
         seconds=round(seconds, 2),
