@@ -2,7 +2,11 @@
 
 import pytest
 
-from fathom.agents.reader.derivations import derive_short_answer, detect_derivation
+from fathom.agents.reader.derivations import (
+    derive_short_answer,
+    detect_derivation,
+    select_bearing,
+)
 from fathom.question.question import Question
 
 OSLO, BERGEN = "Oslo asks 40 crowns.", "Bergen asks 55 crowns a year."
@@ -57,3 +61,19 @@ def test_the_question_tells_the_calculation() -> None:
     assert detect_derivation(Question("How much older is Oslo?")) == "difference"
     assert detect_derivation(Question("What is the total fee?")) == "sum"
     assert detect_derivation(Question("Who is the mayor?")) is None
+
+
+@pytest.mark.parametrize(
+    ("short", "places"),
+    [
+        ("40 crowns", (1,)),
+        ("the mill, the pier", (0, 2)),
+        ("yes", (0, 1, 2)),
+        ("15 crowns", (0, 1, 2)),
+    ],
+)
+def test_the_quotes_that_hold_the_short_answer_are_kept(
+    short: str, places: tuple[int, ...]
+) -> None:
+    quotes = ["The mill is open.", "A permit costs 40 crowns.", "So is the pier."]
+    assert select_bearing(short, quotes) == places

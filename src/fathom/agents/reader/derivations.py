@@ -77,6 +77,23 @@ def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -
     )
 
 
+def select_bearing(short: str, quotes: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of the quotes that hold the short answer; all if it stands in none.
+
+    Of a list, those that hold an item of it.
+    """
+    whole = [place for place, quote in enumerate(quotes) if _find_quoted(short, [quote])]
+    if whole:
+        return tuple(whole)
+    items = [item for item in _SEPARATOR.split(short) if item]
+    holding = [
+        place
+        for place, quote in enumerate(quotes)
+        if any(_find_quoted(item, [quote]) for item in items)
+    ]
+    return tuple(holding if len(items) > 1 and holding else range(len(quotes)))
+
+
 def detect_derivation(question: Question) -> Derivation | None:
     """Return what the question wants computed from numbers; `None` if nothing."""
     return next((name for name, cue in _CUES.items() if cue.search(question.text)), None)

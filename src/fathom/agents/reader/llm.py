@@ -9,7 +9,7 @@ from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import CitedSentence, find_places
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.derivations import derive_short_answer
+from fathom.agents.reader.derivations import derive_short_answer, select_bearing
 from fathom.agents.reader.local import LocalReader
 from fathom.agents.reader.reply_forms import (
     AnyForm,
@@ -343,10 +343,18 @@ def _compose_draft(sentences: Sequence[CitedSentence]) -> Draft:
 
 
 def _quote_answer(question: Question, short: str, sentences: Sequence[CitedSentence]) -> Draft:
-    """Return the quotes of sentences with the short answer that they bear out; empty without it."""
-    quoting = replace(_compose_draft(sentences), claims=())
-    short = derive_short_answer(question, short, [item.quote for item in quoting.evidence])
-    return replace(quoting, short_answer=short) if short else Draft()
+    """Return the quotes that bear out a short answer, with it; an empty draft if none does.
+
+    Models name more sentences than they need, so those that the answer does not stand in are left
+    out, if it stands in any.
+    """
+    evidence = _compose_draft(sentences).evidence
+    quotes = [item.quote for item in evidence]
+    short = derive_short_answer(question, short, quotes)
+    if not short:
+        return Draft()
+    bearing = select_bearing(short, quotes)
+    return Draft(evidence=tuple(evidence[place] for place in bearing), short_answer=short)
 
 
 def _identify(item: Evidence) -> tuple[str, Span, str]:
