@@ -4,9 +4,11 @@
 
 Each set is a folder below SHARED_DATA; its index lies below PLACE by its name, or is made there. A
 line of the file is one question: whether each of the two is right, how sure the local reader is,
-and the factors of the confidence in the model's answer. The file holds no texts but short answers;
-a run that was stopped goes on where it was. `training/fit_answer_confidence.py` learns from it.
-`--table` asks nothing, and prints from which confidence on the local answer should count.
+and the factors of the confidence in the model's answer. A run that was stopped goes on where it
+was. `--publish` adds the lines, without the answers themselves, to
+`experiments/results/model_answers.jsonl.gz`: what stands there is not asked again, and
+`training/fit_answer_confidence.py` learns from it. `--table` asks nothing, and prints from which
+confidence on the local answer should count.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from experiments.lab.packed import pack, unpack
 from experiments.lab.prints import compute_prints
 from research.contamination import read_manifest
 
@@ -30,6 +33,7 @@ from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval
+from fathom.jsonable import Json
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
@@ -37,6 +41,9 @@ from fathom.types import Draft
 from fathom.usage import Usage
 
 MANIFESTS = Path(__file__).parent.parent / "training" / "manifests"
+PUBLISHED = Path(__file__).parent / "results" / "model_answers.jsonl.gz"
+TEXTS = ("model_answer", "local_answer")
+"""The fields that are not published."""
 THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
@@ -47,6 +54,7 @@ class ModelAnswer:
 
     Attributes:
         has_reply: Whether the model gives an answer.
+        has_answer: Whether something of it holds.
         model_answer: Its short answer, or its text; empty if nothing of it holds.
         factors: The factors of the confidence in it; empty without evidence.
         places: Chunk, start and end of each of its quotes.
@@ -65,11 +73,10 @@ class ModelAnswer:
     form: str
     answerable: bool
     has_reply: bool
-    model_answer: str
+    has_answer: bool
     model_right: bool
     model_f1: float
     factors: tuple[float, ...]
-    local_answer: str
     local_right: bool
     local_f1: float
     local_confidence: float
@@ -81,6 +88,8 @@ class ModelAnswer:
     prompt: int
     written: int
     seconds: float
+    model_answer: str = ""
+    local_answer: str = ""
 
 
 def get_text(draft: Draft) -> str:
@@ -131,6 +140,7 @@ def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: s
         form=parsed.form,
         answerable=question.answerable,
         has_reply=draft is not None,
+        has_answer=bool(answer),
         model_answer=answer,
         model_right=model_right,
         model_f1=round(model_f1, 4),
@@ -188,7 +198,7 @@ def choose_answer(answer: ModelAnswer, threshold: float) -> tuple[float, bool, i
     if answer.local_confidence >= threshold:
         return answer.local_f1, answer.local_right, 0
     tokens = answer.prompt + answer.written
-    if answer.model_answer:
+    if answer.has_answer:
         return answer.model_f1, answer.model_right, tokens
     return answer.local_f1, answer.local_right, tokens
 
@@ -212,17 +222,33 @@ def format_table(answers: Sequence[ModelAnswer]) -> str:
     return "\n".join(lines)
 
 
+def read_published() -> list[Json]:
+    """Return the published records, which hold no answers themselves."""
+    return list(unpack(PUBLISHED)) if PUBLISHED.exists() else []
+
+
+def publish(rows: Sequence[Json]) -> None:
+    """Write the published records: no answers themselves, each question of a model once."""
+    plain = [{name: row[name] for name in row if name not in TEXTS} for row in rows]
+    by_key = {(row["dataset"], row["question"], row["model"]): row for row in plain}
+    pack(PUBLISHED, (by_key[key] for key in sorted(by_key)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*")
     parser.add_argument("--indexes", type=Path)
     parser.add_argument("--model")
-    parser.add_argument("--records", required=True, type=Path)
+    parser.add_argument("--records", type=Path)
     parser.add_argument("--questions", type=int, default=40, help="new ones of each set")
     parser.add_argument("--most", type=int, default=250, help="the size of a set's sample")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--publish", action="store_true")
     arguments = parser.parse_args()
-    rows = [json.loads(line) for line in read_whole_lines(arguments.records)]
+    rows = [*read_published(), *map(json.loads, read_whole_lines(arguments.records))]
+    if arguments.publish:
+        publish(rows)
+        return
     if arguments.table:
         print(format_table([ModelAnswer(**row) for row in rows]))
         return

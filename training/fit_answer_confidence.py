@@ -1,6 +1,6 @@
 """The confidence of a model's answer: PYTHONPATH=. python training/fit_answer_confidence.py en.
 
-`--records FILE` fits it on real answers, which `experiments.model_answers` has recorded; each
+`--records FILE` fits it on real answers, which `experiments.model_answers` has published; each
 model's answers to a set weigh the same. Without it, needs the cross-readers and the evaluation data
 (`SHARED_DATA`, default ../shared/data), as `fit_span_reader`, whose questions it uses; three
 scripted readers then stand in for what models do with the best hits of a question:
@@ -15,20 +15,19 @@ Each of them weighs the same.
 """
 
 import argparse
-import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from experiments.lab.packed import unpack
 from training.fit_span_reader import DATA, choose_questions, describe_law
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
 from fathom.agents.reader.local import LocalReader
 from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
-from fathom.evaluation.jsonl import read_whole_lines
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
 from fathom.settings import IndexSettings, Settings
@@ -131,7 +130,7 @@ def load_rows(file: Path, language: str) -> dict[str, Rows]:
     """
     answers = [
         answer
-        for answer in map(json.loads, read_whole_lines(file))
+        for answer in unpack(file)
         if answer["language"] == language and answer["form"] == "one" and answer["factors"]
     ]
     parts: dict[str, Rows] = {}
