@@ -21,9 +21,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from experiments.lab.packed import pack, unpack
 from experiments.lab.prints import compute_prints
 from research.contamination import read_manifest
+from research.packed import pack, unpack
 
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.signals import AnswerSignals

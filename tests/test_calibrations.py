@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,20 @@ import pytest
 from tests.factories import FEES, QUESTION, engine_at, index_fees, open_public_folder
 
 from fathom.agents.reader.signals import COLUMNS
-from fathom.assembly import Assembly
+from fathom.assembly import Assembly, calibrations
 from fathom.assembly.calibrations import (
     choose_calibration,
     describe_identity,
     load_shipped_calibrations,
 )
-from fathom.calibration.law import LabelledAnswer
+from fathom.calibration.law import Calibration, LabelledAnswer
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.index.embedded.schema import FILE
 from fathom.models.reader_loading import read_card
 from fathom.registry import STRATEGIES
+from fathom.settings import Settings
 
 OFF = "What does a lighthouse keeper earn?"
 
@@ -306,6 +308,50 @@ def test_the_shipped_calibration_applies_to_the_default_settings_only() -> None:
             pytest.raises(UsageError, match="by public questions certifies no such rate"),
         ):
             strict.ask(QUESTION)
+
+
+def make_model_calibrations() -> dict[str, Calibration]:
+    """Return calibrations of two models that differ in what they were made of."""
+    naive = load_shipped_calibrations()["naive"]
+    return {
+        name: replace(naive, made_of={"questions": name}) for name in ("qwen-0.5b", "qwen-1.5b")
+    }
+
+
+def make_assembly(model: str, **ask: int) -> Assembly:
+    """Return the parts of the default settings with a language model."""
+    settings = Settings()
+    llm = settings.llm.model_copy(update={"model": model})
+    asking = settings.ask.model_copy(update=ask)
+    return Engine(settings.model_copy(update={"llm": llm, "ask": asking})).assembly
+
+
+@pytest.mark.parametrize(
+    ("model", "chosen"),
+    [
+        ("local:qwen-1.5b", "qwen-1.5b"),
+        ("local:/models/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf", "qwen-1.5b"),
+        ("local:qwen-0.5b", "qwen-0.5b"),
+        ("local:/models/other.gguf", "qwen-0.5b"),
+        ("openai:qwen-1.5b", "qwen-0.5b"),
+    ],
+)
+def test_a_model_has_its_calibration_and_an_unknown_one_that_of_the_weakest(
+    monkeypatch: pytest.MonkeyPatch, model: str, chosen: str
+) -> None:
+    monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
+    assembly = make_assembly(model)
+    in_force = choose_calibration(assembly, "naive", {})
+    assert in_force.calibration is not None
+    assert in_force.calibration.made_of == {"questions": chosen}
+
+
+def test_the_calibration_of_a_model_applies_to_default_settings_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
+    assembly = make_assembly("local:qwen-1.5b", chunks=3)
+    assert choose_calibration(assembly, "naive", {}).calibration is None
 
 
 def test_recent_questions_are_compared_with_the_calibration(index_folder: Path) -> None:

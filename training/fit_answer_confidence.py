@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from experiments.lab.packed import unpack
+from research.packed import unpack
 from training.fit_span_reader import DATA, choose_questions, describe_law
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence

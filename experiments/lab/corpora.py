@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.lab.packed import pack
 from experiments.lab.perturb import LEGACY, Neglect, degrade
 from experiments.lab.subset import cut_dataset
 from experiments.lab.texts import Text, read_texts
+from research.packed import pack
 
 from fathom.documents.discover import digest_content
 from fathom.errors import UsageError

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.lab.packed import pack, unpack
 from experiments.lab.prints import Print
 from experiments.lab.results import Cell, Results
+from research.packed import pack, unpack
 
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record

@@ -21,6 +21,7 @@ from fathom.calibration.law import (
 from fathom.errors import UsageError
 from fathom.extensions import find_extension
 from fathom.jsonable import Json, dump_canonical, hash_text
+from fathom.llm.catalogue import KNOWN_MODELS, identify_model
 from fathom.models.reader_loading import read_card
 from fathom.registry import STRATEGIES
 from fathom.runs.trace import Trace
@@ -29,6 +30,8 @@ from fathom.settings import AskSettings, Settings, drop_later_settings
 SHIPPED = "calibration.json"
 _IRRELEVANT = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers from which a calibration is learned."""
+_MODEL = "llm.model"
+"""The setting whose value chooses among the shipped calibrations."""
 _STAND_IN = "naive"
 _SHOWN_NAMES = 3
 
@@ -67,10 +70,26 @@ def choose_calibration(
             f"({_join_differences(changed)}); run `fathom calibrate QUESTIONS --strategy "
             f"{strategy}` again"
         )
-    shipped_calibration = load_shipped_calibrations().get(strategy)
+    shipped_calibration = _choose_shipped(assembly, strategy)
     if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
         return CalibrationInForce(calibration=None, stale=stale)
     return CalibrationInForce(calibration=shipped_calibration, stale=stale)
+
+
+def _choose_shipped(assembly: Assembly, strategy: str) -> Calibration | None:
+    """Return the shipped calibration of a strategy, with a model that of the model.
+
+    A model that is not known gets the calibration of the weakest known one: its answers are rather
+    better than that says.
+    """
+    shipped_calibration = load_shipped_calibrations().get(strategy)
+    calibrations = load_model_calibrations()
+    provider, _, model = assembly.settings.llm.model.partition(":")
+    if shipped_calibration is None or not provider or not calibrations:
+        return shipped_calibration
+    name = identify_model(model) if provider == "local" else ""
+    weakest = next(entry for entry in KNOWN_MODELS if entry in calibrations)
+    return calibrations.get(name, calibrations[weakest])
 
 
 def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> Weigher:
@@ -238,11 +257,25 @@ def load_shipped_calibrations() -> Mapping[str, Calibration]:
     return others | calibrated
 
 
+@cache
+def load_model_calibrations() -> Mapping[str, Calibration]:
+    """Return the shipped calibrations of answers in which a model read, by the model's name."""
+    file = resources.files("fathom.data") / SHIPPED
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return {
+        name: Calibration.from_json(calibration)
+        for name, calibration in data.get("models", {}).items()
+    }
+
+
 def _fits(assembly: Assembly, strategy: str, given: Calibration) -> bool:
     """Return whether it was learned with these models and the settings are the defaults."""
     identity = describe_identity(assembly, strategy)
     same = all(identity[name] == given.identity[name] for name in ("reader", "index"))
-    return same and identity["settings"] == _select_settings(Settings().to_record(), strategy)
+    default = _select_settings(Settings().to_record(), strategy)
+    return same and identity["settings"] == default | {
+        key: value for key, value in identity["settings"].items() if key == _MODEL
+    }
 
 
 def _select_settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:

@@ -71,6 +71,21 @@ _LARGER_MODEL = "qwen3:4b-instruct"
 _LARGER_MEMORY = 5_500_000_000
 
 
+def identify_model(name: str) -> str:
+    """Return the name of the known model that a user's name or file stands for; empty if none.
+
+    Args:
+        name: A name after `local:`, or the path or name of a file.
+    """
+    stem = Path(name).name.casefold().removesuffix(_SUFFIX)
+    for model in KNOWN_MODELS.values():
+        # Files of one model differ in how they are packed, and are named accordingly.
+        family = Path(urlsplit(model.url).path).name.split("-instruct")[0]
+        if stem == model.name or stem.startswith(family):
+            return model.name
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """A model that suits the memory of a machine.
