@@ -1,13 +1,15 @@
 """Fathom beside the default question answering of LangChain and LlamaIndex, with the same model.
 
-    python -m benchmarks.plain_rag SET --model local:FILE [--questions 40] [--index DIR]
+    python -m benchmarks.plain_rag SET... --model local:FILE [--questions 40] [--indexes PLACE]
+    python -m benchmarks.plain_rag --table
 
 Each gets the same documents, embedder and model, and as many texts (`--k`, 4). The frameworks use
 their own splitters and prompts, and each question is followed by a request for a short answer, as
 their answers would else be whole sentences. llama.cpp counts the tokens. Answers are kept below
-`--work`, one a line, so that a run which was stopped goes on where it was. Printed are F1, right
-and wrong answers, tokens, seconds, and how often the cited texts hold an accepted answer, each
-beside Fathom's with a paired test.
+`--work`, one a line, so that a run which was stopped goes on where it was; `--publish` adds their
+grades, without the answers, to `results.jsonl.gz`, and what stands there is not asked again.
+Printed are F1, right and wrong answers, tokens, seconds, and how often the cited texts hold an
+accepted answer, each beside Fathom's with a paired test.
 """
 
 import argparse
@@ -21,14 +23,16 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.rivals.environments import prepare_python
 from httpx2 import AsyncClient
+from research.packed import pack, unpack
 
 from fathom.config import parse_settings
 from fathom.engine import Engine
@@ -36,6 +40,7 @@ from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval, randomisation_p
+from fathom.jsonable import hash_text
 from fathom.llm.local import find_weights
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.models.runtime import count_physical_cores
@@ -62,6 +67,7 @@ PINS: Mapping[str, dict[str, str]] = {
     },
 }
 SYSTEMS = ("fathom", *PINS)
+PUBLISHED = Path(__file__).parent / "results.jsonl.gz"
 NO_ANSWER = re.compile(
     r"\b(?:(?:do|does|did)(?:n't| not) (?:know|mention|provide|specify|state|contain)|"
     r"no information|not (?:mentioned|provided|specified|stated|given|known)|unknown|"
@@ -75,24 +81,35 @@ class GradedReply:
     """The reply of a system to a question.
 
     Attributes:
+        dataset: The name of the data set.
+        model: The name of the model's file.
+        answered: Whether there is an answer.
         cited: Whether the cited texts hold an accepted answer.
         tokens: Prompt and reply, by llama.cpp's count.
     """
 
+    dataset: str
+    model: str
     system: str
     question: str
-    answer: str
     answerable: bool
+    answered: bool
     f1: float
     right: bool
     cited: bool
     tokens: int
     seconds: float
+    answer: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The set, the model, the system and the question; no two replies share all of them."""
+        return self.dataset, self.model, self.system, self.question
 
     @property
     def is_wrong(self) -> bool:
         """True for an answer that is not right."""
-        return bool(self.answer) and not self.right
+        return self.answered and not self.right
 
 
 class CountingServer:
@@ -165,40 +182,52 @@ def read_documents(file: Path) -> list[str]:
         ]
 
 
-def grade(
-    system: str,
-    question: DatasetQuestion,
-    answer: str,
-    sources: Sequence[str],
-    tokens: int,
-    seconds: float,
-) -> GradedReply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """The questions of one data set to one model."""
+
+    dataset: Dataset
+    model: str
+    questions: Sequence[DatasetQuestion]
+
+
+class Reply(NamedTuple):
+    """The reply of a system, with the texts that it rests on."""
+
+    answer: str
+    sources: Sequence[str]
+    tokens: int
+    seconds: float
+
+
+def grade(task: Task, system: str, question: DatasetQuestion, reply: Reply) -> GradedReply:
     """Return a reply with its grades; one that says that it does not know is no answer."""
-    answer = "" if NO_ANSWER.search(answer) else answer.strip().rstrip(".")
+    answer = "" if NO_ANSWER.search(reply.answer) else reply.answer.strip().rstrip(".")
     gold = question.answers
     return GradedReply(
+        dataset=task.dataset.name,
+        model=Path(task.model).stem,
         system=system,
         question=question.id,
         answer=answer,
         answerable=question.answerable,
+        answered=bool(answer),
         f1=score_f1(answer, gold) if question.answerable else float(not answer),
         right=question.answerable and bool(answer) and is_right(answer, gold),
-        cited=any(contains_answer(source, text) for source in sources for text in gold),
-        tokens=tokens,
-        seconds=seconds,
+        cited=any(contains_answer(source, text) for source in reply.sources for text in gold),
+        tokens=reply.tokens,
+        seconds=reply.seconds,
     )
 
 
-def run_framework(
-    system: str, dataset: Dataset, questions: Sequence[DatasetQuestion], options: argparse.Namespace
-) -> Iterator[GradedReply]:
+def run_framework(system: str, task: Task, options: argparse.Namespace) -> Iterator[GradedReply]:
     """Yield the replies of a framework, which runs in its own environment."""
     python = prepare_python(system, options.work / "env", PINS[system])
-    weights = find_weights(options.model)
+    weights = find_weights(task.model)
     server = CountingServer(weights)
     job = {
-        "documents": read_documents(dataset.corpus),
-        "questions": [question.text + BRIEF for question in questions],
+        "documents": read_documents(task.dataset.corpus),
+        "questions": [question.text + BRIEF for question in task.questions],
         "model": weights.stem,
         "k": options.k,
     }
@@ -217,44 +246,42 @@ def run_framework(
         worker.stdin.write(json.dumps(job))
         worker.stdin.close()
         before = 0
-        for question, line in zip(questions, worker.stdout, strict=False):
-            reply: dict[str, Any] = json.loads(line)
+        for question, line in zip(task.questions, worker.stdout, strict=False):
+            given: dict[str, Any] = json.loads(line)
             tokens, before = server.tokens - before, server.tokens
-            yield grade(
-                system, question, reply["answer"], reply["sources"], tokens, reply["seconds"]
-            )
+            reply = Reply(given["answer"], given["sources"], tokens, given["seconds"])
+            yield grade(task, system, question, reply)
         if worker.wait():
             raise SystemExit(f"plain_rag: {system} failed: see above; the others need not wait")
 
 
-def run_fathom(
-    dataset: Dataset, questions: Sequence[DatasetQuestion], options: argparse.Namespace
-) -> Iterator[GradedReply]:
+def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]:
     """Yield Fathom's replies by its defaults, with the model."""
     settings = parse_settings(
         {
-            "index.directory": str(options.index or options.work / "index" / dataset.name),
-            "llm.model": options.model,
+            "index.directory": str((options.indexes or options.work / "index") / task.dataset.name),
+            "llm.model": task.model,
             "budget.seconds": 600.0,
         }
     )
-    with prepare_engine(Engine(settings), dataset) as engine:
-        for question in questions:
+    with prepare_engine(Engine(settings), task.dataset) as engine:
+        for question in task.questions:
             answer = engine.ask(question.text, strategy="naive")
-            yield grade(
-                "fathom",
-                question,
+            reply = Reply(
                 answer.short_answer or answer.answer,
                 [citation.quote for citation in answer.citations],
                 answer.usage.tokens,
                 round(answer.usage.seconds, 2),
             )
+            yield grade(task, "fathom", question, reply)
 
 
 def format_table(replies: Sequence[GradedReply]) -> str:
     """Return the table of all systems over the questions that each has answered."""
     by_system = {
-        system: {reply.question: reply for reply in replies if reply.system == system}
+        system: {
+            (reply.dataset, reply.question): reply for reply in replies if reply.system == system
+        }
         for system in SYSTEMS
     }
     by_system = {system: rows for system, rows in by_system.items() if rows}
@@ -285,36 +312,76 @@ def format_table(replies: Sequence[GradedReply]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("dataset")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--questions", type=int, default=40)
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--index", type=Path, help="Fathom's index of the set")
-    parser.add_argument("--work", type=Path, default=ROOT / ".work" / "plain_rag")
-    options = parser.parse_args()
-    dataset = load(DATA / options.dataset)
+def format_tables(replies: Sequence[GradedReply]) -> str:
+    """Return a table for each model and data set, and one for all data sets of a model."""
+    parts: list[str] = []
+    for model in sorted({reply.model for reply in replies}):
+        of_model = [reply for reply in replies if reply.model == model]
+        names = sorted({reply.dataset for reply in of_model})
+        for name in names:
+            of_set = [reply for reply in of_model if reply.dataset == name]
+            parts.append(f"{model}, {name}: {format_table(of_set)}")
+        if len(names) > 1:
+            parts.append(f"{model}, all sets: {format_table(of_model)}")
+    return "\n\n".join(parts)
+
+
+def read_published() -> list[GradedReply]:
+    """Return the published replies, which hold no answers."""
+    return [GradedReply(**row) for row in unpack(PUBLISHED)] if PUBLISHED.exists() else []
+
+
+def publish(replies: Sequence[GradedReply]) -> None:
+    """Write the published replies, without the answers."""
+    by_key = {reply.key: asdict(reply) for reply in replies}
+    for row in by_key.values():
+        del row["answer"]
+    pack(PUBLISHED, (by_key[key] for key in sorted(by_key)))
+
+
+def choose_questions(dataset: Dataset, count: int) -> list[DatasetQuestion]:
+    """Return a sample of the questions; a larger one holds each smaller one."""
     gradable = [
         question for question in dataset.questions if question.answers or not question.answerable
     ]
-    sample = gradable[:: max(1, len(gradable) // options.questions)][: options.questions]
-    file = options.work / f"{dataset.name}-{Path(options.model).stem}.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replies = [GradedReply(**json.loads(line)) for line in read_whole_lines(file)]
-    for system in options.systems:
-        seen = {reply.question for reply in replies if reply.system == system}
-        missing = [question for question in sample if question.id not in seen]
-        run = (
-            run_fathom(dataset, missing, options)
-            if system == "fathom"
-            else run_framework(system, dataset, missing, options)
-        )
-        for reply in run if missing else ():
-            append_line(file, asdict(reply))
-            replies.append(reply)
-    print(format_table(replies))
+    return sorted(gradable, key=lambda question: hash_text(question.id))[:count]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="*")
+    parser.add_argument("--model")
+    parser.add_argument("--questions", type=int, default=40, help="of each set")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--k", type=int, default=4)
+    parser.add_argument("--indexes", type=Path, help="with Fathom's indexes of the sets")
+    parser.add_argument("--work", type=Path, default=ROOT / ".work" / "plain_rag")
+    parser.add_argument("--table", action="store_true", help="ask nothing")
+    parser.add_argument("--publish", action="store_true", help="ask nothing, write the results")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    file = options.work / "replies.jsonl"
+    replies = [
+        *read_published(),
+        *(GradedReply(**json.loads(line)) for line in read_whole_lines(file)),
+    ]
+    if options.publish:
+        publish(replies)
+    seen = {reply.key for reply in replies}
+    for name in () if options.table or options.publish else options.datasets:
+        dataset = load(DATA / name)
+        for system in options.systems:
+            missing = [
+                question
+                for question in choose_questions(dataset, options.questions)
+                if (name, Path(options.model).stem, system, question.id) not in seen
+            ]
+            task = Task(dataset=dataset, model=options.model, questions=missing)
+            run = run_fathom if system == "fathom" else partial(run_framework, system)
+            for reply in run(task, options) if missing else ():
+                append_line(file, asdict(reply))
+                replies.append(reply)
+    print(format_tables(replies))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,38 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.plain_rag.__main__ import format_table, grade, read_documents
+from benchmarks.plain_rag import __main__ as plain_rag
+from benchmarks.plain_rag.__main__ import (
+    GradedReply,
+    Reply,
+    Task,
+    choose_questions,
+    format_table,
+    format_tables,
+    publish,
+    read_documents,
+    read_published,
+)
 
-from fathom.evaluation.datasets import DatasetQuestion
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 
 OPENED = DatasetQuestion(id="q1", text="When was the bridge opened?", answers=("1931",))
 UNKNOWN = DatasetQuestion(id="q2", text="Who sold the bridge?", answerable=False)
+UNGRADED = DatasetQuestion(id="q3", text="Why?")
+BRIDGES = Dataset(
+    name="bridges", corpus=Path("corpus.jsonl.gz"), questions=(OPENED, UNKNOWN, UNGRADED), qrels={}
+)
+
+
+def grade(
+    system: str, question: DatasetQuestion, answer: str, sources: tuple[str, ...] = ()
+) -> GradedReply:
+    task = Task(dataset=BRIDGES, model="local:/models/small.gguf", questions=(OPENED, UNKNOWN))
+    return plain_rag.grade(task, system, question, Reply(answer, sources, 500, 9.0))
 
 
 @pytest.mark.parametrize(
@@ -23,24 +46,48 @@ UNKNOWN = DatasetQuestion(id="q2", text="Who sold the bridge?", answerable=False
     ],
 )
 def test_a_reply_is_right_wrong_or_no_answer(answer: str, *, right: bool, wrong: bool) -> None:
-    reply = grade("langchain", OPENED, answer, ["The bridge was opened in 1931."], 500, 9.0)
+    reply = grade("langchain", OPENED, answer, ("The bridge was opened in 1931.",))
     assert (reply.right, reply.is_wrong, reply.cited) == (right, wrong, True)
 
 
 def test_silence_is_the_best_answer_where_there_is_none() -> None:
-    silent = grade("langchain", UNKNOWN, "I do not know", [], 500, 9.0)
-    talking = grade("langchain", UNKNOWN, "Mr Harrow", [], 500, 9.0)
+    silent = grade("langchain", UNKNOWN, "I do not know")
+    talking = grade("langchain", UNKNOWN, "Mr Harrow")
     assert (silent.f1, silent.is_wrong) == (1.0, False)
     assert (talking.f1, talking.is_wrong) == (0.0, True)
 
 
 def test_systems_are_compared_on_the_questions_that_all_have_answered() -> None:
-    ours = [grade("fathom", question, "1931", ["1931"], 400, 8.0) for question in (OPENED, UNKNOWN)]
-    theirs = [grade("langchain", OPENED, "in 1932", [], 1200, 30.0)]
+    ours = [grade("fathom", question, "1931", ("1931",)) for question in (OPENED, UNKNOWN)]
+    theirs = [grade("langchain", OPENED, "in 1932")]
     first, *_, fathom, langchain = format_table([*ours, *theirs]).splitlines()
     assert first == "1 questions"
     assert fathom.startswith("| fathom | 1.000 |")
     assert "| +1.000, " in langchain
+
+
+def test_every_set_has_a_table_and_all_sets_of_a_model_have_one() -> None:
+    ours = grade("fathom", OPENED, "1931")
+    heads = format_tables([ours, replace(ours, dataset="mills")]).splitlines()
+    assert [line for line in heads if line.endswith("questions")] == [
+        "small, bridges: 1 questions",
+        "small, mills: 1 questions",
+        "small, all sets: 2 questions",
+    ]
+
+
+def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_rag, "PUBLISHED", tmp_path / "results.jsonl.gz")
+    assert read_published() == []
+    ours = grade("fathom", OPENED, "1931")
+    publish([ours, ours])
+    assert read_published() == [replace(ours, answer="")]
+
+
+def test_a_larger_sample_holds_the_smaller_one() -> None:
+    (first,) = choose_questions(BRIDGES, 1)
+    assert choose_questions(BRIDGES, 5)[0] == first
+    assert set(choose_questions(BRIDGES, 5)) == {OPENED, UNKNOWN}
 
 
 def test_a_document_is_its_title_and_text(tmp_path: Path) -> None:
