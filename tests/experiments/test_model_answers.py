@@ -1,0 +1,64 @@
+"""The recorded answers of a language model and of the local reader to the same questions."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from experiments.model_answers import ModelAnswer, choose_answer, format_table
+
+from experiments import model_answers
+
+SURE = ModelAnswer(
+    dataset="bridges",
+    question="q1",
+    model="small.gguf",
+    language="en",
+    form="one",
+    answerable=True,
+    has_reply=True,
+    has_answer=True,
+    model_right=False,
+    model_f1=0.25,
+    factors=(1.0,) * 8,
+    local_right=True,
+    local_f1=1.0,
+    local_confidence=0.7,
+    places=(("d1#0", 0, 9),),
+    local_places=(("d1#0", 0, 9),),
+    calls=1,
+    signals={"sure": 0.1},
+    local_signals={"sure": 0.9},
+    prompt=480,
+    written=20,
+    seconds=9.0,
+    model_answer="1932",
+    local_answer="1931",
+)
+UNSURE = replace(SURE, question="q2", local_confidence=0.2, model_right=True, model_f1=1.0)
+
+
+def test_a_sure_local_answer_counts_without_any_tokens() -> None:
+    assert choose_answer(SURE, 0.6) == (1.0, True, 0)
+    assert choose_answer(SURE, 0.8) == (0.25, False, 500)
+
+
+def test_the_local_answer_counts_where_nothing_of_the_model_holds() -> None:
+    silent = replace(UNSURE, has_answer=False, local_right=False, local_f1=0.5)
+    assert choose_answer(silent, 0.6) == (0.5, False, 500)
+
+
+def test_the_table_has_a_row_for_each_threshold() -> None:
+    lines = format_table([SURE, UNSURE]).splitlines()
+    assert lines[0] == "2 questions"
+    (row,) = [line for line in lines if line.startswith("| 0.6 |")]
+    assert row == "| 0.6 | 1.000 | 1.000 to 1.000 | 1.000 | 0.50 | 250 |"
+
+
+def test_published_records_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_answers, "PUBLISHED", tmp_path / "model_answers.jsonl.gz")
+    assert model_answers.read_published() == []
+    model_answers.publish([asdict(answer) for answer in (UNSURE, SURE, SURE)])
+    first, second = model_answers.read_published()
+    assert (first["question"], second["question"]) == ("q1", "q2")
+    assert not {"model_answer", "local_answer"} & first.keys()
+    assert ModelAnswer(**first).model_answer == ""

@@ -1,0 +1,68 @@
+"""The calibration of answers in which a language model read."""
+
+from typing import Any
+
+import pytest
+from training.fit_model_calibration import choose_answer, learn_model
+
+from fathom.agents.reader.signals import COLUMNS
+from fathom.calibration.law import READER
+
+SIGNALS = dict.fromkeys(COLUMNS, 0.0)
+
+
+def make_row(**values: Any) -> dict[str, Any]:
+    """Return a record in which the model is asked and right."""
+    row = {
+        "dataset": "bridges",
+        "language": "en",
+        "form": "one",
+        "has_answer": True,
+        "model_right": True,
+        "factors": [0.0] * 8,
+        "signals": {**SIGNALS, "short": 1.0},
+        "local_right": False,
+        "local_confidence": 0.2,
+        "local_places": [["d1#0", 0, 9]],
+        "local_signals": SIGNALS,
+    }
+    return row | values
+
+
+def test_the_model_answers_what_the_local_reader_is_not_sure_of() -> None:
+    answer = choose_answer(make_row())
+    assert answer is not None
+    assert answer.right
+    assert answer.signals["short"] == 1.0
+
+
+@pytest.mark.parametrize("values", [{"local_confidence": 0.9}, {"has_answer": False}])
+def test_else_the_local_answer_counts(values: dict[str, Any]) -> None:
+    answer = choose_answer(make_row(**values))
+    assert answer is not None
+    assert not answer.right
+    assert choose_answer(make_row(**values, local_places=[])) is None
+
+
+def test_the_confidence_is_that_of_the_present_law() -> None:
+    weak = choose_answer(make_row(factors=[-4.0, -4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
+    strong = choose_answer(make_row(factors=[4.0, 4.0, 0.0, 4.0, 1.0, 2.0, 0.0, 1.0]))
+    verdict = choose_answer(make_row(form="yes or no", signals={**SIGNALS, "sure": 1.5}))
+    assert weak is not None
+    assert strong is not None
+    assert verdict is not None
+    assert weak.signals["sure"] < 0 < strong.signals["sure"]
+    assert verdict.signals["sure"] == 1.5
+
+
+def test_nothing_is_learned_from_sets_for_reporting(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        make_row(
+            model_right=bool(at % 2), signals={**SIGNALS, "sure": float(at % 2)}, form="yes or no"
+        )
+        for at in range(60)
+    ]
+    clean = [make_row(dataset="squad-fresh", model_right=False) for _ in range(60)]
+    law = learn_model("small", rows, READER)
+    assert learn_model("small", [*rows, *clean], READER) == law
+    assert "squad-fresh            60 answers, 0.0% right" in capsys.readouterr().out
