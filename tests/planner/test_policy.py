@@ -60,13 +60,15 @@ def make_drafts(*confidences: float) -> tuple[DraftFeatures, ...]:
 def test_rules_show_a_sure_answer_and_stop_at_an_unsure_one() -> None:
     assert choose_by_rules(observe(drafts=make_drafts(0.5))) == "stop"
     assert choose_by_rules(observe(drafts=make_drafts(0.49))) == "abstain"
-    assert choose_by_rules(observe(drafts=make_drafts(0.49)), has_model=True) == "model"
+    bridged = observe(drafts=make_drafts(0.49, 0.49), tried=("bridge",))
+    assert choose_by_rules(bridged, has_model=True) == "model"
     assert (
         choose_by_rules(observe(drafts=make_drafts(0.2, 0.2), tried=("model",)), has_model=True)
         == "abstain"
     )
     decision = RulePolicy(min_confidence=0.6).choose(
-        observe(drafts=make_drafts(0.5)), list_legal_actions((), has_model=True)
+        observe(drafts=make_drafts(0.5, 0.5), tried=("bridge",)),
+        list_legal_actions(("bridge",), has_model=True),
     )
     assert (decision.action, decision.reason) == ("model", "only 50% sure")
 
@@ -85,7 +87,7 @@ def test_rules_look_up_each_side_of_a_comparison_even_after_a_sure_look() -> Non
     assert choose_by_rules(observe(situation=chain, drafts=make_drafts(0.1))) == "split"
 
 
-def test_rules_follow_bridges_only_over_several_uncovered_hops() -> None:
+def test_rules_follow_bridges_over_uncovered_hops_and_before_a_model() -> None:
     two = OBSERVER(Question("Who is older, Ana Silva or Nora Berg?"), (), first=True)
     chain = replace(two, parallel=1.0, serial=2.0, coverage=0.2, names=2.0)
     after = {"drafts": make_drafts(0.1, 0.1), "tried": ("split",)}
@@ -93,15 +95,16 @@ def test_rules_follow_bridges_only_over_several_uncovered_hops() -> None:
     assert choose_by_rules(observe(situation=replace(chain, coverage=0.6), **after)) == "abstain"
     named = replace(chain, serial=1.0)
     assert choose_by_rules(observe(situation=named, drafts=make_drafts(0.1))) == "abstain"
+    covered = replace(named, coverage=0.9, names=1.0)
     assert (
-        choose_by_rules(observe(situation=named, drafts=make_drafts(0.1)), has_model=True)
+        choose_by_rules(observe(situation=covered, drafts=make_drafts(0.1)), has_model=True)
         == "bridge"
     )
-    alone = replace(named, names=1.0)
-    assert (
-        choose_by_rules(observe(situation=alone, drafts=make_drafts(0.1)), has_model=True)
-        == "model"
+    few_searches = tuple(
+        action for action in list_legal_actions((), has_model=True) if action != "bridge"
     )
+    decision = RulePolicy().choose(observe(drafts=make_drafts(0.1)), few_searches)
+    assert decision.action == "model"
 
 
 def test_a_fixed_sequence_ignores_its_observations() -> None:

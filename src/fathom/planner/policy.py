@@ -83,19 +83,15 @@ class RulePolicy:
         """Return the actions that the rules propose, in order of priority, with reasons."""
         draft, situation = observation.draft, observation.situation
         share = f"{draft.confidence:.0%} sure"
-        # Several names are enough hops for a model, which can combine the hits that it reads.
-        has_hops = situation.serial > 1 or (has_model and situation.names > 1)
+        has_uncovered_hops = situation.serial > 1 and situation.coverage < self.coverage
         # In order of priority: the first legal one is chosen.
         rules: list[tuple[Action, str, bool]] = [
             ("debate", "documents give other answers", draft.alternatives > 0),
             ("split", f"it compares {situation.parallel:.0f} things", situation.parallel > 1),
             ("stop", share, draft.confidence >= self.min_confidence),
             ("split", f"{situation.serial:.0f} questions in a row", situation.serial > 1),
-            (
-                "bridge",
-                f"only {share}, and several hops",
-                has_hops and situation.coverage < self.coverage,
-            ),
+            # A model can combine hits, and reading them takes it far longer than finding them.
+            ("bridge", f"only {share}: more evidence", has_model or has_uncovered_hops),
             ("model", f"only {share}", has_model),
         ]
         return [(action, reason) for action, reason, applies in rules if applies]
