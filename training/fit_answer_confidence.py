@@ -1,9 +1,9 @@
 """The confidence of a model's answer: PYTHONPATH=. python training/fit_answer_confidence.py en.
 
-`--records FILE` fits it on real answers, which `experiments.model_answers` has published; each
-model's answers to a set weigh the same. Without it, needs the cross-readers and the evaluation data
-(`SHARED_DATA`, default ../shared/data), as `fit_span_reader`, whose questions it uses; three
-scripted readers then stand in for what models do with the best hits of a question:
+Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data), as
+`fit_span_reader`, whose questions it uses. Three scripted readers stand in for what models do with
+the best hits of a question; the laws of known models are fitted on their real answers
+(`fit_model_calibration`):
 
 - the careful one quotes a sentence that holds an accepted answer, with that answer, and says
   nothing where there is none;
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from research.packed import unpack
 from training.fit_span_reader import DATA, choose_questions, describe_law
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
@@ -123,29 +122,6 @@ def collect_rows(engine: Engine, questions: Sequence[DatasetQuestion]) -> Rows:
     )
 
 
-def load_rows(file: Path, language: str) -> dict[str, Rows]:
-    """Return the rows of recorded answers by data set, each model with the same weight.
-
-    Answers of yes and no are left out, as they have a law of their own.
-    """
-    answers = [
-        answer
-        for answer in unpack(file)
-        if answer["language"] == language and answer["form"] == "one" and answer["factors"]
-    ]
-    parts: dict[str, Rows] = {}
-    for name in sorted({answer["dataset"] for answer in answers}):
-        of_set = [answer for answer in answers if answer["dataset"] == name]
-        models = [answer["model"] for answer in of_set]
-        parts[name] = Rows(
-            np.asarray([answer["factors"] for answer in of_set]),
-            np.asarray([answer["model_right"] for answer in of_set], dtype=float),
-            np.asarray([200 / models.count(model) for model in models]),
-            models,
-        )
-    return parts
-
-
 def report(rows: Rows, law: Sequence[float]) -> None:
     """Print how well a law separates right from wrong, for all readers and each."""
     slopes = np.asarray(law)
@@ -189,14 +165,10 @@ def main() -> None:
     parser.add_argument("language", choices=SETS)
     parser.add_argument("--sets", nargs="*", help="by default those of the language")
     parser.add_argument("--questions", type=int, default=150, help="of each set")
-    parser.add_argument("--records", type=Path, help="real answers in place of scripted ones")
     parser.add_argument("--indexes", type=Path, help="with an index of each set")
     parser.add_argument("--threads", type=int, default=0)
     arguments = parser.parse_args()
-    if arguments.records:
-        parts = load_rows(arguments.records, arguments.language)
-    else:
-        parts = collect_scripted_rows(arguments)
+    parts = collect_scripted_rows(arguments)
     rows, right, weights = (
         np.concatenate([part[at] for part in parts.values()]) for at in (0, 1, 2)
     )

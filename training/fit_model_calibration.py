@@ -1,51 +1,74 @@
-"""The shipped calibration of answers in which a language model read.
+"""The confidence in the answers of known language models: python -m training.fit_model_calibration.
 
-    PYTHONPATH=. python -m training.fit_model_calibration
-
-Learns from `experiments/results/model_answers.jsonl.gz`, for each model by itself, which answers of
-a run are right: the local answer where it is sure enough, else the model's. The law begins with
-that of `naive` without a model. Data sets for reporting are left out, and reported. Writes the part
-`models` of `src/fathom/data/calibration.json`.
+Learns from `experiments/results/model_answers.jsonl.gz`, for each model by itself. First the law of
+the confidence in its answers, which is printed and stands in `agents/reader/confidence.py`; then
+the calibration of a run's answers: the local one where it is sure enough, or surer than a doubtful
+one of the model, else the model's. That law begins with the one of `naive` without a model. Data
+sets for reporting are left out, and reported. Writes the part `models` of
+`src/fathom/data/calibration.json`.
 """
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
+import numpy as np
 from research.packed import unpack
 from training.chosen import ROOT
+from training.fit_answer_confidence import fit_law
 from training.fit_calibration import FILE
 
 from fathom.agents.reader.base import compute_logit
-from fathom.agents.reader.confidence import LAWS
 from fathom.assembly.calibrations import load_shipped_calibrations
 from fathom.calibration.correctness import CorrectnessLaw, Signals
 from fathom.calibration.law import Calibration, LabelledAnswer, learn_law
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.jsonable import Json
 from fathom.llm.catalogue import identify_model
-from fathom.settings.tree import LlmSettings
+from fathom.settings import Settings
 
 PUBLISHED = ROOT / "experiments" / "results" / "model_answers.jsonl.gz"
 REPORTED = frozenset({"squad-fresh", "2wiki-fresh"})
 """The data sets on which nothing is learned."""
 
 
-def choose_answer(row: Json) -> LabelledAnswer | None:
+Law = tuple[float, ...]
+
+
+def fit_confidence(rows: Sequence[Json]) -> Law:
+    """Return the law of the confidence in a model's answers; each data set weighs the same.
+
+    Answers of yes and no are left out, as they have a law of their own.
+    """
+    fitting = [row for row in rows if row["factors"] and row["form"] != "yes or no"]
+    counts = Counter(row["dataset"] for row in fitting)
+    return fit_law(
+        np.asarray([row["factors"] for row in fitting]),
+        np.asarray([row["model_right"] for row in fitting], dtype=float),
+        np.asarray([len(fitting) / len(counts) / counts[row["dataset"]] for row in fitting]),
+    )
+
+
+def choose_answer(row: Json, law: Law) -> LabelledAnswer | None:
     """Return the answer of a run with the default settings; `None` if there is none."""
-    skip = LlmSettings().choose_skip_confidence("local:")
-    if row["local_confidence"] >= skip or not row["has_answer"]:
-        has_evidence = bool(row["local_places"])
-        return LabelledAnswer(row["local_signals"], row["local_right"]) if has_evidence else None
-    return LabelledAnswer(update_confidence(row), row["model_right"])
+    settings = Settings()
+    local = LabelledAnswer(row["local_signals"], row["local_right"])
+    if row["local_confidence"] >= settings.llm.choose_skip_confidence("local:"):
+        return local
+    if not row["has_answer"]:
+        return local if row["local_places"] else None
+    model = LabelledAnswer(update_confidence(row, law), row["model_right"])
+    confidence = 1 / (1 + math.exp(-model.signals["sure"]))
+    is_doubtful = confidence < min(settings.ask.min_confidence, row["local_confidence"])
+    return local if is_doubtful else model
 
 
-def update_confidence(row: Json) -> Signals:
-    """Return the signals of a model's answer with its confidence by the present law."""
+def update_confidence(row: Json, law: Law) -> Signals:
+    """Return the signals of a model's answer with its confidence by a law."""
     signals: dict[str, float] = dict(row["signals"])
     if row["form"] != "yes or no" and row["factors"]:
-        law = LAWS[row["language"]]
         logit = math.fsum(map(math.prod, zip(law, row["factors"], strict=True)))
         signals["sure"] = compute_logit(1 / (1 + math.exp(-logit)))
     return signals
@@ -67,15 +90,17 @@ def report(name: str, answers: Sequence[LabelledAnswer], sure: Sequence[float]) 
 
 
 def learn_model(model: str, rows: Sequence[Json], before: CorrectnessLaw) -> CorrectnessLaw:
-    """Learn the law of a model's runs, and print its quality."""
-    print(model)
-    outcomes = [choose_answer(row) for row in rows if row["dataset"] not in REPORTED]
+    """Learn the laws of a model, and print the one of its confidence and their quality."""
+    chosen = [row for row in rows if row["dataset"] not in REPORTED]
+    law = fit_confidence(chosen)
+    print(f'"{model}": {law},')
+    outcomes = [choose_answer(row, law) for row in chosen]
     answers = [answer for answer in outcomes if answer]
     learned = learn_law(outcomes, before=before)
     report("held out", answers, learned.held_out)
     report("law without a model", answers, predict(before, answers))
     for name in sorted(REPORTED & {row["dataset"] for row in rows}):
-        outcomes = [choose_answer(row) for row in rows if row["dataset"] == name]
+        outcomes = [choose_answer(row, law) for row in rows if row["dataset"] == name]
         clean = [answer for answer in outcomes if answer]
         report(name, clean, predict(learned.law, clean))
     return learned.law

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import YesNoJudge
+from fathom.llm.catalogue import identify_model
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
 from fathom.text.quotable import extract_chunk
@@ -27,6 +28,12 @@ FACTORS = ("relevant", "answers", "says", "supports", "agrees", "agreed", "dispu
 LAWS: Mapping[str, tuple[float, ...]] = {
     "en": (0.02, 0.29, 0.0, 0.13, 0.31, 0.0, 0.54, 0.09),
     "id": (0.06, 0.93, 0.0, 0.0, 0.62, 0.18, 0.58, 0.59),
+}
+
+# `training/fit_model_calibration.py` fits these laws on real answers in both languages.
+MODEL_LAWS: Mapping[str, tuple[float, ...]] = {
+    "qwen-0.5b": (0.21, 0.0, 0.05, 0.0, 0.24, 0.61, 0.4, -1.16),
+    "qwen-1.5b": (0.01, 0.0, 0.06, 0.1, 0.72, 0.42, 0.54, 0.44),
 }
 
 _LEAST = 1e-4
@@ -45,9 +52,9 @@ class AnswerConfidence:
     laws: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: LAWS)
 
     @classmethod
-    def of(cls, assembly: "Assembly") -> Self:
-        """Build the confidence from the assembly."""
-        return cls(pairs=assembly.cross_reader)
+    def of(cls, assembly: "Assembly", model: str) -> Self:
+        """Build the confidence in the answers of a model, `provider:model`, from the assembly."""
+        return cls(pairs=assembly.cross_reader, laws=choose_laws(model))
 
     def __call__(self, question: Question, draft: Draft, first: Draft) -> float:
         """Return the probability that `draft` is right, in [0, 1]; 0 without evidence.
@@ -143,6 +150,13 @@ class AnswerConfidence:
         quote = _cut_quote(item)
         (reading,) = self.pairs.open_session(question.text, spans=0).read([quote])
         return ReadHit(hit=replace(item.hit, chunk=quote), reading=reading, trust=1.0)
+
+
+def choose_laws(model: str) -> Mapping[str, tuple[float, ...]]:
+    """Return the laws for a model, `provider:model`, by language: its own one if it is known."""
+    provider, _, name = model.partition(":")
+    law = MODEL_LAWS.get(identify_model(name)) if provider == "local" else None
+    return LAWS if law is None else dict.fromkeys(LAWS, law)
 
 
 def drafts_agree(question: Question, draft: Draft, first: Draft) -> bool:

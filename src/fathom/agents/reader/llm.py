@@ -90,7 +90,7 @@ class LLMReader:
                 tokens=settings.llm.evidence_tokens,
                 share=settings.llm.evidence_share,
             ),
-            confidence=AnswerConfidence.of(assembly),
+            confidence=AnswerConfidence.of(assembly, model.chat.name),
             skip_above_confidence=settings.llm.choose_skip_confidence(model.chat.name),
             min_support=settings.ask.min_support,
             min_confidence=settings.ask.min_confidence,
