@@ -42,6 +42,8 @@ from fathom.usage import Usage
 
 MANIFESTS = Path(__file__).parent.parent / "training" / "manifests"
 PUBLISHED = Path(__file__).parent / "results" / "model_answers.jsonl.gz"
+CLEAN = frozenset({"squad-fresh", "2wiki-fresh"})
+"""The sets for reporting: nothing is chosen on them."""
 TEXTS = ("model_answer", "local_answer")
 """The fields that are not published."""
 THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
@@ -203,6 +205,16 @@ def choose_answer(answer: ModelAnswer, threshold: float) -> tuple[float, bool, i
     return answer.local_f1, answer.local_right, tokens
 
 
+def format_tables(answers: Sequence[ModelAnswer]) -> str:
+    """Return a table for each model, over the sets that may be chosen on."""
+    chosen = [answer for answer in answers if answer.dataset not in CLEAN]
+    models = sorted({answer.model for answer in chosen})
+    tables = (
+        format_table([answer for answer in chosen if answer.model == model]) for model in models
+    )
+    return "\n\n".join(f"{model}: {table}" for model, table in zip(models, tables, strict=True))
+
+
 def format_table(answers: Sequence[ModelAnswer]) -> str:
     """Return a row for each threshold, over all answers."""
     lines = [
@@ -250,7 +262,7 @@ def main() -> None:
         publish(rows)
         return
     if arguments.table:
-        print(format_table([ModelAnswer(**row) for row in rows]))
+        print(format_tables([ModelAnswer(**row) for row in rows]))
         return
     seen = {(row["dataset"], row["question"], row["model"]) for row in rows}
     for name in arguments.sets:

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from experiments.model_answers import ModelAnswer, choose_answer, format_table
+from experiments.model_answers import ModelAnswer, choose_answer, format_table, format_tables
 
 from experiments import model_answers
 
@@ -52,6 +52,17 @@ def test_the_table_has_a_row_for_each_threshold() -> None:
     assert lines[0] == "2 questions"
     (row,) = [line for line in lines if line.startswith("| 0.6 |")]
     assert row == "| 0.6 | 1.000 | 1.000 to 1.000 | 1.000 | 0.50 | 250 |"
+
+
+def test_every_model_has_a_table_without_the_sets_for_reporting() -> None:
+    answers = [
+        SURE,
+        UNSURE,
+        replace(SURE, model="large.gguf"),
+        replace(SURE, dataset="2wiki-fresh"),
+    ]
+    heads = [line for line in format_tables(answers).splitlines() if line.endswith("questions")]
+    assert heads == ["large.gguf: 1 questions", "small.gguf: 2 questions"]
 
 
 def test_published_records_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
