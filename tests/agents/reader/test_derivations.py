@@ -5,6 +5,7 @@ import pytest
 from fathom.agents.reader.derivations import (
     derive_short_answer,
     detect_derivation,
+    find_misfit,
     select_bearing,
 )
 from fathom.question.question import Question
@@ -77,3 +78,23 @@ def test_the_quotes_that_hold_the_short_answer_are_kept(
 ) -> None:
     quotes = ["The mill is open.", "A permit costs 40 crowns.", "So is the pier."]
     assert select_bearing(short, quotes) == places
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "misfit"),
+    [
+        ("Which mail client did Ada Vale use?", "Ada Vale", "repeats the question"),
+        ("Which mail client did Ada Vale use?", "Pine", ""),
+        ("When was the mill built?", "Ada Vale", "asks for a date"),
+        ("When was the mill built?", "in 1890", ""),
+        ("Which is older, the mill or the pier?", "the mill", ""),
+        ("Is the mill open?", "yes", ""),
+        ("What is the mill?", "", ""),
+    ],
+)
+def test_an_answer_that_cannot_answer_the_question_is_a_fault(
+    question: str, short: str, misfit: str
+) -> None:
+    reason = find_misfit(Question(question), short)
+    assert misfit in reason
+    assert bool(reason) == bool(misfit)

@@ -12,7 +12,9 @@ from math import fsum, isclose
 from typing import Literal
 
 from fathom.agents.reader.lists import parse_stated_number
+from fathom.question.answer_kind import contradicts_kind
 from fathom.question.question import Question
+from fathom.text.content_words import ContentTerms
 from fathom.text.dates import YEAR, parse_date
 from fathom.text.numbers import Quantity, parse_quantities
 from fathom.text.quote_match import find_quote
@@ -40,6 +42,7 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
     ),
 }
 _YEARS = re.compile(rf"\b{YEAR}\b")
+_EXTRACT_TERMS = ContentTerms()
 _MOST_NUMBERS = 6
 """The largest count of quoted numbers of a kind: among more, some pair gives anything."""
 _TOLERANCE = 1e-6
@@ -75,6 +78,22 @@ def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -
         or _follows_by_arithmetic(question, bare, quotes)
         else ""
     )
+
+
+def find_misfit(question: Question, short: str) -> str:
+    """Return why a short answer cannot answer the question, for the model to mend; empty if it can.
+
+    It cannot if it only repeats words of a question that offers no options, or if it is surely of
+    another kind than the one asked for, such as a name for a date.
+    """
+    expected = question.expected_value
+    if expected is not None and contradicts_kind(expected, short):
+        return f"The question asks for a {expected.kind}."
+    is_open = question.form == "one" and not question.options and question.comparison is None
+    terms = _EXTRACT_TERMS(short)
+    if is_open and terms and terms <= _EXTRACT_TERMS(question.text):
+        return "What you answered only repeats the question."
+    return ""
 
 
 def select_bearing(short: str, quotes: Sequence[str]) -> tuple[int, ...]:

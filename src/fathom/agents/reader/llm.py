@@ -9,7 +9,7 @@ from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import CitedSentence, find_places
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.derivations import derive_short_answer, select_bearing
+from fathom.agents.reader.derivations import derive_short_answer, find_misfit, select_bearing
 from fathom.agents.reader.local import LocalReader
 from fathom.agents.reader.reply_forms import (
     AnyForm,
@@ -163,7 +163,7 @@ class LLMReader:
         if answer is None:
             return None
         draft = await self._verify(question, answer, shown, context)
-        fault = await self._find_fault(question, draft, context)
+        fault = await self._find_fault(question, answer, draft, context)
         if not fault or self.fault:
             return draft
         return await self._ask_again(question, draft, fault, shown, context)
@@ -187,23 +187,26 @@ class LLMReader:
                 step.set_outcome(verdict="first", reason="the model gives no other answer")
                 return first
             draft = await self._verify(question, answer, shown, step)
-            second_fault = await self._find_fault(question, draft, step)
+            second_fault = await self._find_fault(question, answer, draft, step)
             if second_fault:
                 step.set_outcome(verdict="first", reason=second_fault)
                 return first
             step.set_outcome(outputs=outline_draft(draft), verdict="second")
         return draft
 
-    async def _find_fault(self, question: Question, draft: Draft, context: RunContext) -> str:
+    async def _find_fault(
+        self, question: Question, answer: CitedAnswer, draft: Draft, context: RunContext
+    ) -> str:
         """Return the fault of an answer for the model to mend; empty if there is none.
 
         Args:
             question: The question.
+            answer: The answer of the model.
             draft: What holds of the answer.
             context: The run.
         """
         if not draft.evidence:
-            return _UNFOUND
+            return find_misfit(question, answer.short) or _UNFOUND
         if question.form != "yes or no":
             return ""
         with context.step("check", agent="reader") as step:
@@ -259,6 +262,8 @@ class LLMReader:
         context: RunContext,
     ) -> Draft:
         """Return a draft of what holds of an answer; an empty one if nothing does."""
+        if find_misfit(question, answer.short):
+            return Draft()
         with_evidence = [sentence for sentence in answer.sentences if sentence.evidence]
         quoting = _quote_answer(question, answer.short, with_evidence)
         if answer.is_bare and quoting.short_answer:
