@@ -18,8 +18,9 @@ from fathom.assembly.calibrations import (
     choose_calibration,
     describe_identity,
     load_shipped_calibrations,
+    make_weigher,
 )
-from fathom.calibration.law import Calibration, LabelledAnswer
+from fathom.calibration.law import Calibration, LabelledAnswer, Weigher
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
@@ -344,6 +345,19 @@ def test_a_model_has_its_calibration_and_an_unknown_one_that_of_the_weakest(
     in_force = choose_calibration(assembly, "naive", {})
     assert in_force.calibration is not None
     assert in_force.calibration.made_of == {"questions": chosen}
+
+
+def test_an_improbable_answer_of_a_sure_model_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
+    silent = dict.fromkeys(COLUMNS, 0.0)
+    for model, is_shown in (("local:qwen-1.5b", True), ("", False)):
+        assembly = make_assembly(model)
+        in_force = choose_calibration(assembly, "naive", {})
+        weigher = make_weigher(in_force, "naive", assembly.settings.ask)
+        assert Weigher.from_json(weigher.to_json()) == weigher
+        weighed = weigher(silent)
+        assert (weighed.confidence or 0) < 0.3
+        assert weighed.probable == is_shown
 
 
 def test_the_calibration_of_a_model_applies_to_default_settings_only(

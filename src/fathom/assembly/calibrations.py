@@ -43,10 +43,12 @@ class CalibrationInForce:
     Attributes:
         calibration: The calibration; `None` where none fits.
         stale: The reason why the index's own is not in force; empty where it is or there is none.
+        is_of_model: Whether it is a shipped one of answers in which a language model read.
     """
 
     calibration: Calibration | None
     stale: str = ""
+    is_of_model: bool = False
 
 
 def choose_calibration(
@@ -73,7 +75,8 @@ def choose_calibration(
     shipped_calibration = _choose_shipped(assembly, strategy)
     if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
         return CalibrationInForce(calibration=None, stale=stale)
-    return CalibrationInForce(calibration=shipped_calibration, stale=stale)
+    is_of_model = shipped_calibration in load_model_calibrations().values()
+    return CalibrationInForce(calibration=shipped_calibration, stale=stale, is_of_model=is_of_model)
 
 
 def _choose_shipped(assembly: Assembly, strategy: str) -> Calibration | None:
@@ -116,7 +119,15 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
     weigher = Weigher(min_probability=ask.min_probability, replaces_confidence=alone)
     if calibration is None or threshold is None:
         return weigher
-    return replace(weigher, law=calibration.law, by=calibration.source, threshold=threshold)
+    return replace(
+        weigher,
+        law=calibration.law,
+        by=calibration.source,
+        threshold=threshold,
+        # Few answers of models are recorded so far, and none of those that are improbable although
+        # their draft is sure was wrong.
+        is_bound=not found.is_of_model,
+    )
 
 
 def _refuse_rate(calibration: Calibration, strategy: str, max_error: float) -> str:

@@ -116,6 +116,7 @@ class Weigher:
             draft's own confidence, as where a rate of errors is to be kept, or every answer is to
             be given.
         raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
+        is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
     """
 
     law: CorrectnessLaw | None = None
@@ -124,6 +125,7 @@ class Weigher:
     min_probability: float = 0.0
     replaces_confidence: bool = False
     raises_confidence: bool = True
+    is_bound: bool = True
 
     def __call__(self, signals: Signals) -> CalibratedConfidence:
         """Return the calibrated confidence of an answer with these signals.
@@ -139,7 +141,7 @@ class Weigher:
             confidence,
             enough=confidence >= self.threshold,
             by=self.by,
-            probable=confidence >= self.min_probability,
+            probable=confidence >= self.min_probability or not self.is_bound,
             sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
         )
 
@@ -153,6 +155,7 @@ class Weigher:
             "least": self.min_probability,
             "alone": self.replaces_confidence,
             "lifts": self.raises_confidence,
+            "bound": self.is_bound,
         }
 
     @classmethod
@@ -167,6 +170,7 @@ class Weigher:
             min_probability=given.get("least", 0.0),
             replaces_confidence=given.get("alone", False),
             raises_confidence=given.get("lifts", False),
+            is_bound=given.get("bound", True),
         )
 
 
