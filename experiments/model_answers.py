@@ -33,7 +33,7 @@ from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.jsonable import Json
+from fathom.jsonable import Json, hash_text
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
@@ -179,9 +179,10 @@ def iterate_answers(
         if (question.answers or not question.answerable)
         and not any(prints[question.id].touches(manifest) for manifest in learned)
     ]
-    # A later run with more questions asks the same ones first.
-    step = max(1, len(gradable) // arguments.most)
-    sample = gradable[::step][: arguments.most]
+    # A later run with more questions asks the same ones first. The order of a file may hide its
+    # questions without an answer at the end.
+    order = sorted(gradable, key=lambda question: hash_text(question.id))
+    sample = order[: arguments.most]
     with prepare_engine(Engine(settings), dataset) as engine:
         model = engine.assembly.models.language_models.get_by_name(arguments.model)
         reader = LLMReader.of(engine.assembly, model)
