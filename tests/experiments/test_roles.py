@@ -107,7 +107,11 @@ def make_quoting_act(quote: str) -> str:
     [
         (["no", "neither"], {"requests": 2, "valid": False, "repaired": False, "used": False}),
         (["no", '{"answer": null}'], {"requests": 2, "valid": True, "repaired": True}),
-        ([make_quoting_act("Nobody said that, ever.")], {"valid": True, "named": 1, "found": 0}),
+        (
+            # The model is asked once more, as nobody said so, and has no other answer.
+            [make_quoting_act("Nobody said that, ever."), '{"answer": null}'],
+            {"requests": 1, "valid": True, "named": 1, "found": 0},
+        ),
     ],
 )
 def test_the_usage_reported_by_a_server_is_counted(
@@ -119,7 +123,7 @@ def test_the_usage_reported_by_a_server_is_counted(
         assert run_roles(workplace, file, *at, "--set", "llm.key_env=") == 0
         assert server.calls == len(replies)
     (entry,) = read_records(workplace)
-    (counted,) = entry["calls"]
+    counted = entry["calls"][0]
     assert counted.items() >= call.items()
     assert bool(counted["failure"]) is not counted["valid"]
     assert counted["prompt_tokens"] > 0

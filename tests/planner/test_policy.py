@@ -60,15 +60,13 @@ def make_drafts(*confidences: float) -> tuple[DraftFeatures, ...]:
 def test_rules_show_a_sure_answer_and_stop_at_an_unsure_one() -> None:
     assert choose_by_rules(observe(drafts=make_drafts(0.5))) == "stop"
     assert choose_by_rules(observe(drafts=make_drafts(0.49))) == "abstain"
-    bridged = observe(drafts=make_drafts(0.49, 0.49), tried=("bridge",))
-    assert choose_by_rules(bridged, has_model=True) == "model"
+    assert choose_by_rules(observe(drafts=make_drafts(0.49)), has_model=True) == "model"
     assert (
         choose_by_rules(observe(drafts=make_drafts(0.2, 0.2), tried=("model",)), has_model=True)
         == "abstain"
     )
     decision = RulePolicy(min_confidence=0.6).choose(
-        observe(drafts=make_drafts(0.5, 0.5), tried=("bridge",)),
-        list_legal_actions(("bridge",), has_model=True),
+        observe(drafts=make_drafts(0.5)), list_legal_actions((), has_model=True)
     )
     assert (decision.action, decision.reason) == ("model", "only 50% sure")
 
@@ -95,10 +93,15 @@ def test_rules_follow_bridges_over_uncovered_hops_and_before_a_model() -> None:
     assert choose_by_rules(observe(situation=replace(chain, coverage=0.6), **after)) == "abstain"
     named = replace(chain, serial=1.0)
     assert choose_by_rules(observe(situation=named, drafts=make_drafts(0.1))) == "abstain"
-    covered = replace(named, coverage=0.9, names=1.0)
+    covered = replace(named, coverage=0.9)
     assert (
         choose_by_rules(observe(situation=covered, drafts=make_drafts(0.1)), has_model=True)
         == "bridge"
+    )
+    alone = replace(covered, names=1.0)
+    assert (
+        choose_by_rules(observe(situation=alone, drafts=make_drafts(0.1)), has_model=True)
+        == "model"
     )
     few_searches = tuple(
         action for action in list_legal_actions((), has_model=True) if action != "bridge"

@@ -84,14 +84,19 @@ class RulePolicy:
         draft, situation = observation.draft, observation.situation
         share = f"{draft.confidence:.0%} sure"
         has_uncovered_hops = situation.serial > 1 and situation.coverage < self.coverage
+        # A model can combine what several searches find, and reading it takes far longer.
+        has_hops_for_model = has_model and situation.names > 1
         # In order of priority: the first legal one is chosen.
         rules: list[tuple[Action, str, bool]] = [
             ("debate", "documents give other answers", draft.alternatives > 0),
             ("split", f"it compares {situation.parallel:.0f} things", situation.parallel > 1),
             ("stop", share, draft.confidence >= self.min_confidence),
             ("split", f"{situation.serial:.0f} questions in a row", situation.serial > 1),
-            # A model can combine hits, and reading them takes it far longer than finding them.
-            ("bridge", f"only {share}: more evidence", has_model or has_uncovered_hops),
+            (
+                "bridge",
+                f"only {share}, and several hops",
+                has_uncovered_hops or has_hops_for_model,
+            ),
             ("model", f"only {share}", has_model),
         ]
         return [(action, reason) for action, reason, applies in rules if applies]

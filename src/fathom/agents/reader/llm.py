@@ -177,7 +177,8 @@ class LLMReader:
         context: RunContext,
     ) -> Draft:
         """Return the draft of a second answer; the first one if the second has a fault too."""
-        with context.step("ask again", agent="reader", inputs={"fault": fault}) as step:
+        inputs = {"fault": fault, "chunks": [item.hit.chunk.id for item in shown]}
+        with context.step("ask again", agent="reader", inputs=inputs) as step:
             try:
                 answer = await self._ask_model(question, shown, step, fault=fault)
             except (BudgetRefused, CallFailure) as error:
