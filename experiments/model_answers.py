@@ -7,7 +7,7 @@ line of the file is one question: whether each of the two is right, how sure the
 and the factors of the confidence in the model's answer. A run that was stopped goes on where it
 was. `--publish` adds the lines, without the answers themselves, to
 `experiments/results/model_answers.jsonl.gz`: what stands there is not asked again, and
-`training/fit_answer_confidence.py` learns from it. `--table` asks nothing, and prints from which
+`training/fit_model_calibration.py` learns from it. `--table` asks nothing, and prints from which
 confidence on the local answer should count.
 """
 

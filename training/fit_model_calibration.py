@@ -33,7 +33,6 @@ PUBLISHED = ROOT / "experiments" / "results" / "model_answers.jsonl.gz"
 REPORTED = frozenset({"squad-fresh", "2wiki-fresh"})
 """The data sets on which nothing is learned."""
 
-
 Law = tuple[float, ...]
 
 
@@ -79,24 +78,6 @@ def predict(law: CorrectnessLaw, answers: Sequence[LabelledAnswer]) -> list[floa
     return [float(share) for share in law.predict([answer.signals for answer in answers])]
 
 
-def drop_constant_signals(law: CorrectnessLaw, answers: Sequence[LabelledAnswer]) -> CorrectnessLaw:
-    """Return a law without the signals that are the same, and not 0, in all answers.
-
-    All recorded answers of a model are short, and what the local reader's law says of answers in
-    prose is not true of a model's. The weights of such signals become part of the offset.
-    """
-    rows = [answer.signals for answer in answers]
-    constant = {
-        name: rows[0][name]
-        for name in law.weights
-        if rows[0][name] and all(row[name] == rows[0][name] for row in rows)
-    }
-    return CorrectnessLaw(
-        weights={name: law.weights[name] for name in law.weights if name not in constant},
-        offset=law.offset + math.fsum(law.weights[name] * constant[name] for name in constant),
-    )
-
-
 def report(name: str, answers: Sequence[LabelledAnswer], sure: Sequence[float]) -> None:
     """Print how good probabilities are."""
     right = [answer.right for answer in answers]
@@ -114,7 +95,6 @@ def learn_model(model: str, rows: Sequence[Json], before: CorrectnessLaw) -> Cor
     print(f'"{model}": {law},')
     outcomes = [choose_answer(row, law) for row in chosen]
     answers = [answer for answer in outcomes if answer]
-    before = drop_constant_signals(before, answers)
     learned = learn_law(outcomes, before=before)
     report("held out", answers, learned.held_out)
     report("law without a model", answers, predict(before, answers))

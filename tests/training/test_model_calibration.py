@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 from training.fit_model_calibration import (
     choose_answer,
-    drop_constant_signals,
     fit_confidence,
     learn_model,
 )
 
 from fathom.agents.reader.signals import COLUMNS
-from fathom.calibration.correctness import CorrectnessLaw
-from fathom.calibration.law import READER, LabelledAnswer
+from fathom.calibration.law import READER
 
 LAW = (0.1, 0.1, 0.0, 0.1, 0.5, 0.3, 0.4, 0.5)
 SIGNALS = dict.fromkeys(COLUMNS, 0.0)
@@ -79,16 +77,6 @@ def test_the_confidence_is_that_of_the_present_law() -> None:
     assert verdict is not None
     assert weak.signals["sure"] < 0 < strong.signals["sure"]
     assert verdict.signals["sure"] == 1.5
-
-
-def test_a_signal_that_never_varies_becomes_part_of_the_offset() -> None:
-    law = CorrectnessLaw(weights={"short": 1.5, "sure": 1.0, "several": 2.0}, offset=-1.0)
-    answers = [
-        LabelledAnswer({"short": 1.0, "sure": sure, "several": 0.0}, right=True)
-        for sure in (0.5, 2.0)
-    ]
-    dropped = drop_constant_signals(law, answers)
-    assert dropped == CorrectnessLaw(weights={"sure": 1.0, "several": 2.0}, offset=0.5)
 
 
 def test_nothing_is_learned_from_sets_for_reporting(capsys: pytest.CaptureFixture[str]) -> None:
