@@ -21,8 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from experiments.lab.prints import compute_prints
-from research.contamination import read_manifest
+from experiments.lab.samples import draw_unlearned
 from research.packed import pack, unpack
 
 from fathom.agents.reader.llm import LLMReader
@@ -33,14 +32,13 @@ from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.jsonable import Json, hash_text
+from fathom.jsonable import Json
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
 from fathom.usage import Usage
 
-MANIFESTS = Path(__file__).parent.parent / "training" / "manifests"
 PUBLISHED = Path(__file__).parent / "results" / "model_answers.jsonl.gz"
 CLEAN = frozenset({"squad-fresh", "2wiki-fresh"})
 """The sets for reporting: nothing is chosen on them."""
@@ -170,19 +168,7 @@ def iterate_answers(
     settings = parse_settings(
         {"index.directory": str(arguments.indexes / name), "llm.model": arguments.model}
     )
-    prints = compute_prints(dataset)
-    learned = [read_manifest(file) for file in MANIFESTS.glob("learned-*.json.gz")]
-    # On what the local models learned from, the local reader is surer than it may be.
-    gradable = [
-        question
-        for question in dataset.questions
-        if (question.answers or not question.answerable)
-        and not any(prints[question.id].touches(manifest) for manifest in learned)
-    ]
-    # A later run with more questions asks the same ones first. The order of a file may hide its
-    # questions without an answer at the end.
-    order = sorted(gradable, key=lambda question: hash_text(question.id))
-    sample = order[: arguments.most]
+    sample = draw_unlearned(dataset, arguments.most)
     with prepare_engine(Engine(settings), dataset) as engine:
         model = engine.assembly.models.language_models.get_by_name(arguments.model)
         reader = LLMReader.of(engine.assembly, model)

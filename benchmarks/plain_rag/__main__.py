@@ -31,6 +31,7 @@ from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from benchmarks.rivals.environments import prepare_python
+from experiments.lab.samples import draw_unlearned
 from httpx2 import AsyncClient
 from research.packed import pack, unpack
 
@@ -40,7 +41,6 @@ from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval, randomisation_p
-from fathom.jsonable import hash_text
 from fathom.llm.local import find_weights
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.models.runtime import count_physical_cores
@@ -339,14 +339,6 @@ def publish(replies: Sequence[GradedReply]) -> None:
     pack(PUBLISHED, (by_key[key] for key in sorted(by_key)))
 
 
-def choose_questions(dataset: Dataset, count: int) -> list[DatasetQuestion]:
-    """Return a sample of the questions; a larger one holds each smaller one."""
-    gradable = [
-        question for question in dataset.questions if question.answers or not question.answerable
-    ]
-    return sorted(gradable, key=lambda question: hash_text(question.id))[:count]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*")
@@ -373,7 +365,7 @@ def main() -> None:
         for system in options.systems:
             missing = [
                 question
-                for question in choose_questions(dataset, options.questions)
+                for question in draw_unlearned(dataset, options.questions)
                 if (name, Path(options.model).stem, system, question.id) not in seen
             ]
             task = Task(dataset=dataset, model=options.model, questions=missing)
