@@ -17,35 +17,45 @@ import asyncio
 import gzip
 import json
 import os
-import re
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 from pathlib import Path
-from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any
 
+from benchmarks.plain_rag.replies import (
+    SYSTEMS,
+    GradedReply,
+    Reply,
+    RunFacts,
+    Task,
+    grade,
+    publish,
+    read_published,
+)
+from benchmarks.plain_rag.tables import format_tables
 from benchmarks.rivals.environments import prepare_python
+from experiments.lab.role_calls import describe_answer
 from experiments.lab.samples import draw_unlearned
+from experiments.roles import overshoots_budget
 from httpx2 import AsyncClient
-from research.packed import pack, unpack
 
 from fathom.config import parse_settings
 from fathom.engine import Engine
-from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
+from fathom.engine.request import AskRequest
+from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
-from fathom.evaluation.statistics import bootstrap_interval, randomisation_p
 from fathom.llm.local import find_weights
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.models.runtime import count_physical_cores
-from fathom.text.answer_match import contains_answer
-from fathom.text.answer_scores import is_right, score_f1
+from fathom.runs.concurrency import run_in_loop
+from fathom.strategies.run import RunOutcome
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SHARED_DATA", ROOT / "../shared/data"))
@@ -66,50 +76,6 @@ PINS: Mapping[str, dict[str, str]] = {
         **SHARED_PINS,
     },
 }
-SYSTEMS = ("fathom", *PINS)
-PUBLISHED = Path(__file__).parent / "results.jsonl.gz"
-NO_ANSWER = re.compile(
-    r"\b(?:(?:do|does|did)(?:n't| not) (?:know|mention|provide|specify|state|contain)|"
-    r"no information|not (?:mentioned|provided|specified|stated|given|known)|unknown|"
-    r"tidak (?:tahu|diketahui|disebutkan))\b",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradedReply:
-    """The reply of a system to a question.
-
-    Attributes:
-        dataset: The name of the data set.
-        model: The name of the model's file.
-        answered: Whether there is an answer.
-        cited: Whether the cited texts hold an accepted answer.
-        tokens: Prompt and reply, by llama.cpp's count.
-    """
-
-    dataset: str
-    model: str
-    system: str
-    question: str
-    answerable: bool
-    answered: bool
-    f1: float
-    right: bool
-    cited: bool
-    tokens: int
-    seconds: float
-    answer: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """The set, the model, the system and the question; no two replies share all of them."""
-        return self.dataset, self.model, self.system, self.question
-
-    @property
-    def is_wrong(self) -> bool:
-        """True for an answer that is not right."""
-        return self.answered and not self.right
 
 
 class CountingServer:
@@ -182,44 +148,6 @@ def read_documents(file: Path) -> list[str]:
         ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """The questions of one data set to one model."""
-
-    dataset: Dataset
-    model: str
-    questions: Sequence[DatasetQuestion]
-
-
-class Reply(NamedTuple):
-    """The reply of a system, with the texts that it rests on."""
-
-    answer: str
-    sources: Sequence[str]
-    tokens: int
-    seconds: float
-
-
-def grade(task: Task, system: str, question: DatasetQuestion, reply: Reply) -> GradedReply:
-    """Return a reply with its grades; one that says that it does not know is no answer."""
-    answer = "" if NO_ANSWER.search(reply.answer) else reply.answer.strip().rstrip(".")
-    gold = question.answers
-    return GradedReply(
-        dataset=task.dataset.name,
-        model=Path(task.model).stem,
-        system=system,
-        question=question.id,
-        answer=answer,
-        answerable=question.answerable,
-        answered=bool(answer),
-        f1=score_f1(answer, gold) if question.answerable else float(not answer),
-        right=question.answerable and bool(answer) and is_right(answer, gold),
-        cited=any(contains_answer(source, text) for source in reply.sources for text in gold),
-        tokens=reply.tokens,
-        seconds=reply.seconds,
-    )
-
-
 def run_framework(system: str, task: Task, options: argparse.Namespace) -> Iterator[GradedReply]:
     """Yield the replies of a framework, which runs in its own environment."""
     python = prepare_python(system, options.work / "env", PINS[system])
@@ -266,77 +194,34 @@ def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]
     )
     with prepare_engine(Engine(settings), task.dataset) as engine:
         for question in task.questions:
-            answer = engine.ask(question.text, strategy="naive")
+            outcome = run_in_loop(engine.arun(AskRequest.parse(question.text)))
+            answer = outcome.answer
+            is_answered = answer.status == "answered"
             reply = Reply(
-                answer.short_answer or answer.answer,
+                (answer.short_answer or answer.answer) if is_answered else "",
                 [citation.quote for citation in answer.citations],
                 answer.usage.tokens,
                 round(answer.usage.seconds, 2),
+                collect_facts(outcome, question, engine),
             )
             yield grade(task, "fathom", question, reply)
 
 
-def format_table(replies: Sequence[GradedReply]) -> str:
-    """Return the table of all systems over the questions that each has answered."""
-    by_system = {
-        system: {
-            (reply.dataset, reply.question): reply for reply in replies if reply.system == system
-        }
-        for system in SYSTEMS
-    }
-    by_system = {system: rows for system, rows in by_system.items() if rows}
-    shared = set.intersection(*(set(rows) for rows in by_system.values()))
-    order = sorted(shared)
-    lines = [
-        f"{len(order)} questions",
-        "| system | F1 | 95 % | against Fathom, p | right | wrong | tokens | p50 s | cited |",
-        "|" + "---|" * 9,
-    ]
-    ours = by_system.get("fathom")
-    for system, rows in by_system.items():
-        group = [rows[question] for question in order]
-        low, high = bootstrap_interval([reply.f1 for reply in group])
-        compared = ""
-        if ours is not None and system != "fathom":
-            differences = [ours[question].f1 - rows[question].f1 for question in order]
-            compared = f"{fmean(differences):+.3f}, {randomisation_p(differences):.3f}"
-        answerable = [reply for reply in group if reply.answerable]
-        lines.append(
-            f"| {system} | {fmean(reply.f1 for reply in group):.3f} | {low:.3f} to {high:.3f} | "
-            f"{compared} | {fmean(reply.right for reply in group):.3f} | "
-            f"{fmean(reply.is_wrong for reply in group):.3f} | "
-            f"{fmean(reply.tokens for reply in group):.0f} | "
-            f"{median(reply.seconds for reply in group):.1f} | "
-            f"{fmean(reply.cited for reply in answerable):.3f} |"
-        )
-    return "\n".join(lines)
-
-
-def format_tables(replies: Sequence[GradedReply]) -> str:
-    """Return a table for each model and data set, and one for all data sets of a model."""
-    parts: list[str] = []
-    for model in sorted({reply.model for reply in replies}):
-        of_model = [reply for reply in replies if reply.model == model]
-        names = sorted({reply.dataset for reply in of_model})
-        for name in names:
-            of_set = [reply for reply in of_model if reply.dataset == name]
-            parts.append(f"{model}, {name}: {format_table(of_set)}")
-        if len(names) > 1:
-            parts.append(f"{model}, all sets: {format_table(of_model)}")
-    return "\n\n".join(parts)
-
-
-def read_published() -> list[GradedReply]:
-    """Return the published replies, which hold no answers."""
-    return [GradedReply(**row) for row in unpack(PUBLISHED)] if PUBLISHED.exists() else []
-
-
-def publish(replies: Sequence[GradedReply]) -> None:
-    """Write the published replies, without the answers."""
-    by_key = {reply.key: asdict(reply) for reply in replies}
-    for row in by_key.values():
-        del row["answer"]
-    pack(PUBLISHED, (by_key[key] for key in sorted(by_key)))
+def collect_facts(outcome: RunOutcome, question: DatasetQuestion, engine: Engine) -> RunFacts:
+    """Return the facts of a run that its answer alone does not show."""
+    answer, trace = outcome.answer, outcome.trace
+    quotes = describe_answer(answer, question, engine.documents.get)
+    replies = [step for step in trace.steps if step.name == "ask"]
+    requests = sum(event.kind == "llm" for event in trace.events)
+    return RunFacts(
+        confidence=answer.confidence or 0.0,
+        prompt=answer.usage.prompt_tokens,
+        calls=len(replies),
+        invalid=requests - sum("reply" in step.outputs for step in replies),
+        quotes=quotes.quotes,
+        verbatim=quotes.verbatim,
+        overshoot=overshoots_budget(outcome),
+    )
 
 
 def main() -> None:
@@ -355,7 +240,7 @@ def main() -> None:
     file = options.work / "replies.jsonl"
     replies = [
         *read_published(),
-        *(GradedReply(**json.loads(line)) for line in read_whole_lines(file)),
+        *(GradedReply.from_json(json.loads(line)) for line in read_whole_lines(file)),
     ]
     if options.publish:
         publish(replies)

@@ -11,7 +11,9 @@ from fathom.jsonable import hash_text
 MANIFESTS = Path(__file__).parents[2] / "training" / "manifests"
 
 
-def draw_unlearned(dataset: Dataset, count: int) -> list[DatasetQuestion]:
+def draw_unlearned(
+    dataset: Dataset, count: int, manifests: Path = MANIFESTS
+) -> list[DatasetQuestion]:
     """Return a sample of the questions that can be graded and no shipped model learned from.
 
     A larger sample begins with each smaller one. The order is that of hashes, since the order of a
@@ -19,7 +21,7 @@ def draw_unlearned(dataset: Dataset, count: int) -> list[DatasetQuestion]:
     from, the local reader would be surer and better than on a user's questions.
     """
     prints = compute_prints(dataset)
-    learned = [read_manifest(file) for file in MANIFESTS.glob("learned-*.json.gz")]
+    learned = [read_manifest(file) for file in manifests.glob("learned-*.json.gz")]
     gradable = [
         question
         for question in dataset.questions

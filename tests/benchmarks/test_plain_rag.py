@@ -6,18 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.plain_rag import __main__ as plain_rag
-from benchmarks.plain_rag.__main__ import (
+from benchmarks.plain_rag import replies
+from benchmarks.plain_rag.__main__ import read_documents
+from benchmarks.plain_rag.replies import (
     GradedReply,
     Reply,
+    RunFacts,
     Task,
-    choose_questions,
-    format_table,
-    format_tables,
     publish,
-    read_documents,
     read_published,
 )
+from benchmarks.plain_rag.tables import format_table, format_tables
 
 from fathom.evaluation.datasets import Dataset, DatasetQuestion
 
@@ -33,7 +32,7 @@ def grade(
     system: str, question: DatasetQuestion, answer: str, sources: tuple[str, ...] = ()
 ) -> GradedReply:
     task = Task(dataset=BRIDGES, model="local:/models/small.gguf", questions=(OPENED, UNKNOWN))
-    return plain_rag.grade(task, system, question, Reply(answer, sources, 500, 9.0))
+    return replies.grade(task, system, question, Reply(answer, sources, 500, 9.0))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,7 @@ def test_systems_are_compared_on_the_questions_that_all_have_answered() -> None:
     first, *_, fathom, langchain = format_table([*ours, *theirs]).splitlines()
     assert first == "1 questions"
     assert fathom.startswith("| fathom | 1.000 |")
-    assert "| +1.000, " in langchain
+    assert "| +1.000, 1.000 | 0.00 times, 1.000 | 1.00 times, 1.000 |" in langchain
 
 
 def test_every_set_has_a_table_and_all_sets_of_a_model_have_one() -> None:
@@ -77,17 +76,33 @@ def test_every_set_has_a_table_and_all_sets_of_a_model_have_one() -> None:
 
 
 def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_rag, "PUBLISHED", tmp_path / "results.jsonl.gz")
+    monkeypatch.setattr(replies, "PUBLISHED", tmp_path / "results.jsonl.gz")
     assert read_published() == []
-    ours = grade("fathom", OPENED, "1931")
-    publish([ours, ours])
-    assert read_published() == [replace(ours, answer="")]
+    facts = RunFacts(
+        confidence=0.8,
+        prompt=450,
+        calls=1,
+        invalid=0,
+        quotes=1,
+        verbatim=1,
+        overshoot=False,
+    )
+    ours = replace(grade("fathom", OPENED, "1931"), run=facts)
+    theirs = grade("langchain", OPENED, "1931")
+    publish([ours, ours, theirs])
+    assert read_published() == [replace(ours, answer=""), replace(theirs, answer="")]
 
 
-def test_a_larger_sample_holds_the_smaller_one() -> None:
-    (first,) = choose_questions(BRIDGES, 1)
-    assert choose_questions(BRIDGES, 5)[0] == first
-    assert set(choose_questions(BRIDGES, 5)) == {OPENED, UNKNOWN}
+def test_runs_show_what_asking_costs_and_how_well_confidence_holds() -> None:
+    asked = RunFacts(
+        confidence=0.9, prompt=400, calls=1, invalid=1, quotes=2, verbatim=2, overshoot=False
+    )
+    sure = replace(asked, confidence=0.3, prompt=0, calls=0, invalid=0)
+    right = replace(grade("fathom", OPENED, "1931"), run=asked)
+    wrong = replace(grade("fathom", UNKNOWN, "Mr Harrow"), run=sure)
+    assert format_tables([right, wrong]).splitlines()[-1] == (
+        "| bridges: 2 | 0.50 | 200 | 400 | 9.0 | 1 | 1 | 4 | 4 | 0 | 0.200 | 1.000 |"
+    )
 
 
 def test_a_document_is_its_title_and_text(tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def test_rules_follow_bridges_over_uncovered_hops_and_before_a_model() -> None:
         choose_by_rules(observe(situation=alone, drafts=make_drafts(0.1)), has_model=True)
         == "model"
     )
+    chained = replace(alone, serial=2.0)
+    assert choose_by_rules(observe(situation=chained, **after), has_model=True) == "bridge"
     few_searches = tuple(
         action for action in list_legal_actions((), has_model=True) if action != "bridge"
     )

@@ -85,7 +85,7 @@ class RulePolicy:
         share = f"{draft.confidence:.0%} sure"
         has_uncovered_hops = situation.serial > 1 and situation.coverage < self.coverage
         # A model can combine what several searches find, and reading it takes far longer.
-        has_hops_for_model = has_model and situation.names > 1
+        has_hops_for_model = has_model and max(situation.names, situation.serial) > 1
         # In order of priority: the first legal one is chosen.
         rules: list[tuple[Action, str, bool]] = [
             ("debate", "documents give other answers", draft.alternatives > 0),
