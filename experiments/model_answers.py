@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 
 from experiments.lab.samples import draw_unlearned
-from research.packed import pack, unpack
+from research.model_answers import REPORTED, read_records, write_records
 
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.signals import AnswerSignals
@@ -32,18 +32,12 @@ from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.jsonable import Json
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
 from fathom.usage import Usage
 
-PUBLISHED = Path(__file__).parent / "results" / "model_answers.jsonl.gz"
-CLEAN = frozenset({"squad-fresh", "2wiki-fresh"})
-"""The sets for reporting: nothing is chosen on them."""
-TEXTS = ("model_answer", "local_answer")
-"""The fields that are not published."""
 THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
@@ -193,13 +187,13 @@ def choose_answer(answer: ModelAnswer, threshold: float) -> tuple[float, bool, i
 
 
 def format_tables(answers: Sequence[ModelAnswer]) -> str:
-    """Return a table for each model, over the sets that may be chosen on."""
-    chosen = [answer for answer in answers if answer.dataset not in CLEAN]
-    models = sorted({answer.model for answer in chosen})
-    tables = (
-        format_table([answer for answer in chosen if answer.model == model]) for model in models
-    )
-    return "\n\n".join(f"{model}: {table}" for model, table in zip(models, tables, strict=True))
+    """Return a table of each model over the sets that may be chosen on, and one of each other."""
+    groups: dict[str, list[ModelAnswer]] = {}
+    for answer in sorted(answers, key=lambda answer: (answer.model, answer.dataset in REPORTED)):
+        is_reported = answer.dataset in REPORTED
+        suffix = f", {answer.dataset}, reported only" if is_reported else ""
+        groups.setdefault(f"{answer.model}{suffix}", []).append(answer)
+    return "\n\n".join(f"{name}: {format_table(group)}" for name, group in groups.items())
 
 
 def format_table(answers: Sequence[ModelAnswer]) -> str:
@@ -221,18 +215,6 @@ def format_table(answers: Sequence[ModelAnswer]) -> str:
     return "\n".join(lines)
 
 
-def read_published() -> list[Json]:
-    """Return the published records, which hold no answers themselves."""
-    return list(unpack(PUBLISHED)) if PUBLISHED.exists() else []
-
-
-def publish(rows: Sequence[Json]) -> None:
-    """Write the published records: no answers themselves, each question of a model once."""
-    plain = [{name: row[name] for name in row if name not in TEXTS} for row in rows]
-    by_key = {(row["dataset"], row["question"], row["model"]): row for row in plain}
-    pack(PUBLISHED, (by_key[key] for key in sorted(by_key)))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*")
@@ -244,9 +226,9 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--publish", action="store_true")
     arguments = parser.parse_args()
-    rows = [*read_published(), *map(json.loads, read_whole_lines(arguments.records))]
+    rows = [*read_records(), *map(json.loads, read_whole_lines(arguments.records))]
     if arguments.publish:
-        publish(rows)
+        write_records(rows)
         return
     if arguments.table:
         print(format_tables([ModelAnswer(**row) for row in rows]))

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 import numpy as np
-from research.packed import unpack
-from training.chosen import ROOT
+from research.model_answers import REPORTED, read_records
 from training.fit_answer_confidence import fit_law
 from training.fit_calibration import FILE
 
@@ -28,10 +27,6 @@ from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.jsonable import Json
 from fathom.llm.catalogue import identify_model
 from fathom.settings import Settings
-
-PUBLISHED = ROOT / "experiments" / "results" / "model_answers.jsonl.gz"
-REPORTED = frozenset({"squad-fresh", "2wiki-fresh"})
-"""The data sets on which nothing is learned."""
 
 Law = tuple[float, ...]
 
@@ -107,7 +102,7 @@ def learn_model(model: str, rows: Sequence[Json], before: CorrectnessLaw) -> Cor
 
 def main() -> None:
     naive = load_shipped_calibrations()["naive"]
-    rows = list(unpack(PUBLISHED))
+    rows = read_records()
     content = json.loads(FILE.read_text(encoding="utf-8"))
     models: dict[str, Json] = {}
     for name in sorted({identify_model(row["model"]) for row in rows} - {""}):

@@ -3,10 +3,8 @@
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import pytest
 from experiments.model_answers import ModelAnswer, choose_answer, format_table, format_tables
-
-from experiments import model_answers
+from research.model_answers import read_records, write_records
 
 SURE = ModelAnswer(
     dataset="bridges",
@@ -54,7 +52,7 @@ def test_the_table_has_a_row_for_each_threshold() -> None:
     assert row == "| 0.6 | 1.000 | 1.000 to 1.000 | 1.000 | 0.50 | 250 |"
 
 
-def test_every_model_has_a_table_without_the_sets_for_reporting() -> None:
+def test_every_model_has_a_table_and_sets_for_reporting_have_their_own() -> None:
     answers = [
         SURE,
         UNSURE,
@@ -62,14 +60,18 @@ def test_every_model_has_a_table_without_the_sets_for_reporting() -> None:
         replace(SURE, dataset="2wiki-fresh"),
     ]
     heads = [line for line in format_tables(answers).splitlines() if line.endswith("questions")]
-    assert heads == ["large.gguf: 1 questions", "small.gguf: 2 questions"]
+    assert heads == [
+        "large.gguf: 1 questions",
+        "small.gguf: 2 questions",
+        "small.gguf, 2wiki-fresh, reported only: 1 questions",
+    ]
 
 
-def test_published_records_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_answers, "PUBLISHED", tmp_path / "model_answers.jsonl.gz")
-    assert model_answers.read_published() == []
-    model_answers.publish([asdict(answer) for answer in (UNSURE, SURE, SURE)])
-    first, second = model_answers.read_published()
+def test_published_records_hold_no_answers(tmp_path: Path) -> None:
+    file = tmp_path / "model_answers.jsonl.gz"
+    assert read_records(file) == []
+    write_records([asdict(answer) for answer in (UNSURE, SURE, SURE)], file)
+    first, second = read_records(file)
     assert (first["question"], second["question"]) == ("q1", "q2")
     assert not {"model_answer", "local_answer"} & first.keys()
     assert ModelAnswer(**first).model_answer == ""
