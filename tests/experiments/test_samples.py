@@ -19,4 +19,4 @@ def test_questions_that_a_model_learned_from_are_not_drawn(tmp_path: Path) -> No
     first, *others = draw_unlearned(dataset, 5, tmp_path)
     learned = Manifest(what="training", questions=fingerprint_all([first.text]))
     write_manifest(tmp_path / "learned-0.json.gz", learned)
-    assert draw_unlearned(dataset, 4, tmp_path) == others
+    assert draw_unlearned(dataset, 4, tmp_path) == tuple(others)
