@@ -97,6 +97,10 @@ def _run_experiments(
             whole = False
             _report_error(error)
             continue
+        # Most machines have no such model, and all else can be made anew without it.
+        if reason := bench.find_missing_model(experiment):
+            sys.stderr.write(f"experiments: skipped: {reason}\n")
+            continue
         results = bench.collect_results(experiment)
         prints = {name: bench.read_prints(name) for name in results.sets}
         Summary.of(results, provenance).save(out)

@@ -11,6 +11,7 @@ from pathlib import Path
 from experiments.lab.cached_embedder import CachedEmbedder
 from experiments.lab.corpora import derive_dataset
 from experiments.lab.diary import Diary, Entry
+from experiments.lab.kept_replies import KeptReplies, connect_keeping
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies_to, compute_prints
 from experiments.lab.results import Cell, Results
@@ -25,9 +26,12 @@ from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session, build_file_name, holds_dataset
 from fathom.jsonable import dump_canonical
+from fathom.llm.local import find_weights
+from fathom.llm.role_models import Connect
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reader_loading import load_shipped_reader
+from fathom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,6 +89,16 @@ class Bench:
         """
         for data in experiment.data:
             self.find_folder(data.set)
+
+    def find_missing_model(self, experiment: Experiment) -> str:
+        """Return why a model of a file cannot be asked; empty if all can."""
+        names = {str(arm.settings.get("llm.model", "")) for arm in experiment.arms}
+        for name in sorted(name for name in names if name.startswith("local:")):
+            try:
+                find_weights(name)
+            except UsageError as error:
+                return str(error)
+        return ""
 
     def find_folder(self, name: str) -> Path:
         """Return the folder of a data set.
@@ -183,12 +197,23 @@ class Bench:
             cwd=self.work, environment={}, assignments=assignments_list, constants=True
         )
         settings = layers.build_settings()
-        connect = (lambda _: self._stub) if settings.llm.model == NAME else None
-        # A cross-reader of its own for each arm: it remembers what it read, and would give a
-        # later arm for nothing what an earlier one had to wait for.
-        engine = Engine(settings, embedder=embedder or self._embedder, connect=connect)
-        with engine:
-            yield engine
+        with self._open_language_models(settings) as connect:
+            # A cross-reader of its own for each arm: it remembers what it read, and would give a
+            # later arm for nothing what an earlier one had to wait for.
+            engine = Engine(settings, embedder=embedder or self._embedder, connect=connect)
+            with engine:
+                yield engine
+
+    @contextmanager
+    def _open_language_models(self, settings: Settings) -> Iterator[Connect | None]:
+        """Yield a function that returns the stub, or models with kept replies; else nothing."""
+        if settings.llm.model == NAME:
+            yield lambda _: self._stub
+        elif settings.llm.model:
+            with connect_keeping(settings, self._replies) as connect:
+                yield connect
+        else:
+            yield None
 
     @cached_property
     def _embedder(self) -> Embedder:
@@ -203,6 +228,10 @@ class Bench:
     @cached_property
     def _stub(self) -> StubLLM:
         return StubLLM(ExtractiveModel(load_shipped_reader(cache=Models.cache)))
+
+    @cached_property
+    def _replies(self) -> KeptReplies:
+        return KeptReplies(self.work / "model-replies.jsonl")
 
     @cached_property
     def _seen(self) -> dict[Hashable, Sequence[Record]]:

@@ -15,6 +15,7 @@ from fathom.runs.context import RunContext
 from fathom.runs.reservation import ReportedUsage
 from fathom.usage import Usage
 
+KIND = "llm"
 # Traces hold these names, so the classes must keep them.
 _FAILURES: Mapping[str, type[CallFailure]] = {
     kind.__name__: kind for kind in (ModelFault, ModelDeclined, ReplyGarbled)
@@ -42,19 +43,24 @@ class RecordedModel:
         Raises:
             BudgetRefused: If the budget does not allow the first try.
         """
-        request = {
-            "model": self.name,
-            "messages": call.messages,
-            "schema": call.schema,
-            "max_tokens": call.max_tokens,
-        }
+        request = describe_call(self.name, call)
         outcome = await self._context.ask_outside(
-            "llm", request, lambda: _record_outcome(self._model, call)
+            KIND, request, lambda: _record_outcome(self._model, call)
         )
         if outcome.get("late"):
             message = f"{self.name} was cut at the deadline; raise --deadline"
             self._context.refusals.append(message)
         return _restore_completion(outcome)
+
+
+def describe_call(model: str, call: Call) -> Json:
+    """Return all that the reply to a call depends on."""
+    return {
+        "model": model,
+        "messages": call.messages,
+        "schema": call.schema,
+        "max_tokens": call.max_tokens,
+    }
 
 
 async def _record_outcome(model: ChatModel, call: Call) -> Json:
