@@ -13,7 +13,9 @@ from pathlib import Path
 from threading import get_ident
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from starlette.types import Message
 from tests.serving.http.conftest import ADDRESS, KeyMaker
 from typer.testing import CliRunner
 
@@ -220,6 +222,59 @@ def test_an_oversized_body_is_refused_with_or_without_a_declared_length(
         headers = {"Content-Type": "application/json"}
         reply = client.post("/api/v1/ask", content=body if has_length else parts, headers=headers)
     assert reply.status_code == 413
+
+
+def list_routes_with_bodies(app: FastAPI) -> list[tuple[str, str]]:
+    """Return method and path of all routes with a body, except the one whose body is the key."""
+    routes = [
+        (method.upper(), path)
+        for path, methods in app.openapi()["paths"].items()
+        for method, operation in methods.items()
+        if "requestBody" in operation and path != "/api/v1/session"
+    ]
+    return [*routes, ("POST", "/mcp")]
+
+
+def send_unread_body(app: FastAPI, method: str, path: str, key: str) -> tuple[int, int]:
+    """Send a request with a body; return the status of the reply and the parts that were read."""
+    read, statuses = [], []
+
+    async def receive() -> Message:
+        read.append(1)
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def send(message: Message) -> None:
+        statuses.append(message.get("status"))
+
+    headers = [
+        (b"host", b"localhost"),
+        (b"content-type", b"multipart/form-data; boundary=x" if "documents" in path else b"text/x"),
+        (b"authorization", f"Bearer {key}".encode()),
+    ]
+    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    scope |= {"query_string": b"", "root_path": "", "scheme": "http", "server": ("localhost", 80)}
+    asyncio.run(app(scope, receive, send))
+    return statuses[0], len(read)
+
+
+def test_key_and_scope_are_checked_before_a_body_is_read(empty_client: TestClient) -> None:
+    app = empty_client.app
+    assert isinstance(app, FastAPI)
+    powerless = make_headers(empty_client, scopes=frozenset({"curate"}))["Authorization"]
+    routes = list_routes_with_bodies(app)
+    assert {"/api/v1/documents", "/api/v1/ask", "/v1/chat/completions"} < {p for _, p in routes}
+    for method, path in routes:
+        assert send_unread_body(app, method, path, "fth_00000000_x") == (401, 0), path
+        assert send_unread_body(app, method, path, powerless[7:]) == (403, 0), path
+
+
+def test_a_request_counts_once_although_its_key_is_checked_twice(empty_client: TestClient) -> None:
+    headers = make_headers(empty_client, per_minute=2)
+    statuses = [
+        empty_client.post("/api/v1/conversations", json={}, headers=headers).status_code
+        for _ in range(3)
+    ]
+    assert statuses == [201, 201, 429]
 
 
 def test_every_reply_forbids_execution(empty_client: TestClient) -> None:

@@ -18,6 +18,7 @@ from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
+    KeyFirstRoute,
     ReadCaller,
     Runner,
     build_scope_problem,
@@ -43,7 +44,7 @@ from fathom.serving.shapes import (
 from fathom.types import Answer
 from fathom.usage import Budget
 
-router = APIRouter(prefix="/api/v1", tags=["ask"])
+router = APIRouter(prefix="/api/v1", tags=["ask"], route_class=KeyFirstRoute)
 T = TypeVar("T")
 U = TypeVar("U")
 EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")

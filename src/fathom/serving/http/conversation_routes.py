@@ -7,11 +7,18 @@ from pydantic import Field
 from starlette.responses import Response
 
 from fathom.serving.http.api import Body
-from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, build_scope_problem
+from fathom.serving.http.dependencies import (
+    CurrentWorkspace,
+    KeyFirstRoute,
+    ReadCaller,
+    build_scope_problem,
+)
 from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.shapes import replace_invisible
 
-router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
+router = APIRouter(
+    prefix="/api/v1/conversations", tags=["conversations"], route_class=KeyFirstRoute
+)
 
 
 class ConversationBody(Body):

@@ -1,9 +1,12 @@
 """The dependencies of routes: the caller, the caller's workspace, and the question runner."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+from typing_extensions import override
 
 from fathom.serving.http.access import COOKIE, Access, Caller
 from fathom.serving.http.keys import Scope
@@ -11,9 +14,18 @@ from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.workspaces import Workspace, Workspaces
 
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
 
 async def identify_caller(request: Request) -> Caller:
     """Return the caller, by the key in `Authorization`, else by the browser's session."""
+    if not hasattr(request.state, "caller"):  # a request counts once against the key's rate
+        request.state.caller = await _find_caller(request)
+    caller: Caller = request.state.caller
+    return caller
+
+
+async def _find_caller(request: Request) -> Caller:
     access: Access = request.app.state.access
     header = request.headers.get("authorization", "")
     scheme, _, credential = header.partition(" ")
@@ -49,6 +61,24 @@ require_read, require_ingest, require_admin = (
 ReadCaller = Annotated[Caller, Depends(require_read)]
 IngestCaller = Annotated[Caller, Depends(require_ingest)]
 AdminCaller = Annotated[Caller, Depends(require_admin)]
+_SCOPE_CHECKS = (require_read, require_ingest, require_admin)
+
+
+class KeyFirstRoute(APIRoute):
+    """A route that checks key and scope before it reads the body, which may be large."""
+
+    @override
+    def get_route_handler(self) -> Handler:
+        handle = super().get_route_handler()
+        needed = {dependency.call for dependency in self.dependant.dependencies}
+        checks = [check for check in _SCOPE_CHECKS if check in needed]
+
+        async def handle_request(request: Request) -> Response:
+            for check in checks:
+                await check(await identify_caller(request))
+            return await handle(request)
+
+        return handle_request
 
 
 async def get_workspace(

@@ -18,7 +18,12 @@ from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.ingest.corpus_places import find_file
 from fathom.serving.http.api import Body, load_or_default
-from fathom.serving.http.dependencies import CurrentWorkspace, IngestCaller, ReadCaller
+from fathom.serving.http.dependencies import (
+    CurrentWorkspace,
+    IngestCaller,
+    KeyFirstRoute,
+    ReadCaller,
+)
 from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
@@ -26,7 +31,7 @@ from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
 from fathom.types import Chunk, Document
 
-router = APIRouter(prefix="/api/v1", tags=["documents"])
+router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=KeyFirstRoute)
 INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
 """Text files, which browsers show as text. They save all others instead of opening them."""
 PAGE_S = 60

@@ -1,15 +1,14 @@
 """Errors in the form that OpenAI's clients expect, on every route of this interface."""
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from typing_extensions import override
 
+from fathom.serving.http.dependencies import Handler, KeyFirstRoute
 from fathom.serving.http.event_stream import ServerEvent, encode_json
 from fathom.serving.http.problems import Problem, build_http_problem, build_problem
 from fathom.types import Answer
@@ -19,10 +18,9 @@ _TYPES = {
     403: "permission_error",
     429: "rate_limit_error",
 }
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class OpenAIRoute(APIRoute):
+class OpenAIRoute(KeyFirstRoute):
     """A route whose errors, including those of its dependencies, have OpenAI's form."""
 
     @override
