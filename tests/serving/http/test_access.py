@@ -15,7 +15,7 @@ from threading import get_ident
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from starlette.types import Message
+from starlette.types import Message, Scope
 from tests.serving.http.conftest import ADDRESS, KeyMaker
 from typer.testing import CliRunner
 
@@ -237,21 +237,22 @@ def list_routes_with_bodies(app: FastAPI) -> list[tuple[str, str]]:
 
 def send_unread_body(app: FastAPI, method: str, path: str, key: str) -> tuple[int, int]:
     """Send a request with a body; return the status of the reply and the parts that were read."""
-    read, statuses = [], []
+    read: list[bytes] = []
+    statuses: list[int] = []
 
     async def receive() -> Message:
-        read.append(1)
+        read.append(b"{}")
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
     async def send(message: Message) -> None:
-        statuses.append(message.get("status"))
+        statuses.append(message.get("status", 0))
 
     headers = [
         (b"host", b"localhost"),
         (b"content-type", b"multipart/form-data; boundary=x" if "documents" in path else b"text/x"),
         (b"authorization", f"Bearer {key}".encode()),
     ]
-    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    scope: Scope = {"type": "http", "method": method, "path": path, "headers": headers}
     scope |= {"query_string": b"", "root_path": "", "scheme": "http", "server": ("localhost", 80)}
     asyncio.run(app(scope, receive, send))
     return statuses[0], len(read)

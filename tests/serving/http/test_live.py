@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from starlette.responses import Response
 
 from fathom.engine.request import AskRequest
@@ -25,11 +27,13 @@ from fathom.index.engines import EmbeddedIndex
 from fathom.runs.events import StepStart
 from fathom.runs.trace import Step
 from fathom.serving.http import event_stream as streams
+from fathom.serving.http.access import LOCAL
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
 from fathom.serving.http.event_stream import ServerEvent, Shutdown, iterate_frames
 from fathom.serving.http.idempotency import create_reply_store
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.question_runner import QuestionRunner
 from fathom.settings import Settings
 
 ASK = {"question": "Where is bitumen emulsion stored?"}
@@ -201,6 +205,56 @@ def test_a_crowd_is_told_when_to_retry(settings: Settings, live: Live) -> None:
     assert {reply.status_code for reply in replies} == {503}
     assert all(reply.json()["type"] == "urn:fathom:problem:overloaded" for reply in replies)
     assert all(int(reply.headers["retry-after"]) >= 1 for reply in replies)
+
+
+def test_drawing_replay_and_search_wait_for_a_turn_as_questions_do(client: TestClient) -> None:
+    name = client.get("/api/v1/documents").json()["documents"][0]["id"]
+    trace = client.post("/api/v1/ask", json=ASK).json()["trace_id"]
+    requests = [
+        ("GET", f"/api/v1/documents/{name}/pages/1.png", None),
+        ("POST", f"/api/v1/traces/{trace}/replay", None),
+        ("POST", "/api/v1/search", {"query": "bitumen"}),
+    ]
+    admission = client.app.state.asking.admission  # type: ignore[attr-defined]
+    try:
+        admission.running, admission.most_waiting = admission.most_running, 0
+        for method, path, body in requests:
+            reply = client.request(method, path, json=body)
+            assert (reply.status_code, reply.json()["title"]) == (503, "overloaded"), path
+    finally:
+        admission.running, admission.most_waiting = 0, 256
+    assert client.post(requests[1][1]).json()["same"]
+
+
+def test_work_in_threads_holds_its_turn_until_it_ends_even_if_its_client_leaves(
+    client: TestClient,
+) -> None:
+    app = client.app
+    assert isinstance(app, FastAPI)
+    space = app.state.workspaces.get_workspace(LOCAL)
+    begun, leave = Event(), Event()
+
+    def work() -> None:
+        begun.set()
+        leave.wait(30)
+
+    async def run() -> None:
+        admission = Admission(running=1, waiting=8, patience_s=30)
+        runner = QuestionRunner(admission, app.state.access, app.state.metrics)
+        task = asyncio.create_task(runner.run_in_turn(space, work))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        await asyncio.sleep(0)
+        next_task = asyncio.create_task(runner.run_in_turn(space, lambda: "next"))
+        await asyncio.sleep(0)
+        assert (admission.running, admission.waiting) == (1, 1)
+        leave.set()
+        assert await next_task == "next"
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert admission.running == 0
+
+    asyncio.run(run())
 
 
 def test_a_question_that_cannot_be_answered_in_time_is_refused() -> None:

@@ -144,7 +144,7 @@ class Admission:
         return Problem(
             503,
             "overloaded",
-            f"{self.running} questions are at work and {self.waiting} wait",
+            f"{self.running} requests are at work and {self.waiting} wait",
             next="ask again after the time of Retry-After",
             retry_after=max(1.0, expected),
         )

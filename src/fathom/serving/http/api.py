@@ -231,9 +231,15 @@ def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response
 
 
 @router.post("/traces/{trace_id}/replay")
-def replay_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
+async def replay_trace(
+    trace_id: str, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
+) -> Response:
     """Answer again from the trace alone, and list the differences."""
-    comparison = serialize_replay(space.engine.replay(trace_id))
+
+    def replay() -> dict[str, Any]:
+        return serialize_replay(space.engine.replay(trace_id))
+
+    comparison = await run_while_connected(request, asking.run_in_turn(space, replay))
     return build_json_reply(replace_invisible(json.loads(json.dumps(comparison, default=asdict))))
 
 
@@ -248,12 +254,8 @@ async def search(
         hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
         return replace_invisible(serialize_hits(body.query, hits, engine.documents.locate(hits)))
 
-    async def work() -> Response:
-        async with asking.admission.take_turn():
-            loop = asyncio.get_running_loop()
-            return build_json_reply(await loop.run_in_executor(space.engine.executor, find_hits))
-
-    return await run_while_connected(request, work())
+    hits = await run_while_connected(request, asking.run_in_turn(space, find_hits))
+    return build_json_reply(hits)
 
 
 @router.post("/feedback", status_code=201)
@@ -289,10 +291,7 @@ async def add_feedback(
 
     if not answer:
         return await asyncio.to_thread(store_feedback)
-    async with asking.admission.take_turn():  # parsing the answer costs as much as a question
-        return await asyncio.get_running_loop().run_in_executor(
-            space.engine.executor, store_feedback
-        )
+    return await asking.run_in_turn(space, store_feedback)  # it parses the answer
 
 
 @router.get("/strategies")

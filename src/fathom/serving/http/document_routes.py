@@ -9,8 +9,8 @@ from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, File, Header, Query, UploadFile
-from pydantic import Field
+from fastapi import APIRouter, File, Header, Query, Request, UploadFile
+from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, Response
 
 from fathom.documents.base import ParseLimits, ParseRefusal
@@ -23,8 +23,9 @@ from fathom.serving.http.dependencies import (
     IngestCaller,
     KeyFirstRoute,
     ReadCaller,
+    Runner,
 )
-from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.http.event_stream import build_json_reply, run_while_connected
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.workspaces import Workspace
@@ -40,6 +41,14 @@ BUSY_S = 20.0
 """The seconds for which a deletion waits until running jobs are done."""
 DOCUMENT = "/documents/{document_id:path}"
 Place = Annotated[int, Query(ge=0, le=10**12)]
+
+
+class PageView(BaseModel):
+    """The width of a drawn page in pixels, and the text to mark on it."""
+
+    width: int = Field(default=1000, ge=100, le=2400)
+    start: Place = 0
+    end: Place = 0
 
 
 class PageDrawing(NamedTuple):
@@ -228,33 +237,38 @@ def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) 
 
 
 @router.get(f"{DOCUMENT}/pages/{{page}}.png")
-def get_page_image(
+async def get_page_image(
     document_id: str,
     page: int,
+    request: Request,
+    asking: Runner,
     space: CurrentWorkspace,
     _: ReadCaller,
-    width: Annotated[int, Query(ge=100, le=2400)] = 1000,
-    start: Place = 0,
-    end: Place = 0,
+    view: Annotated[PageView, Query()],
 ) -> Response:
     """Draw a page of a PDF in the sandbox; pages are counted from 1.
 
     The text from `start` to `end`, as a citation gives them, is marked on the page.
     """
-    document = find_document(space, document_id)
-    if PurePath(_find_path(space, document)).suffix.lower() != ".pdf":
-        raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
-    path = _locate_file(space, document)
-    try:
-        status = path.stat()
-        limits = space.engine.assembly.parse_limits
-        quote = document.text[start : max(start, end)][:MOST_QUOTED]
-        drawing = PageDrawing(path, status.st_mtime_ns, status.st_size, page, width, quote)
-        image = _draw_page_cached(drawing, limits)
-    except OSError:
-        raise _build_file_problem(document_id) from None
-    except ParseRefusal as refused:
-        raise Problem(404, "page_missing", str(refused.reason)) from None
+
+    def draw() -> bytes:
+        document = find_document(space, document_id)
+        if PurePath(_find_path(space, document)).suffix.lower() != ".pdf":
+            raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
+        path = _locate_file(space, document)
+        try:
+            status = path.stat()
+            limits = space.engine.assembly.parse_limits
+            quote = document.text[view.start : max(view.start, view.end)][:MOST_QUOTED]
+            drawing = PageDrawing(path, status.st_mtime_ns, status.st_size, page, view.width, quote)
+            return _draw_page_cached(drawing, limits)
+        except OSError:
+            raise _build_file_problem(document_id) from None
+        except ParseRefusal as refused:
+            raise Problem(404, "page_missing", str(refused.reason)) from None
+
+    # Each drawing is a process of its own, so no more run at once than questions.
+    image = await run_while_connected(request, asking.run_in_turn(space, draw))
     headers = {"Cache-Control": f"private, max-age={PAGE_S}"}
     return Response(image, media_type="image/png", headers=headers)
 

@@ -3,9 +3,10 @@
 Every interface asks through `Asking`; none calls the engine itself.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fathom.engine.request import AskRequest
 from fathom.runs.concurrency import stream_events
@@ -18,6 +19,7 @@ from fathom.serving.http.workspaces import Workspace
 from fathom.types import Answer
 from fathom.usage import Budget
 
+T = TypeVar("T")
 MOST_CHARS = 20_000
 """The longest question over HTTP, in characters: parsing longer ones would delay others."""
 
@@ -94,3 +96,18 @@ class QuestionRunner:
         draw the first event before the reply begins.
         """
         return stream_events(lambda listener: self.answer(caller, space, question, listener))
+
+    async def run_in_turn(self, space: Workspace, work: Callable[[], T]) -> T:
+        """Run work that costs as much as a question, in a thread, when its turn has come.
+
+        The turn lasts until the work ends even if the client leaves, as no thread can be stopped.
+
+        Raises:
+            Problem: 503 if the server is overloaded.
+        """
+        async with self.admission.take_turn():
+            running = asyncio.get_running_loop().run_in_executor(space.engine.executor, work)
+            try:
+                return await asyncio.shield(running)
+            finally:
+                await asyncio.wait({running})
