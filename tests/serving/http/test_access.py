@@ -253,7 +253,7 @@ def send_unread_body(app: FastAPI, method: str, path: str, key: str) -> tuple[in
         (b"authorization", f"Bearer {key}".encode()),
     ]
     scope: Scope = {"type": "http", "method": method, "path": path, "headers": headers}
-    scope |= {"query_string": b"", "root_path": "", "scheme": "http", "server": ("localhost", 80)}
+    scope.update(query_string=b"", root_path="", scheme="http", server=("localhost", 80))
     asyncio.run(app(scope, receive, send))
     return statuses[0], len(read)
 

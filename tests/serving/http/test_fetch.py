@@ -3,15 +3,20 @@
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.serving.http.conftest import ADDRESS, make_settings
 
+from fathom.serving.http.app import create_app
 from fathom.serving.http.fetch import Fetcher, is_public
 from fathom.serving.http.problems import Problem
 
 PUBLIC = "93.184.216.34"
+OK = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 
 @dataclass
@@ -186,6 +191,17 @@ def test_a_server_fetches_nothing_unless_configured(client: TestClient) -> None:
     assert reply.json()["type"] == "urn:fathom:problem:fetching_off"
 
 
+@pytest.mark.parametrize("head", ["Connection: close\r\n", "Content-Length: 5\r\n"])
+def test_a_reply_is_read_to_its_end_however_the_end_is_marked(head: str) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.sendall(f"{OK}{head}\r\nhello".encode())
+        theirs.shutdown(socket.SHUT_WR)
+        fetcher = Fetcher(most_bytes=9, resolve=lambda *_: [PUBLIC], connect=lambda *_: ours)
+        assert fetcher.fetch("http://brief.example/").content == b"hello"
+    assert ours.fileno() == -1
+
+
 def test_a_connection_without_a_reply_is_closed() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
@@ -194,3 +210,45 @@ def test_a_connection_without_a_reply_is_closed() -> None:
         with pytest.raises(Problem, match="gives no file: BadStatusLine"):
             fetcher.fetch("http://odd.example/")
     assert ours.fileno() == -1
+
+
+@pytest.mark.parametrize(
+    "begin", ["", "HTTP/1.1 200 OK\r\nX: ", f"{OK}Content-Length: 999\r\n\r\n"]
+)
+def test_a_fetch_ends_in_time_although_its_bytes_drip(begin: str) -> None:
+    ours, theirs = socket.socketpair()
+    over = threading.Event()
+
+    def drip() -> None:
+        theirs.sendall(begin.encode())
+        # A fetch without an end would go on as long as the dripping, and get a different error.
+        for _ in range(100):
+            if over.wait(0.05):
+                break
+            with suppress(OSError):
+                theirs.sendall(b"x")
+        theirs.close()
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    fetcher = Fetcher(
+        most_bytes=1000, resolve=lambda *_: [PUBLIC], connect=lambda *_: ours, seconds=0.3
+    )
+    try:
+        with pytest.raises(Problem, match=r"slow\.example gives no file: took longer than 0\.3 s"):
+            fetcher.fetch("http://slow.example/a.txt")
+        assert ours.fileno() == -1
+        assert thread.is_alive()
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_only_some_fetches_run_at_the_same_time(corpus: Path, tmp_path: Path) -> None:
+    settings = make_settings(corpus, tmp_path, **{"offline": False, "serve.fetch_urls": True})
+    body = {"url": "http://127.0.0.1/"}
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        path = "/api/v1/documents/from-url"
+        assert client.post(path, json=body).json()["title"] == "url refused"
+        client.app.state.fetching.close()  # type: ignore[attr-defined]
+        assert client.post(path, json=body).status_code == 503

@@ -17,6 +17,7 @@ from fathom.serving.http import report_routes as reports
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.event_stream import Shutdown
+from fathom.serving.http.fetch import MOST_AT_ONCE
 from fathom.serving.http.guard import Guard
 from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
@@ -54,6 +55,10 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     app.state.access = access
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(Engine(settings))
+    # Fetches wait for other servers, so they must not take the turns of questions.
+    app.state.fetching = Admission(
+        running=MOST_AT_ONCE, waiting=serve.waiting, patience_s=serve.patience_s
+    )
     app.state.asking = QuestionRunner(admission, access, metrics)
     app.state.stopping = Shutdown(serve.drain_s)
     problems.install_handlers(app)

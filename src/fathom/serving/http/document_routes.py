@@ -11,12 +11,14 @@ from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, File, Header, Query, Request, UploadFile
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.ingest.corpus_places import find_file
+from fathom.serving.http.admission import Admission
 from fathom.serving.http.api import Body, load_or_default
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
@@ -112,7 +114,9 @@ class UrlBody(Body):
 
 
 @router.post("/documents/from-url", status_code=202)
-def fetch_document(body: UrlBody, space: CurrentWorkspace, _: IngestCaller) -> Response:
+async def fetch_document(
+    body: UrlBody, request: Request, space: CurrentWorkspace, _: IngestCaller
+) -> Response:
     """Fetch a document from a public address of the web; off unless `serve.fetch_urls`."""
     settings = space.engine.settings
     if settings.offline or not settings.serve.fetch_urls:
@@ -122,11 +126,17 @@ def fetch_document(body: UrlBody, space: CurrentWorkspace, _: IngestCaller) -> R
             "this server fetches nothing from the web",
             next="set serve.fetch_urls, without offline, or upload the file",
         )
-    fetched_file = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
-    upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
-    stored = space.files.store([upload])
-    job = space.jobs.add(stored.names, stored.refused)
-    return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
+
+    def fetch() -> Response:
+        fetched_file = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
+        upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
+        stored = space.files.store([upload])
+        job = space.jobs.add(stored.names, stored.refused)
+        return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
+
+    fetching: Admission = request.app.state.fetching
+    async with fetching.take_turn():
+        return await run_in_threadpool(fetch)
 
 
 @router.get("/jobs")

@@ -7,6 +7,7 @@ checked anew.
 """
 
 import http.client
+import io
 import ipaddress
 import socket
 import ssl
@@ -15,7 +16,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+from typing_extensions import override
 
 from fathom.serving.http.problems import Problem
 
@@ -23,6 +27,9 @@ PORTS = frozenset({80, 443})
 MOST_REDIRECTS = 3
 MOST_URL_CHARS = 2_000
 SECONDS = 30.0
+"""The time for one fetch, with all its redirections."""
+MOST_AT_ONCE = 4
+"""The number of fetches at the same time."""
 PIECE = 1 << 16
 """The bytes of one read."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -55,6 +62,47 @@ def open_connection(address: str, port: int, seconds: float) -> socket.socket:
     return socket.create_connection((address, port), timeout=seconds)
 
 
+class _TimedConnection(io.RawIOBase):
+    """A connection as `http.client` uses it, whose waits all end at one instant.
+
+    The timeout of a socket alone would start anew with each byte.
+    """
+
+    def __init__(self, connection: socket.socket, end: float) -> None:
+        self._connection, self._end = connection, end
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        """Return a reader of the reply."""
+        # A reader of its own: `http.client` closes the connection before it has read the reply.
+        return io.BufferedReader(_TimedConnection(self._connection, self._end))
+
+    def sendall(self, content: Any) -> None:  # noqa: ANN401 - any bytes
+        """Send the request."""
+        set_timeout(self._connection, self._end)
+        self._connection.sendall(content)
+
+    @override
+    def readable(self) -> bool:
+        return True
+
+    @override
+    def readinto(self, buffer: Any) -> int:
+        set_timeout(self._connection, self._end)
+        return self._connection.recv_into(buffer)
+
+
+def set_timeout(connection: socket.socket, end: float) -> None:
+    """Let the next wait of a connection end at an instant of the monotonic clock.
+
+    Raises:
+        TimeoutError: If the instant is over.
+    """
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    connection.settimeout(seconds)
+
+
 class Fetcher:
     """A fetcher of files from public addresses."""
 
@@ -65,6 +113,7 @@ class Fetcher:
         ports: frozenset[int] = PORTS,
         resolve: Callable[[str, int], Sequence[str]] = resolve_host,
         connect: Callable[[str, int, float], socket.socket] = open_connection,
+        seconds: float = SECONDS,
     ) -> None:
         """Create the fetcher. Nothing is fetched yet.
 
@@ -73,7 +122,9 @@ class Fetcher:
             ports: The allowed ports.
             resolve: Returns the addresses of a host.
             connect: Connects to one of them.
+            seconds: The time for one fetch, however its bytes are spread over it.
         """
+        self._seconds = seconds
         self._most_bytes = most_bytes
         self._ports = ports
         self._resolve = resolve
@@ -86,7 +137,7 @@ class Fetcher:
             Problem: 422 if the address is not allowed, or gives no file; 502 if it cannot be
                 reached.
         """
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + self._seconds
         for _ in range(MOST_REDIRECTS + 1):
             parts = _parse_url(url, self._ports)
             try:
@@ -95,7 +146,10 @@ class Fetcher:
                     if reply.status in {301, 302, 303, 307, 308}:
                         url = urljoin(url, reply.getheader("location", ""))
                         continue
-                    return self._read_file(parts, reply, end)
+                    return self._read_file(parts, reply)
+            except TimeoutError:
+                reason = f"took longer than {self._seconds:g} s"
+                raise _build_unreachable_problem(parts, reason) from None
             except (OSError, http.client.HTTPException) as error:
                 raise _build_unreachable_problem(parts, type(error).__name__) from None
         raise _build_refusal(f"more than {MOST_REDIRECTS} redirections")
@@ -112,11 +166,12 @@ class Fetcher:
         with ExitStack() as stack:
             stack.push(raw)
             if parts.scheme == "https":
+                set_timeout(raw, end)
                 raw = stack.enter_context(
                     ssl.create_default_context().wrap_socket(raw, server_hostname=host)
                 )
             connection = http.client.HTTPConnection(host, port)
-            connection.sock = raw
+            connection.sock = _TimedConnection(raw, end)
             path = parts.path or "/"
             target = f"{path}?{parts.query}" if parts.query else path
             connection.request("GET", target, headers={"Host": parts.netloc, "Accept": "*/*"})
@@ -125,9 +180,7 @@ class Fetcher:
             stack.pop_all()
         return reply, raw
 
-    def _read_file(
-        self, parts: SplitResult, reply: http.client.HTTPResponse, end: float
-    ) -> FetchedFile:
+    def _read_file(self, parts: SplitResult, reply: http.client.HTTPResponse) -> FetchedFile:
         if reply.status != 200:
             raise _build_unreachable_problem(parts, f"status {reply.status}")
         content = bytearray()
@@ -135,8 +188,6 @@ class Fetcher:
             content += piece
             if len(content) > self._most_bytes:
                 raise _build_refusal(f"it holds more than {self._most_bytes >> 20} MB")
-            if time.monotonic() > end:  # slow drops pass each timeout, but not this one
-                raise _build_unreachable_problem(parts, f"took longer than {SECONDS:g} s")
         name = unquote(PurePosixPath(parts.path).name) or str(parts.hostname)
         kind = reply.getheader("content-type", "").partition(";")[0].strip().lower()
         if not PurePosixPath(parts.path).suffix:
