@@ -32,6 +32,10 @@ class ServeSettings(Section):
     """The size of one upload, all files together."""
     body_mb: int = constant(4, ge=1, le=1024)
     """The size of any other request."""
+    body_s: float = constant(30.0, gt=0, le=3600)
+    """The time for sending the body of a request, and the longest silence during an upload."""
+    upload_s: float = constant(3600.0, gt=0, le=86_400)
+    """The time for sending an upload."""
     fetch_urls: bool = False
     """If true, documents may be named by web addresses; private addresses are never fetched."""
     tokens_per_day: int | None = Field(default=None, ge=0)

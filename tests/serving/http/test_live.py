@@ -6,7 +6,9 @@ fathom.serving.http.idempotency.
 import asyncio
 import os
 import re
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +24,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.responses import Response
 
+from fathom.config import parse_settings
 from fathom.engine.request import AskRequest
 from fathom.index.engines import EmbeddedIndex
 from fathom.runs.events import StepStart
@@ -37,6 +40,7 @@ from fathom.serving.http.question_runner import QuestionRunner
 from fathom.settings import Settings
 
 ASK = {"question": "Where is bitumen emulsion stored?"}
+PART = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
 Live = Callable[[FastAPI], AbstractContextManager[str]]
 
 
@@ -150,6 +154,52 @@ def test_open_streams_are_told_that_the_server_ends(settings: Settings, live: Li
         asyncio.run(crowd(address))
     assert last == ["event: error"] * 100
     assert slow.cancelled == 100
+
+
+def drip_body(address: str, path: str, *, piece: bytes) -> bytes:
+    """Send a request whose body comes in pieces and never ends; return the reply."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    kind = "multipart/form-data; boundary=b" if "documents" in path else "application/json"
+    lines = (
+        f"POST {path} HTTP/1.1",
+        f"Host: {host}",
+        f"Content-Type: {kind}",
+        "Content-Length: 999",
+    )
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall("\r\n".join((*lines, "", "")).encode())
+        if "documents" in path:
+            connection.sendall(PART)
+        for _ in range(100):
+            if select.select([connection], [], [], 0.05)[0]:
+                break
+            connection.sendall(piece)
+        reply = bytearray()
+        while part := connection.recv(65536):  # to the end of the connection
+            reply += part
+    return bytes(reply)
+
+
+@pytest.mark.parametrize(
+    ("path", "piece", "constants"),
+    [
+        ("/api/v1/ask", b"", {"serve.body_s": 0.3}),
+        ("/api/v1/ask", b" ", {"serve.body_s": 0.3}),
+        ("/mcp", b" ", {"serve.body_s": 0.3}),
+        ("/v1/chat/completions", b" ", {"serve.body_s": 0.3}),
+        ("/api/v1/documents", b"", {"serve.body_s": 0.3}),
+        ("/api/v1/documents", b" ", {"serve.upload_s": 0.3}),
+    ],
+)
+def test_a_body_that_stalls_or_drips_ends_in_time_with_its_connection(
+    tmp_path: Path, live: Live, path: str, piece: bytes, constants: dict[str, float]
+) -> None:
+    tree = {"index.directory": str(tmp_path / "index"), "offline": True, **constants}
+    with live(create_app(parse_settings(tree, constants=True))) as address:
+        reply = drip_body(address, path, piece=piece)
+    assert reply.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in reply.lower()
+    assert b"came too slowly" in reply
 
 
 def test_a_hopeless_request_is_refused_at_once_and_a_waiting_one_gets_its_turn() -> None:

@@ -1,5 +1,6 @@
 """The guard before the application: it checks host, origin and size of each request."""
 
+import asyncio
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -47,6 +48,7 @@ class Guard:
         self._any_host = not (allowed - {""})
         self._upload_bytes = settings.upload_mb << 20
         self._body_bytes = settings.body_mb << 20
+        self._body_s, self._upload_s = settings.body_s, settings.upload_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on to the application, as ASGI defines it."""
@@ -100,8 +102,7 @@ class Guard:
         return self._admission.find_refusal() if is_question else None
 
     def _get_byte_limit(self, scope: Scope) -> int:
-        is_upload = scope["method"] == "POST" and scope["path"] == UPLOAD_PATH
-        return self._upload_bytes if is_upload else self._body_bytes
+        return self._upload_bytes if _is_upload(scope) else self._body_bytes
 
     def _check_size(self, scope: Scope, headers: Headers) -> Problem | None:
         length = headers.get("content-length", "0")
@@ -116,17 +117,38 @@ class Guard:
         return _build_size_problem(self._get_byte_limit(scope))
 
     def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
-        limit, read = self._get_byte_limit(scope), 0
+        limit, read, is_complete = self._get_byte_limit(scope), 0, False
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (self._upload_s if _is_upload(scope) else self._body_s)
 
         async def receive_limited() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, is_complete
+            if is_complete:  # only the end of the connection is still to come
+                return await receive()
+            try:
+                async with asyncio.timeout_at(min(end, loop.time() + self._body_s)):
+                    message = await receive()
+            except TimeoutError:
+                raise _SlowBody from None
             read += len(message.get("body", b""))
             if read > limit:  # a body without a true Content-Length
                 raise HTTPException(413, str(_build_size_problem(limit)))
+            is_complete = not message.get("more_body", False)
             return message
 
         return receive_limited
+
+
+class _SlowBody(HTTPException):
+    """A body that takes too long; its connection ends, because the rest may never come."""
+
+    def __init__(self) -> None:
+        detail = "the body of the request came too slowly; send it again"
+        super().__init__(408, detail, headers={"Connection": "close"})
+
+
+def _is_upload(scope: Scope) -> bool:
+    return bool(scope["method"] == "POST" and scope["path"] == UPLOAD_PATH)
 
 
 def _build_size_problem(limit: int) -> Problem:

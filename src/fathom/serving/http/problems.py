@@ -135,7 +135,12 @@ def _build_validation_problem(error: RequestValidationError) -> Problem:
 
 def build_http_problem(error: HTTPException) -> Problem:
     """Build the problem of a framework error, such as an unknown route or an unreadable body."""
-    kinds = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
+    kinds = {
+        400: "bad_request",
+        404: "not_found",
+        405: "method_not_allowed",
+        408: "too_slow",
+    }
     kind = kinds.get(error.status_code, "refused")
     headers = dict(error.headers or {})
     return Problem(error.status_code, kind, str(error.detail), headers=headers)
