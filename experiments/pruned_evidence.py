@@ -37,7 +37,7 @@ def iterate_evidence(hits: Sequence[Hit], question: Question, engine: Engine) ->
     for chunks in WHOLE:
         yield f"{chunks} whole chunks", keep_whole(hits[:chunks])
     for tokens, share in LIMITS:
-        pruner = EvidencePruner(pairs=engine.assembly.cross_reader, tokens=tokens, share=share)
+        pruner = EvidencePruner(pairs=engine.assembly.cross_reader, limit=tokens, share=share)
         name = f"at most {tokens} tokens, from {share:g} of the best score on"
         yield name, pruner.prune(question, hits)
 

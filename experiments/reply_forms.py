@@ -251,7 +251,7 @@ def record_set(folder: Path, arguments: argparse.Namespace, seen: set[tuple[Any,
         for tokens in arguments.tokens:
             pruner = EvidencePruner(
                 pairs=engine.assembly.cross_reader,
-                tokens=tokens,
+                limit=tokens,
                 share=engine.settings.llm.evidence_share,
             )
             shown = pruner.prune(Question(question.text), hits)

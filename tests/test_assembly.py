@@ -78,7 +78,7 @@ def test_settings_sections_reach_their_agents() -> None:
     )
     reader = parts.agent(registry.READER)
     assert isinstance(reader, LLMReader)
-    assert (reader.pruner.tokens, reader.pruner.share) == (300, 0.5)
+    assert (reader.pruner.limit, reader.pruner.share) == (300, 0.5)
     assert LocalDebater.of(parts).settings.peer_weight == 0.5
     assert parts.context_selector.selection.settings.fine == 3
     assert parts.finalizer("naive").min_confidence == 0.9

@@ -233,6 +233,12 @@ class Chunk:
         )
 
     @property
+    def place(self) -> "Place":
+        """The place of the chunk as far as it is known without the document."""
+        section = join_headings(self.title, self.headings)
+        return Place(path=self.path, title=self.title, section=section, page=self.page)
+
+    @property
     def context(self) -> str:
         """The text for embedder and BM25: the breadcrumb, a line break, the chunk's text."""
         return f"{self.breadcrumb}\n{self.text}" if self.breadcrumb else self.text

@@ -91,7 +91,7 @@ def mend_with_model(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
         model=RoleModel(chat=chat),
         local=FirstHitReader(),
         judge=LocalJudge(pairs=OVERLAP),
-        pruner=EvidencePruner(pairs=OVERLAP, tokens=450),
+        pruner=EvidencePruner(pairs=OVERLAP, limit=450),
         confidence=AnswerConfidence(pairs=OVERLAP),
         skip_above_confidence=2,
         min_support=0.1,

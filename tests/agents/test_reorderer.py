@@ -30,7 +30,7 @@ HITS = [hit_of(f"Text {n}.", document=str(n), rank=n) for n in range(1, 7)]
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 
-PRUNER = EvidencePruner(pairs=OVERLAP, tokens=120)
+PRUNER = EvidencePruner(pairs=OVERLAP, limit=120)
 
 
 class UnchangedReorderer:

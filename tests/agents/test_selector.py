@@ -30,7 +30,7 @@ def read_relevance(_: str, chunk: Chunk) -> Reading:
     return reading(chunk, relevance=RELEVANCE[chunk.document_id])
 
 
-PRUNER = EvidencePruner(pairs=OVERLAP, tokens=120)
+PRUNER = EvidencePruner(pairs=OVERLAP, limit=120)
 LOCAL = LocalSelector(
     reranker=Reranker(pairs=ScriptedCrossReader(read_relevance), weight=1.0), keep=0.5
 )
@@ -78,7 +78,7 @@ def test_the_best_sentences_of_each_chunk_are_shown_and_no_orders() -> None:
         hit_of(text, document=name, rank=rank) for rank, (name, text) in enumerate(texts.items(), 1)
     )
     chat = ScriptedChat('{"chunks": [1]}')
-    pruner = EvidencePruner(pairs=OVERLAP, tokens=12)
+    pruner = EvidencePruner(pairs=OVERLAP, limit=12)
     selector = LLMSelector(model=RoleModel(chat=chat), local=LOCAL, pruner=pruner)
     with run_context() as context:
         asyncio.run(selector.select(Question("What does a mooring permit cost?"), hits, context))

@@ -22,7 +22,7 @@ class TestReaders(ReaderConformance):
             model=RoleModel(chat=ScriptedChat(*["?"] * 40)),
             local=local,
             judge=LocalJudge(pairs=OVERLAP),
-            pruner=EvidencePruner(pairs=OVERLAP, tokens=450),
+            pruner=EvidencePruner(pairs=OVERLAP, limit=450),
             confidence=AnswerConfidence(pairs=OVERLAP),
             skip_above_confidence=0.95,
             min_support=0.4,

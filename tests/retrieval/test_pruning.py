@@ -25,7 +25,7 @@ def make_pruner(scores: dict[str, float], *, tokens: int = 1_000) -> EvidencePru
         )
         return reading(chunk, relevance=score, answerable=score)
 
-    return EvidencePruner(pairs=ScriptedCrossReader(read), tokens=tokens)
+    return EvidencePruner(pairs=ScriptedCrossReader(read), limit=tokens)
 
 
 def build_manual() -> Hit:

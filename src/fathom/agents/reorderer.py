@@ -91,7 +91,7 @@ class LLMReorderer:
         return cls(
             model=model,
             local=Reranker.of(assembly),
-            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=CHUNK_TOKENS),
+            pruner=EvidencePruner(pairs=assembly.cross_reader, limit=CHUNK_TOKENS),
             top=section.reorder_top,
             window=section.window,
             step=section.step,

@@ -116,7 +116,7 @@ class LLMSelector:
         return cls(
             model=model,
             local=LocalSelector.of(assembly),
-            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=CHUNK_TOKENS),
+            pruner=EvidencePruner(pairs=assembly.cross_reader, limit=CHUNK_TOKENS),
             prompt=assembly.prompt(PROMPT),
         )
 

@@ -20,7 +20,7 @@ from fathom.ingest.places import (
     list_roots,
     select_outermost,
 )
-from fathom.types import Chunk, Document, Hit, Place, join_headings
+from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.assembly import Assembly
@@ -70,10 +70,19 @@ class Documents:
 
     def locate(self, hits: Sequence[Hit]) -> Sequence[Place]:
         """Return the places of the hits' chunks in their documents, in the order of the hits."""
+        documents = self.load(hits)
+        return [
+            document.place_at(hit.chunk.span.start)
+            if (document := documents.get(hit.chunk.document_id))
+            else hit.chunk.place
+            for hit in hits
+        ]
+
+    def load(self, hits: Sequence[Hit]) -> Mapping[str, Document]:
+        """Return the documents of hits by id, without those that were removed since the search."""
         index = self._index.reader(checked=False)
         ids = {hit.chunk.document_id for hit in hits}
-        documents = {id_: document for id_ in ids if (document := index.get_document(id_))}
-        return [_locate_chunk(hit.chunk, documents.get(hit.chunk.document_id)) for hit in hits]
+        return {id_: document for id_ in ids if (document := index.get_document(id_))}
 
     def list_roots(self) -> Sequence[Path]:
         """Return the files and folders that the index was asked to hold.
@@ -233,17 +242,6 @@ class Documents:
         except FathomError:
             return False  # there is no index, or a damaged one
         return any(True for _ in index.list_sources(display(make_absolute(path))))
-
-
-def _locate_chunk(chunk: Chunk, document: Document | None) -> Place:
-    """Return the place of a chunk.
-
-    The document may have been removed since the search; then the chunk's own fields must do.
-    """
-    if document is not None:
-        return document.place_at(chunk.span.start)
-    section = join_headings(chunk.title, chunk.headings)
-    return Place(path=chunk.path, title=chunk.title, section=section, page=chunk.page)
 
 
 def _to_paths(paths: Paths) -> list[Path]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # `from fathom import Engine` loads no settings; a question l
     from fathom.question_maker.base import QuestionSet
     from fathom.question_maker.maker import OnProgress
     from fathom.retrieval.base import Retriever
+    from fathom.retrieval.excerpts import Excerpts
     from fathom.settings import Settings
     from fathom.strategies.base import CompiledGraph, Strategy
     from fathom.strategies.run import Replay, RunOutcome
@@ -339,6 +340,28 @@ class Engine:
         name = retriever or self.settings.retrieval.retriever
         with self.open_snapshot(checked=name != "keyword"):
             return self.retriever(name).retrieve(query, k=count)
+
+    def excerpt(
+        self, query: str, hits: Sequence[Hit], *, chars: int | None = None, context: int = 0
+    ) -> "Excerpts":
+        """Return the sentences of hits that bear on a query, the best first.
+
+        Args:
+            query: The query that gave the hits.
+            hits: The hits, best first.
+            chars: The characters of all excerpts with their places; by default `EXCERPT_CHARS`.
+            context: The lines of the document to show before and after each excerpt.
+        """
+        from fathom.retrieval.excerpts import EXCERPT_CHARS, make_excerpts
+
+        return make_excerpts(
+            query,
+            hits,
+            self.documents.load(hits),
+            self.assembly.cross_reader,
+            chars=EXCERPT_CHARS if chars is None else chars,
+            context=context,
+        )
 
     def check_filters(self, filters: Sequence[str | Filter]) -> tuple[str, ...]:
         """Return a line for each condition that no document can meet, as none has such a key."""

@@ -9,7 +9,7 @@ code with the sentence before it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import fsum
@@ -98,14 +98,15 @@ class EvidencePruner:
 
     Attributes:
         pairs: The cross-reader.
-        tokens: The likely number of tokens that the kept parts and the headings above them take, at
-            most.
+        limit: The size of the kept parts and the headings above them, at most.
+        measure: Returns the size of a text; by default the likely number of its tokens.
         share: The share of the best score that a unit needs to be kept, in [0, 1].
     """
 
     pairs: CrossReader
-    tokens: int
+    limit: int
     share: float = 0.0
+    measure: Callable[[str], int] = count_tokens
 
     def prune_each(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return every hit with its own best parts, in the order of the hits.
@@ -131,6 +132,18 @@ class EvidencePruner:
             question: The question.
             hits: The hits, best first.
         """
+        return _order_hits(self._select_spans(question, hits), hits)
+
+    def excerpt(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
+        """Return the same parts with the hits in the order of their best part.
+
+        For a person or a program that reads from the top and may stop early.
+        """
+        spans = self._select_spans(question, hits)
+        return tuple(PrunedHit(hits[place], _merge_spans(spans[place])) for place in spans)
+
+    def _select_spans(self, question: Question, hits: Sequence[Hit]) -> dict[int, set[Span]]:
+        """Return the spans to keep by the place of their hit, the one with the best part first."""
         whole_lists = question.form == "several" or question.asks_steps
         pieces = _drop_repeated(
             [
@@ -146,7 +159,25 @@ class EvidencePruner:
         # Equal scores keep the order of the hits.
         order = sorted(range(len(pieces)), key=lambda place: (-scores[place], place))
         best = [pieces[place] for place in order if scores[place] >= floor]
-        return _order_hits(_fill_budget(best, hits, self.tokens), hits)
+        return self._fill_budget(best, hits)
+
+    def _fill_budget(self, pieces: Sequence[_Piece], hits: Sequence[Hit]) -> dict[int, set[Span]]:
+        """Return the spans to keep by the place of their hit, taken from the best pieces on.
+
+        A piece that does not fit is left out, and the next is tried. The first piece is kept in any
+        case, so that a question with hits never comes without evidence.
+        """
+        kept: dict[int, set[Span]] = {}
+        free = self.limit
+        for piece in pieces:
+            chunk = hits[piece.place].chunk
+            new = [span for span in piece.spans if span not in kept.get(piece.place, ())]
+            heading = 0 if piece.place in kept else self.measure(chunk.breadcrumb)
+            cost = heading + sum(self.measure(span.cut(chunk.text)) for span in new)
+            if cost <= free or not kept:
+                kept.setdefault(piece.place, set()).update(new)
+                free -= cost
+        return kept
 
 
 def get_head(hit: Hit) -> str:
@@ -311,27 +342,6 @@ def _make_chunk(piece: _Piece, chunk: Chunk) -> Chunk:
     # The other items of a whole list are not read again with each of them.
     parts = (*piece.before[:_MOST_LEADS], piece.unit)
     return replace(chunk, text="\n".join(span.cut(chunk.text) for span in parts), blocks=())
-
-
-def _fill_budget(
-    pieces: Sequence[_Piece], hits: Sequence[Hit], tokens: int
-) -> dict[int, set[Span]]:
-    """Return the spans to keep by the place of their hit, taken from the best pieces on.
-
-    A piece that does not fit is left out, and the next is tried. The first piece is kept in any
-    case, so that a question with hits never comes without evidence.
-    """
-    kept: dict[int, set[Span]] = {}
-    free = tokens
-    for piece in pieces:
-        chunk = hits[piece.place].chunk
-        new = [span for span in piece.spans if span not in kept.get(piece.place, ())]
-        heading = 0 if piece.place in kept else count_tokens(chunk.breadcrumb)
-        cost = heading + sum(count_tokens(span.cut(chunk.text)) for span in new)
-        if cost <= free or not kept:
-            kept.setdefault(piece.place, set()).update(new)
-            free -= cost
-    return kept
 
 
 def _order_hits(kept: dict[int, set[Span]], hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:

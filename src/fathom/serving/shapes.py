@@ -15,6 +15,7 @@ from fathom.types import Document, Hit, Place
 if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.calibration.law import Calibration
     from fathom.index.base import IndexStatus
+    from fathom.retrieval.excerpts import Excerpts
     from fathom.strategies.run import Replay
 
 _INVISIBLE = re.compile(
@@ -56,6 +57,26 @@ def serialize_hits(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> 
             }
             for hit, place in zip(hits, places, strict=True)
         ],
+    }
+
+
+def serialize_excerpts(excerpts: "Excerpts") -> dict[str, Any]:
+    """Return excerpts in the short shape of `search --json`."""
+    return {
+        "query": excerpts.query,
+        "hits": [
+            {
+                "at": excerpt.at,
+                "name": excerpt.name,
+                "document": excerpt.hit.chunk.document_id,
+                "start": excerpt.start,
+                "end": excerpt.end,
+                "text": excerpt.text,
+            }
+            for excerpt in excerpts.excerpts
+        ],
+        "hits_left": excerpts.hits_left,
+        "chars_left": excerpts.chars_left,
     }
 
 

@@ -48,7 +48,7 @@ def speak(
     )
     chat = ScriptedChat(reply)
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
-    pruner = EvidencePruner(pairs=OVERLAP, tokens=120)
+    pruner = EvidencePruner(pairs=OVERLAP, limit=120)
     agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS, pruner=pruner)
     with run_context(budget) as context:
         position = asyncio.run(agent.speak(Question(QUESTION), HIT, previous, heard, context))

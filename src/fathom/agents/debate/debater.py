@@ -358,7 +358,7 @@ class LLMDebater:
             model=model,
             local=LocalDebater.of(assembly),
             pairs=assembly.cross_reader,
-            pruner=EvidencePruner(pairs=assembly.cross_reader, tokens=CHUNK_TOKENS),
+            pruner=EvidencePruner(pairs=assembly.cross_reader, limit=CHUNK_TOKENS),
             prompt=assembly.prompt(PROMPT),
         )
 

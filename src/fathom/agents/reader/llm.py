@@ -87,7 +87,7 @@ class LLMReader:
             judge=assembly.agent(JUDGE),
             pruner=EvidencePruner(
                 pairs=assembly.cross_reader,
-                tokens=settings.llm.evidence_tokens,
+                limit=settings.llm.evidence_tokens,
                 share=settings.llm.evidence_share,
             ),
             confidence=AnswerConfidence.of(assembly, model.chat.name),

@@ -28,16 +28,14 @@ from fathom.serving.cli.options import (
     LlmOption,
     MaxErrorOption,
     OfflineOption,
-    RetrieverOption,
     SetOption,
     StrategyOption,
     TokensOption,
     build_engine,
     collect_run_flags,
-    note_lacking_vectors,
-    note_unmet_filters,
     note_writer,
 )
+from fathom.serving.cli.search import search
 from fathom.serving.cli.serve import keys, serve
 from fathom.serving.cli.skill import skill
 from fathom.serving.cli.tune import tune
@@ -237,35 +235,6 @@ def ask(
     return {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
 
 
-@app.command()
-def search(
-    query: Annotated[str, typer.Argument(help="The words to search for; - reads them from stdin.")],
-    k: Annotated[int | None, typer.Option("-k", "--k", help="Number of hits.")] = None,
-    retriever: RetrieverOption = None,
-    index: IndexOption = None,
-    as_json: JsonOption = False,
-    filters: FilterOption = None,
-    assignments: SetOption = None,
-    offline: OfflineOption = False,
-) -> None:
-    """Show the best hits for a query."""
-    from fathom.serving.cli.output import format_hits, link_places, show, show_json
-    from fathom.serving.shapes import serialize_hits
-
-    text = _read_text(query)
-    with build_engine(index, assignments, offline=offline) as engine:
-        note_writer(engine)
-        hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
-        note_lacking_vectors(engine)
-        if not hits:
-            note_unmet_filters(engine, filters or ())
-        places = engine.documents.locate(hits)
-    if as_json:
-        show_json(serialize_hits(text, hits, places))
-    else:
-        show(format_hits(hits, places), link_places(places, hits))
-
-
 def _read_text(argument: str) -> str:
     if argument != "-":
         return argument
@@ -276,6 +245,7 @@ def _read_text(argument: str) -> str:
 
 
 # This order is that of the help: the commands that everybody needs come first.
+app.command()(search)
 app.command()(documents.status)
 app.command()(traces.trace)
 app.command()(traces.replay)

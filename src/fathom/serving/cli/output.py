@@ -70,6 +70,7 @@ if TYPE_CHECKING:  # each of these is needed by one command only, and takes a wh
     from fathom.ingest.outdated import OutdatedFile
     from fathom.ingest.report import IngestReport
     from fathom.llm.prompt import Prompt
+    from fathom.retrieval.excerpts import Excerpts
     from fathom.serving.cli.doctor import Check
     from fathom.strategies.run import Replay
 
@@ -227,16 +228,29 @@ def format_traces(traces: Sequence[TraceSummary]) -> str:
 
 
 def format_hits(hits: Sequence[Hit], places: Sequence[Place]) -> str:
-    """Return hits for people: a line of place and the beginning of the text for each."""
+    """Return hits with their whole chunks: a line of place, then the text."""
     if not hits:
         return "nothing found"
-    entries = []
-    for hit, place in zip(hits, places, strict=True):
-        text = " ".join(hit.chunk.text.split())
-        excerpt = text if len(text) <= 300 else f"{text[:297]}..."
-        head = f"{hit.rank:>3}. {format_place(place)}  ({hit.score:.4f}, {hit.chunk.id})"
-        entries.append(f"{head}\n     {excerpt}")
-    return "\n".join(entries)
+    return "\n\n".join(
+        f"{hit.rank:>3}. {format_place(place)}  ({hit.score:.4f}, {hit.chunk.id})\n{hit.chunk.text}"
+        for hit, place in zip(hits, places, strict=True)
+    )
+
+
+def format_excerpts(excerpts: "Excerpts") -> str:
+    """Return excerpts: a line of place and the text of each, then what is left out."""
+    if not excerpts.hits:
+        return "nothing found"
+    entries = [
+        f"{shorten_path(excerpt.at)}  {excerpt.name}".rstrip() + f"\n{_indent(excerpt.text)}"
+        for excerpt in excerpts.excerpts
+    ]
+    left = f"{excerpts.hits_left} more hits, {excerpts.chars_left} more characters"
+    return "\n".join([*entries, f"({left}: --chars N, or --full)"])
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def format_documents(documents: Iterable[DocumentSummary]) -> str:

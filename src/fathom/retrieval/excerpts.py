@@ -1,0 +1,175 @@
+"""Excerpts: the sentences of hits that bear on a query, for people and programs that read little.
+
+An agent pays for every character that it reads. So the best sentences come first, each with the
+place where it stands, and what is left out is counted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fathom.models.reading import CrossReader
+from fathom.question.question import Question
+from fathom.retrieval.pruning import EvidencePruner, PrunedHit
+from fathom.text.quotable import list_blocks
+from fathom.types import Document, Hit, Place
+
+EXCERPT_CHARS = 1_200
+"""The characters of all excerpts of a search."""
+CUT = " …"
+"""The mark of a text that goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """The parts of a hit that bear on a query.
+
+    Attributes:
+        hit: The hit.
+        place: The place of the first part.
+        start: The offset of the first part in the document's text.
+        end: The offset after the last part.
+        text: The parts, one a line; parts that do not stand together are lines of their own.
+    """
+
+    hit: Hit
+    place: Place
+    start: int
+    end: int
+    text: str
+
+    @property
+    def at(self) -> str:
+        """The path with the line, or the page where there are no lines."""
+        place = self.place
+        return f"{place.path}:{place.line}" if place.line else f"{place.path}{_name_page(place)}"
+
+    @property
+    def name(self) -> str:
+        """The title and the section in one line, without a title that is the name of the file."""
+        place = self.place
+        title = "" if place.path.endswith(place.title) else place.title
+        return " > ".join(filter(None, (title, place.section)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpts:
+    """The excerpts of a search, the one with the best sentence first.
+
+    Attributes:
+        query: The query.
+        excerpts: The excerpts that fit.
+        hits: The hits of the search.
+        chars: The characters of all hits.
+    """
+
+    query: str
+    excerpts: tuple[Excerpt, ...]
+    hits: int
+    chars: int
+
+    @property
+    def hits_left(self) -> int:
+        """The hits without an excerpt."""
+        return self.hits - len(self.excerpts)
+
+    @property
+    def chars_left(self) -> int:
+        """The characters of the hits that are not shown."""
+        return self.chars - sum(len(excerpt.text) for excerpt in self.excerpts)
+
+
+def make_excerpts(
+    query: str,
+    hits: Sequence[Hit],
+    documents: Mapping[str, Document],
+    pairs: CrossReader,
+    *,
+    chars: int = EXCERPT_CHARS,
+    context: int = 0,
+) -> Excerpts:
+    """Return the sentences of hits that bear on a query.
+
+    Args:
+        query: The query; a question or some words.
+        hits: The hits, best first.
+        documents: The documents of the hits by id; one that was removed since may be missing.
+        pairs: Scores the sentences.
+        chars: The characters of places and texts together, at most; the first excerpt is cut to
+            them.
+        context: The lines of the document to show before and after each excerpt.
+    """
+    pruner = EvidencePruner(pairs=pairs, limit=chars, measure=len)
+    pruned = (_drop_headings(item) for item in pruner.excerpt(Question(query), hits))
+    excerpts = (
+        _make_excerpt(item, documents.get(item.hit.chunk.document_id), context)
+        for item in pruned
+        if item.spans
+    )
+    return Excerpts(
+        query=query,
+        excerpts=tuple(_fit(excerpts, chars)),
+        hits=len(hits),
+        chars=sum(len(hit.chunk.text) for hit in hits),
+    )
+
+
+def _drop_headings(item: PrunedHit) -> PrunedHit:
+    """Return a pruned hit without headings, as its place names them."""
+    headings = {
+        (block.start, block.end) for block in list_blocks(item.hit.chunk) if block.kind == "heading"
+    }
+    spans = tuple(span for span in item.spans if (span.start, span.end) not in headings)
+    return replace(item, spans=spans)
+
+
+def _make_excerpt(item: PrunedHit, document: Document | None, context: int) -> Excerpt:
+    chunk = item.hit.chunk
+    start, end = chunk.span.start + item.spans[0].start, chunk.span.start + item.spans[-1].end
+    excerpt = Excerpt(hit=item.hit, place=chunk.place, start=start, end=end, text=item.text)
+    if document is None:
+        return excerpt
+    if context:
+        start, end = _widen(document.text, start, end, context)
+        text = document.text[start:end].strip("\n")
+        excerpt = replace(excerpt, start=start, end=end, text=text)
+    return replace(excerpt, place=document.place_at(start))
+
+
+def _widen(text: str, start: int, end: int, lines: int) -> tuple[int, int]:
+    """Return the offsets of the whole lines of a place, with so many more before and after it."""
+    start, end = text.rfind("\n", 0, start) + 1, _find_line_end(text, end)
+    for _ in range(lines):
+        start = text.rfind("\n", 0, max(start - 1, 0)) + 1
+        end = _find_line_end(text, end + 1)
+    return start, end
+
+
+def _find_line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end
+
+
+def _fit(excerpts: Iterator[Excerpt], chars: int) -> Iterator[Excerpt]:
+    """Yield the excerpts that fit into a number of characters; a longer first one is cut."""
+    free = chars
+    for excerpt in excerpts:
+        size = _measure_head(excerpt) + len(excerpt.text)
+        if size > free and free < chars:
+            continue
+        room = max(free - _measure_head(excerpt), 0)
+        yield replace(excerpt, text=_cut_text(excerpt.text, room)) if size > free else excerpt
+        free -= size
+
+
+def _measure_head(excerpt: Excerpt) -> int:
+    return len(excerpt.at) + len(excerpt.name)
+
+
+def _name_page(place: Place) -> str:
+    return f" page {place.page}" if place.page else ""
+
+
+def _cut_text(text: str, chars: int) -> str:
+    """Return the beginning of a text, up to a space, with a mark that it goes on."""
+    beginning = text[: max(chars - len(CUT), 0)]
+    return (beginning.rpartition(" ")[0] or beginning) + CUT

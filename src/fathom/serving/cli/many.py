@@ -1,0 +1,50 @@
+"""Many questions at once: one a line on stdin, one JSON object a line on stdout."""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fathom.errors import FathomError, UsageError
+from fathom.serving.cli.output import show_json
+
+STDIN = "-"
+"""The argument that stands for the lines of stdin."""
+
+
+def answer_lines(serialize: Callable[[str], dict[str, Any]]) -> int:
+    """Print the answer to each line of stdin, in order, as soon as it is there.
+
+    A line that cannot be answered gives `{"query": ..., "error": {...}}`, and the next is read.
+
+    Args:
+        serialize: Returns the answer to a line as an object.
+
+    Returns:
+        The exit code: that of the first error, else 0.
+
+    Raises:
+        UsageError: If stdin is not UTF-8, or has no line that is not blank.
+    """
+    codes = []
+    for line in _read_lines():
+        try:
+            show_json(serialize(line))
+            codes.append(0)
+        except FathomError as error:
+            code = error.exit_code
+            fault = {"kind": type(error).__name__, "message": str(error), "exit_code": code}
+            show_json({"query": line, "error": fault})
+            codes.append(code)
+        # Whoever reads along sees each answer as soon as it is there.
+        sys.stdout.flush()
+    if not codes:
+        raise UsageError("stdin has no line to answer; write one question a line")
+    return next(filter(None, codes), 0)
+
+
+def _read_lines() -> Iterator[str]:
+    """Yield the lines of stdin that are not blank."""
+    try:
+        yield from filter(None, map(str.strip, sys.stdin))
+    except UnicodeDecodeError as error:
+        raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None

@@ -1,0 +1,77 @@
+"""`fathom search`: the sentences of the documents that bear on a query, or whole chunks."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom.serving.cli.many import STDIN, answer_lines
+from fathom.serving.cli.options import (
+    FilterOption,
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    RetrieverOption,
+    SetOption,
+    build_engine,
+    note_lacking_vectors,
+    note_unmet_filters,
+    note_writer,
+)
+
+if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.engine import Engine
+    from fathom.types import Hit
+
+
+def search(
+    query: Annotated[
+        str, typer.Argument(help="The words to search for; - reads one query a line from stdin.")
+    ],
+    k: Annotated[int | None, typer.Option("-k", "--k", help="Number of hits.")] = None,
+    chars: Annotated[
+        int | None,
+        typer.Option(min=1, help="Characters of all excerpts together; by default 1200."),
+    ] = None,
+    context: Annotated[
+        int, typer.Option(min=0, max=1_000, help="Lines to show around each excerpt.")
+    ] = 0,
+    full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
+    retriever: RetrieverOption = None,
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    filters: FilterOption = None,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> int:
+    """Show the sentences that bear on a query, with their places, the best first."""
+    from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show, show_json
+    from fathom.serving.shapes import serialize_excerpts, serialize_hits
+
+    def find_hits(engine: "Engine", text: str) -> "list[Hit]":
+        return engine.search(text, k=k, retriever=retriever, filters=filters or ())
+
+    def serialize(engine: "Engine", text: str) -> dict[str, Any]:
+        hits = find_hits(engine, text)
+        if full:
+            return serialize_hits(text, hits, engine.documents.locate(hits))
+        return serialize_excerpts(engine.excerpt(text, hits, chars=chars, context=context))
+
+    with build_engine(index, assignments, offline=offline) as engine:
+        note_writer(engine)
+        note_lacking_vectors(engine)
+        if query == STDIN:
+            return answer_lines(lambda text: serialize(engine, text))
+        if as_json:
+            show_json(serialize(engine, query))
+            return 0
+        hits = find_hits(engine, query)
+        if not hits:
+            note_unmet_filters(engine, filters or ())
+        places = engine.documents.locate(hits)
+        text = (
+            format_hits(hits, places)
+            if full
+            else format_excerpts(engine.excerpt(query, hits, chars=chars, context=context))
+        )
+    show(text, link_places(places, hits))
+    return 0
