@@ -11,10 +11,11 @@ from fathom.models.reading import CrossReader
 from fathom.question.question import Question
 from fathom.retrieval.pruning import EvidencePruner, PrunedHit
 from fathom.text.quotable import list_blocks
-from fathom.types import Document, Hit, Place
+from fathom.types import Chunk, Document, Hit, Place
 
 EXCERPT_CHARS = 1_200
 """The characters of all excerpts of a search."""
+_LINE = 99_999
 CUT = " …"
 """The mark of a text that goes on."""
 
@@ -98,7 +99,9 @@ def make_excerpts(
             them.
         context: The lines of the document to show before and after each excerpt.
     """
-    pruner = EvidencePruner(pairs=pairs, limit=chars, measure=len)
+    pruner = EvidencePruner(
+        pairs=pairs, limit=chars, measure=len, describe_place=_describe_longest_place
+    )
     pruned = (_drop_headings(item) for item in pruner.excerpt(Question(query), hits))
     excerpts = (
         _make_excerpt(item, documents.get(item.hit.chunk.document_id), context)
@@ -111,6 +114,11 @@ def make_excerpts(
         hits=len(hits),
         chars=sum(len(hit.chunk.text) for hit in hits),
     )
+
+
+def _describe_longest_place(chunk: Chunk) -> str:
+    """Return what a place in the chunk takes at most; its line is not known yet."""
+    return f"{chunk.path}:{_LINE}{chunk.breadcrumb}"
 
 
 def _drop_headings(item: PrunedHit) -> PrunedHit:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import fsum
+from operator import attrgetter
 
 from fathom.llm.tokens import count_tokens
 from fathom.models.reading import CrossReader, ReadingSession
@@ -100,6 +101,7 @@ class EvidencePruner:
         pairs: The cross-reader.
         limit: The size of the kept parts and the headings above them, at most.
         measure: Returns the size of a text; by default the likely number of its tokens.
+        describe_place: Returns what stands above the parts of a chunk and counts with them.
         share: The share of the best score that a unit needs to be kept, in [0, 1].
     """
 
@@ -107,6 +109,7 @@ class EvidencePruner:
     limit: int
     share: float = 0.0
     measure: Callable[[str], int] = count_tokens
+    describe_place: Callable[[Chunk], str] = attrgetter("breadcrumb")
 
     def prune_each(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return every hit with its own best parts, in the order of the hits.
@@ -172,7 +175,7 @@ class EvidencePruner:
         for piece in pieces:
             chunk = hits[piece.place].chunk
             new = [span for span in piece.spans if span not in kept.get(piece.place, ())]
-            heading = 0 if piece.place in kept else self.measure(chunk.breadcrumb)
+            heading = 0 if piece.place in kept else self.measure(self.describe_place(chunk))
             cost = heading + sum(self.measure(span.cut(chunk.text)) for span in new)
             if cost <= free or not kept:
                 kept.setdefault(piece.place, set()).update(new)

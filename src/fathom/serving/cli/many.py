@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fathom.errors import FathomError, UsageError
-from fathom.serving.cli.output import show_json
 
 STDIN = "-"
 """The argument that stands for the lines of stdin."""
@@ -25,6 +24,8 @@ def answer_lines(serialize: Callable[[str], dict[str, Any]]) -> int:
     Raises:
         UsageError: If stdin is not UTF-8, or has no line that is not blank.
     """
+    from fathom.serving.cli.output import show_json  # `--help` must not wait for it
+
     codes = []
     for line in _read_lines():
         try:

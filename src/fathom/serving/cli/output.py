@@ -245,8 +245,8 @@ def format_excerpts(excerpts: "Excerpts") -> str:
         f"{shorten_path(excerpt.at)}  {excerpt.name}".rstrip() + f"\n{_indent(excerpt.text)}"
         for excerpt in excerpts.excerpts
     ]
-    left = f"{excerpts.hits_left} more hits, {excerpts.chars_left} more characters"
-    return "\n".join([*entries, f"({left}: --chars N, or --full)"])
+    left = f"not shown: {excerpts.hits_left} hits, {excerpts.chars_left} characters"
+    return "\n".join([*entries, f"({left}; --chars N or --full shows more)"])
 
 
 def _indent(text: str) -> str:

@@ -1,5 +1,7 @@
 """`fathom search`: the sentences of the documents that bear on a query, or whole chunks."""
 
+from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -47,31 +49,30 @@ def search(
     from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show, show_json
     from fathom.serving.shapes import serialize_excerpts, serialize_hits
 
-    def find_hits(engine: "Engine", text: str) -> "list[Hit]":
-        return engine.search(text, k=k, retriever=retriever, filters=filters or ())
+    note_lacking_once = cache(note_lacking_vectors)
 
-    def serialize(engine: "Engine", text: str) -> dict[str, Any]:
-        hits = find_hits(engine, text)
+    def find_hits(engine: "Engine", text: str) -> "list[Hit]":
+        hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
+        note_lacking_once(engine)
+        if not hits:
+            note_unmet_filters(engine, filters or ())
+        return hits
+
+    def serialize(engine: "Engine", text: str, hits: "Sequence[Hit]") -> dict[str, Any]:
         if full:
             return serialize_hits(text, hits, engine.documents.locate(hits))
         return serialize_excerpts(engine.excerpt(text, hits, chars=chars, context=context))
 
     with build_engine(index, assignments, offline=offline) as engine:
         note_writer(engine)
-        note_lacking_vectors(engine)
         if query == STDIN:
-            return answer_lines(lambda text: serialize(engine, text))
-        if as_json:
-            show_json(serialize(engine, query))
-            return 0
+            return answer_lines(lambda text: serialize(engine, text, find_hits(engine, text)))
         hits = find_hits(engine, query)
-        if not hits:
-            note_unmet_filters(engine, filters or ())
+        if as_json:
+            show_json(serialize(engine, query, hits))
+            return 0
         places = engine.documents.locate(hits)
-        text = (
-            format_hits(hits, places)
-            if full
-            else format_excerpts(engine.excerpt(query, hits, chars=chars, context=context))
-        )
+        excerpts = None if full else engine.excerpt(query, hits, chars=chars, context=context)
+    text = format_hits(hits, places) if excerpts is None else format_excerpts(excerpts)
     show(text, link_places(places, hits))
     return 0

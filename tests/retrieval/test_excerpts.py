@@ -1,0 +1,106 @@
+"""Excerpts: the best sentences of hits first, with their places, within some characters."""
+
+from dataclasses import replace
+
+import pytest
+from tests.factories import hit_with
+
+from fathom.documents.base import Builder
+from fathom.models.reading import Reading
+from fathom.retrieval.excerpts import CUT, make_excerpts
+from fathom.testing.doubles import ScriptedCrossReader, reading
+from fathom.types import Block, Chunk, Document, Hit, Span
+
+FEES = "Fees\n\nThe office is red.\n\nA permit costs 40 crowns.\n\nIt is paid at the office."
+HOURS = "The library opens at nine.\n\nDogs are welcome."
+
+
+def read(_: str, chunk: Chunk) -> Reading:
+    scores = {"40": 0.5, "nine": 0.9}
+    score = max((score for word, score in scores.items() if word in chunk.text), default=0.0)
+    return reading(chunk, relevance=score, answerable=score)
+
+
+READER = ScriptedCrossReader(read)
+
+
+def build_hit(name: str, text: str, rank: int) -> tuple[Hit, Document]:
+    builder = Builder()
+    for number, paragraph in enumerate(text.split("\n\n")):
+        if number == 0 and paragraph == "Fees":
+            builder.add_heading(paragraph, 1)
+        else:
+            builder.add_paragraph(paragraph)
+    hit = hit_with(builder)
+    chunk = replace(
+        hit.chunk,
+        document_id=name,
+        id=f"{name}#0",
+        path=f"/docs/{name}.md",
+        title=f"{name}.md",
+        headings=(),
+    )
+    document = Document(
+        id=name,
+        text=chunk.text,
+        path=chunk.path,
+        title=chunk.title,
+        blocks=(Block(kind="paragraph", span=Span(0, len(chunk.text)), headings=("Prices",)),),
+    )
+    return replace(hit, chunk=chunk, rank=rank), document
+
+
+(FEE_HIT, FEE_DOCUMENT), (HOUR_HIT, HOUR_DOCUMENT) = (
+    build_hit("fees", FEES, 1),
+    build_hit("hours", HOURS, 2),
+)
+HITS = (FEE_HIT, HOUR_HIT)
+DOCUMENTS = {"fees": FEE_DOCUMENT, "hours": HOUR_DOCUMENT}
+
+
+def test_the_hit_with_the_best_sentence_comes_first_with_its_place() -> None:
+    excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=130)
+    first, second = excerpts.excerpts
+    assert (first.hit, first.text.splitlines()[0]) == (HOUR_HIT, "The library opens at nine.")
+    assert second.text.startswith("A permit costs 40 crowns.")
+    # Neither the heading in the chunk nor a title that is the file's name is said again.
+    assert (second.at, second.name) == ("/docs/fees.md:5", "Prices")
+    assert FEE_DOCUMENT.text[second.start :].startswith("A permit costs")
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=60)
+    (only,) = excerpts.excerpts
+    assert excerpts.hits_left == 1
+    shown = len(only.text)
+    assert excerpts.chars_left == sum(len(hit.chunk.text) for hit in HITS) - shown
+
+
+@pytest.mark.parametrize("chars", [30, 40, 60, 100, 400])
+def test_no_more_characters_are_shown_than_asked_for(chars: int) -> None:
+    excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=chars).excerpts
+    size = sum(len(excerpt.at) + len(excerpt.name) + len(excerpt.text) for excerpt in excerpts)
+    assert size <= chars
+    assert excerpts
+
+
+def test_a_first_sentence_that_is_too_long_is_cut_with_a_mark() -> None:
+    (only,) = make_excerpts("q", HITS, DOCUMENTS, READER, chars=40).excerpts
+    assert only.text.endswith(CUT)
+    assert "The library opens at nine.".startswith(only.text.removesuffix(CUT))
+
+
+def test_lines_around_an_excerpt_are_those_of_the_document() -> None:
+    (only,) = make_excerpts("q", [FEE_HIT], DOCUMENTS, READER, chars=120, context=2).excerpts
+    assert "The office is red." in only.text
+    assert only.text in FEE_DOCUMENT.text
+
+
+def test_a_document_that_was_removed_since_the_search_gives_its_path() -> None:
+    excerpts = make_excerpts("q", [FEE_HIT], {}, READER).excerpts
+    assert excerpts[0].at == "/docs/fees.md"
+
+
+def test_no_hits_give_no_excerpts() -> None:
+    excerpts = make_excerpts("q", [], {}, READER)
+    assert (excerpts.excerpts, excerpts.hits_left, excerpts.chars_left) == ((), 0, 0)
