@@ -80,7 +80,9 @@ def check_citation(engine: Engine, citation: Citation) -> None:
     assert citation.title
     assert Path(citation.path.removesuffix(f"#{citation.document}")).is_file()
     document = engine.documents.get(citation.path)
-    by_line = format_place_view(document, parse_place(document, str(citation.line)), styled=False)
+    by_line = format_place_view(
+        document, parse_place(document, str(citation.line)), context=10, styled=False
+    )
     marked = [line.partition("  ")[2] for line in by_line.split("\n") if line.startswith(">")]
     assert replace_controls(citation.quote).split("\n")[0] in "\n".join(marked), (citation, by_line)
     place = serialize_place(document, parse_place(document, f"{citation.start}-{citation.end}"))

@@ -25,6 +25,8 @@ AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
 VERIFIED = "verified"
 """The phase of an answer that a person verified and that is given again."""
+SECTION_SEPARATOR = " > "
+"""What stands between the headings of a section."""
 PARTIAL_LIST = "partial_list"
 """The stop reason of an answer that gives fewer things than were asked for."""
 
@@ -167,11 +169,18 @@ class Place:
     line: int | None = None
     recognised: float | None = None
 
+    @property
+    def address(self) -> str:
+        """The path with the line, or with the page where there are no lines."""
+        if self.line:
+            return f"{self.path}:{self.line}"
+        return f"{self.path} page {self.page}" if self.page else self.path
+
 
 def join_headings(title: str, headings: tuple[str, ...]) -> str:
     """Return a heading path in one line, without the document's title at its head."""
     inner = headings[1:] if headings[:1] == (title,) else headings
-    return " > ".join(inner)
+    return SECTION_SEPARATOR.join(inner)
 
 
 class ChunkBlock(NamedTuple):
@@ -223,12 +232,12 @@ class Chunk:
 
         Records of a corpus file have their title only.
         """
-        return " > ".join(filter(None, (self._list_path_words(), self.title)))
+        return SECTION_SEPARATOR.join(filter(None, (self._list_path_words(), self.title)))
 
     @property
     def breadcrumb(self) -> str:
         """The label and the section path, each part once; empty where there is neither."""
-        return " > ".join(
+        return SECTION_SEPARATOR.join(
             dict.fromkeys(filter(None, (self._list_path_words(), self.title, *self.headings)))
         )
 

@@ -68,7 +68,7 @@ def test_the_hit_with_the_best_sentence_comes_first_with_its_place() -> None:
     assert FEE_DOCUMENT.text[second.start :].startswith("A permit costs")
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_characters_and_hits_that_do_not_fit_are_counted() -> None:
     excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=60)
     (only,) = excerpts.excerpts
     assert excerpts.hits_left == 1

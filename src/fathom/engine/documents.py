@@ -1,6 +1,7 @@
 """The documents of an engine's index: ingested, listed, checked and removed."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom.documents.discover import FileFilter, check_paths, make_absolute, take_snapshot
+from fathom.documents.lines import MatchingLine, find_lines
 from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
@@ -67,6 +69,35 @@ class Documents:
         if document is None:
             raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
         return document
+
+    def grep(
+        self,
+        pattern: str,
+        names: Sequence[str] = (),
+        *,
+        ignore_case: bool = False,
+        fixed: bool = False,
+    ) -> Iterator[MatchingLine]:
+        """Yield the lines that hold a pattern, document by document in the order of their paths.
+
+        Args:
+            pattern: A regular expression.
+            names: Only these documents, named as for `remove`; by default all.
+            ignore_case: Whether small and capital letters are the same.
+            fixed: Whether the pattern stands for itself.
+
+        Raises:
+            UsageError: If the pattern is no regular expression, or a name is not there.
+        """
+        index = self._index.reader(checked=False)
+        expression = _compile_pattern(pattern, ignore_case=ignore_case, fixed=fixed)
+        places = {place for name in names for place in find_places(index, name)}
+        for summary in index.list_documents():
+            paths = {source.path for source in index.list_places(summary.id)} if names else ()
+            if names and places.isdisjoint(paths):
+                continue
+            if document := index.get_document(summary.id):
+                yield from find_lines(document, expression)
 
     def locate(self, hits: Sequence[Hit]) -> Sequence[Place]:
         """Return the places of the hits' chunks in their documents, in the order of the hits."""
@@ -242,6 +273,16 @@ class Documents:
         except FathomError:
             return False  # there is no index, or a damaged one
         return any(True for _ in index.list_sources(display(make_absolute(path))))
+
+
+def _compile_pattern(pattern: str, *, ignore_case: bool, fixed: bool) -> re.Pattern[str]:
+    try:
+        flags = re.IGNORECASE if ignore_case else re.NOFLAG
+        return re.compile(re.escape(pattern) if fixed else pattern, flags)
+    except re.error as error:
+        raise UsageError(
+            f"{pattern!r} is no regular expression ({error}); --fixed searches for the text itself"
+        ) from None
 
 
 def _to_paths(paths: Paths) -> list[Path]:

@@ -11,10 +11,14 @@ from fathom.models.reading import CrossReader
 from fathom.question.question import Question
 from fathom.retrieval.pruning import EvidencePruner, PrunedHit
 from fathom.text.quotable import list_blocks
-from fathom.types import Chunk, Document, Hit, Place
+from fathom.types import SECTION_SEPARATOR, Chunk, Document, Hit, Place
 
 EXCERPT_CHARS = 1_200
 """The characters of all excerpts of a search."""
+EXCERPT_HITS = 20
+"""The hits from which the excerpts of a search are chosen."""
+NAME_CHARS = 60
+"""The characters of the name of a place."""
 _LINE = 99_999
 CUT = " …"
 """The mark of a text that goes on."""
@@ -41,15 +45,15 @@ class Excerpt:
     @property
     def at(self) -> str:
         """The path with the line, or the page where there are no lines."""
-        place = self.place
-        return f"{place.path}:{place.line}" if place.line else f"{place.path}{_name_page(place)}"
+        return self.place.address
 
     @property
     def name(self) -> str:
-        """The title and the section in one line, without a title that is the name of the file."""
+        """The innermost heading; without one, the title if it is not the name of the file."""
         place = self.place
         title = "" if place.path.endswith(place.title) else place.title
-        return " > ".join(filter(None, (title, place.section)))
+        name = place.section.rpartition(SECTION_SEPARATOR)[2] or title
+        return name if len(name) <= NAME_CHARS else _cut_text(name, NAME_CHARS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +122,7 @@ def make_excerpts(
 
 def _describe_longest_place(chunk: Chunk) -> str:
     """Return what a place in the chunk takes at most; its line is not known yet."""
-    return f"{chunk.path}:{_LINE}{chunk.breadcrumb}"
+    return f"{chunk.path}:{_LINE}{chunk.breadcrumb[-NAME_CHARS:]}"
 
 
 def _drop_headings(item: PrunedHit) -> PrunedHit:
@@ -171,10 +175,6 @@ def _fit(excerpts: Iterator[Excerpt], chars: int) -> Iterator[Excerpt]:
 
 def _measure_head(excerpt: Excerpt) -> int:
     return len(excerpt.at) + len(excerpt.name)
-
-
-def _name_page(place: Place) -> str:
-    return f" page {place.page}" if place.page else ""
 
 
 def _cut_text(text: str, chars: int) -> str:

@@ -14,6 +14,7 @@ from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.calibration.law import Calibration
+    from fathom.documents.lines import Heading, MatchingLine
     from fathom.index.base import IndexStatus
     from fathom.retrieval.excerpts import Excerpts
     from fathom.strategies.run import Replay
@@ -89,6 +90,40 @@ def serialize_document(document: Document) -> dict[str, Any]:
         "language": document.language,
         "metadata": dict(document.metadata),
         "text": document.text,
+    }
+
+
+def serialize_outline(document: Document, headings: "Sequence[Heading]") -> dict[str, Any]:
+    """Return the headings of a document in the shape of `docs outline --json`."""
+    return {
+        "id": document.id,
+        "path": document.path,
+        "title": document.title,
+        "headings": [
+            {
+                "text": heading.text,
+                "depth": heading.depth,
+                "line": heading.place.line,
+                "page": heading.place.page,
+            }
+            for heading in headings
+        ],
+    }
+
+
+def serialize_matching_lines(lines: "Sequence[MatchingLine]", *, has_more: bool) -> dict[str, Any]:
+    """Return lines that hold a pattern in the shape of `docs grep --json`."""
+    return {
+        "lines": [
+            {
+                "at": line.place.address,
+                "document": line.document,
+                "start": line.start,
+                "text": line.text,
+            }
+            for line in lines
+        ],
+        "has_more": has_more,
     }
 
 

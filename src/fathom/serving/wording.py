@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from fathom.question.question import Question
-from fathom.types import Answer, Citation, Place
+from fathom.types import SECTION_SEPARATOR, Answer, Citation, Place
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
 _MARK = re.compile(r"\s*\[\d+\]")
@@ -104,7 +104,7 @@ def name_place(place: Place | Citation, words: Wording = ENGLISH) -> str:
 
     For text recognised in a picture it includes the certainty, in percent rounded down.
     """
-    name = " > ".join(filter(None, (name_document(place), place.section)))
+    name = SECTION_SEPARATOR.join(filter(None, (name_document(place), place.section)))
     page = f", {words.pages[choose_page_word(place.path)]} {place.page}" if place.page else ""
     certainty = place.recognised
     recognition = "" if certainty is None else f", {words.recognised} {int(certainty * 100)}%"

@@ -46,7 +46,7 @@ def test_other_places_are_refused_in_one_line(at: str, message: str) -> None:
 
 
 def test_ten_lines_around_the_place_are_shown_with_a_mark() -> None:
-    words = format_place_view(DOCUMENT, QUOTE, styled=False).split("\n")
+    words = format_place_view(DOCUMENT, QUOTE, context=10, styled=False).split("\n")
     assert words[:3] == ["It", "/c/it.pdf, page 4, Part I", ""]
     assert words[3:] == [
         f"{'>' if n in {15, 16} else ' '} {n:>2}  line {n} of it" for n in range(5, 27)
@@ -54,7 +54,7 @@ def test_ten_lines_around_the_place_are_shown_with_a_mark() -> None:
 
 
 def test_a_terminal_gets_colour_and_a_link() -> None:
-    view = format_place_view(DOCUMENT, QUOTE, styled=True)
+    view = format_place_view(DOCUMENT, QUOTE, context=10, styled=True)
     assert "> 15  line \x1b[30;43m15 of it\x1b[0m\n> 16  \x1b[30;43mline \x1b[0m16 of it\n" in view
     assert "\x1b]8;;file:///c/it.pdf\x1b\\/c/it.pdf\x1b]8;;\x1b\\, page 4" in view
 
@@ -62,7 +62,7 @@ def test_a_terminal_gets_colour_and_a_link() -> None:
 def test_control_characters_of_a_document_do_not_reach_the_terminal() -> None:
     hostile = Document(id="d1", text="a\x1b[2Jb", path="/c/\x1b[1m.txt", title="\x07")
     for styled in (True, False):
-        view = format_place_view(hostile, Span(0, 3), styled=styled)
+        view = format_place_view(hostile, Span(0, 3), context=10, styled=styled)
         assert "\x1b[2J" not in view
         assert "\x1b[1m" not in view
         assert "\x07" not in view

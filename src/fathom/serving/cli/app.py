@@ -12,6 +12,7 @@ from fathom import __version__
 from fathom.errors import UsageError
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.calibration import calibrate, feedback
+from fathom.serving.cli.docs import docs
 from fathom.serving.cli.errors import prepare_streams, report_error
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.mcp import mcp
@@ -258,7 +259,7 @@ app.command("eval")(evaluate)
 app.command()(tune)
 app.command()(documents.doctor)
 app.command()(documents.copy)
-app.add_typer(documents.docs, name="docs")
+app.add_typer(docs, name="docs")
 app.add_typer(documents.config, name="config")
 app.add_typer(documents.vectors, name="vectors")
 app.add_typer(models, name="models")

@@ -85,11 +85,12 @@ def feedback(
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Record that an answer was right or wrong, or give the right answer."""
     from fathom.serving.cli.output import show_outcome
 
-    with build_engine(index, assignments) as engine:
+    with build_engine(index, assignments, offline=offline) as engine:
         entry = engine.calibration.add_feedback(
             trace_id, right=right, answer=answer, sources=source or ()
         )

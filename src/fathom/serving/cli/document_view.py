@@ -11,8 +11,6 @@ from fathom.serving.cli.terminal import add_links, replace_controls
 from fathom.serving.wording import choose_page_word
 from fathom.types import Document, Span
 
-CONTEXT_LINES = 10
-"""The number of lines shown before and after the place."""
 _PLACE = re.compile(r"(?P<start>\d{1,15})(?:-(?P<end>\d{1,15}))?", re.ASCII)
 _MARKER_CODES = "\x1b[30;43m", "\x1b[0m"  # black on yellow, like a text marker
 
@@ -49,12 +47,13 @@ def serialize_place(document: Document, span: Span) -> dict[str, Any]:
     }
 
 
-def format_place_view(document: Document, span: Span, *, styled: bool) -> str:
+def format_place_view(document: Document, span: Span, *, context: int, styled: bool) -> str:
     """Return the lines around a place with their numbers, and `>` before those of the place.
 
     Args:
         document: The document to show.
         span: The place.
+        context: The lines before and after it.
         styled: Whether a terminal shows the text; then the place is coloured and the path can be
             clicked.
     """
@@ -66,7 +65,7 @@ def format_place_view(document: Document, span: Span, *, styled: bool) -> str:
         head = add_links(head, {shorten_path(place.path): make_file_link(place.path, document.id)})
     lines = [replace_controls(place.title), head, ""]
     width = len(str(document.line_at(len(document.text))))
-    for line in _iterate_lines_around(document.text, span):
+    for line in _iterate_lines_around(document.text, span, context):
         # An end at the beginning of a line does not mark that line; an empty place marks its own.
         inside = line.start <= max(span.end - 1, span.start) and span.start <= line.end
         # A blank line of the text need not be a line of the file, so it gets no number.
@@ -76,11 +75,11 @@ def format_place_view(document: Document, span: Span, *, styled: bool) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _iterate_lines_around(text: str, span: Span) -> Iterator[Span]:
+def _iterate_lines_around(text: str, span: Span, context: int) -> Iterator[Span]:
     """Yield the lines of the place, and as many as are shown on either side."""
     start = text.rfind("\n", 0, span.start) + 1
     end = _find_line_end(text, max(span.end - 1, span.start))
-    for _ in range(CONTEXT_LINES):
+    for _ in range(context):
         start = text.rfind("\n", 0, max(start - 1, 0)) + 1
         end = _find_line_end(text, end + 1)
     offset = start

@@ -1,7 +1,5 @@
-"""The commands that look after an index: docs, vectors, config, status, copy, doctor."""
+"""The commands that look after an index: vectors, config, status, copy, doctor."""
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,90 +9,27 @@ from fathom.errors import UsageError
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
+    OfflineOption,
     SetOption,
     build_engine,
     collect_index_flags,
 )
 
-docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
 vectors = typer.Typer(help="Vectors of further embedders.", no_args_is_help=True)
 config = typer.Typer(help="Settings and where they come from.", no_args_is_help=True)
 
 
-@docs.command("list")
-def list_documents(
-    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
-) -> None:
-    """List all documents with id, language, chunks, path and title."""
-    from fathom.serving.cli.output import format_documents, show, show_json
-
-    with build_engine(index, assignments) as engine:
-        documents = list(engine.documents.list())
-    if as_json:
-        show_json({"documents": documents})
-    else:
-        show(format_documents(documents))
-
-
-@docs.command("show")
-def show_document(
-    document: Annotated[str, typer.Argument(help="Id or path.")],
-    at: Annotated[
-        str | None,
-        typer.Option(help="Show this place: a citation's line, or its START-END characters."),
-    ] = None,
-    index: IndexOption = None,
-    as_json: JsonOption = False,
-    assignments: SetOption = None,
-) -> None:
-    """Show the text of a document as it was read, or the lines around one place in it."""
-    from fathom.serving.cli.document_view import format_place_view, parse_place, serialize_place
-    from fathom.serving.cli.output import show, show_json
-    from fathom.serving.cli.terminal import is_terminal
-    from fathom.serving.shapes import serialize_document
-
-    with build_engine(index, assignments) as engine:
-        stored_document = engine.documents.get(document)
-    span = parse_place(stored_document, at) if at is not None else None
-    if as_json:
-        whole = serialize_document(stored_document)
-        show_json(
-            whole if span is None else {**whole, "at": serialize_place(stored_document, span)}
-        )
-    elif span is None:
-        show(stored_document.text)
-    else:
-        # The view marks the place itself, so it is written directly: `show` would take out the
-        # colours.
-        styled = is_terminal() and not os.environ.get("NO_COLOR")
-        sys.stdout.write(format_place_view(stored_document, span, styled=styled) + "\n")
-
-
-@docs.command("rm")
-def remove_documents(
-    documents: Annotated[
-        list[str], typer.Argument(help="Ids, paths, folders or patterns, as '*.md'.")
-    ],
-    index: IndexOption = None,
-    as_json: JsonOption = False,
-    assignments: SetOption = None,
-) -> None:
-    """Remove documents with all their chunks; the files themselves stay."""
-    from fathom.serving.cli.output import show_outcome
-
-    with build_engine(index, assignments) as engine:
-        removed = engine.documents.remove(documents)
-    show_outcome({"removed": removed}, f"{removed} removed", as_json=as_json)
-
-
 @vectors.command("list")
 def list_vectors(
-    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """List the further embedders that have vectors, and how many chunks have them."""
     from fathom.serving.cli.output import format_space, show_outcome
 
-    with build_engine(index, assignments) as engine:
+    with build_engine(index, assignments, offline=offline) as engine:
         state = engine.status()
     lines = [format_space(space, state.chunks) for space in state.spaces]
     text = "\n".join(lines) or "no vectors besides those of models.embedder"
@@ -107,11 +42,12 @@ def drop_vectors(
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Remove the vectors of one further embedder; documents and other vectors stay."""
     from fathom.serving.cli.output import show_outcome
 
-    with build_engine(index, assignments) as engine:
+    with build_engine(index, assignments, offline=offline) as engine:
         engine.drop_vectors(name)
     show_outcome({"dropped": name}, f"vectors of {name} dropped", as_json=as_json)
 
@@ -124,13 +60,14 @@ def status(
         typer.Option("--stale", help="List files that changed or vanished since they were read."),
     ] = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Show the counts, sizes and identity of the index."""
     from fathom.serving.cli.calibration import format_calibration
     from fathom.serving.cli.output import format_outdated, format_status, show_outcome
     from fathom.serving.shapes import serialize_status
 
-    with build_engine(index, assignments) as engine:
+    with build_engine(index, assignments, offline=offline) as engine:
         # This reads every known file again, so it happens only on request.
         if stale:
             outdated = engine.documents.list_outdated()
@@ -149,6 +86,7 @@ def copy(
     ],
     as_json: JsonOption = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Copy an index to another engine, with its traces, and a server's keys and conversations."""
     from fathom.serving.cli.output import show_outcome
@@ -156,8 +94,8 @@ def copy(
 
     notes: list[str] = []
     with (
-        build_engine(source, assignments) as engine,
-        build_engine(target, assignments) as target_engine,
+        build_engine(source, assignments, offline=offline) as engine,
+        build_engine(target, assignments, offline=offline) as target_engine,
     ):
 
         def copy_more() -> None:
@@ -177,12 +115,13 @@ def show_settings(
     ] = False,
     as_json: JsonOption = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Show every setting with its value and its origin."""
     from fathom.config import Layers
     from fathom.serving.cli.output import format_settings, show_outcome
 
-    flags = collect_index_flags(index)
+    flags = {**collect_index_flags(index), "offline": offline or None}
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
     values = layers.list_values(constants=constants)
     show_outcome(
@@ -197,6 +136,7 @@ def show_prompts(
     name: Annotated[str | None, typer.Argument(help="Show the whole text of this prompt.")] = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """List the prompts for language models with their versions, or show the text of one."""
     from fathom.assembly.prompts import choose_prompts
@@ -204,7 +144,9 @@ def show_prompts(
     from fathom.evaluation.judges import load_grading_prompts
     from fathom.serving.cli.output import format_prompts, serialize_prompt, show_outcome
 
-    settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).build_settings()
+    flags = {"offline": offline or None}
+    layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
+    settings = layers.build_settings()
     # The judges of `fathom eval` have prompts too, which the settings can replace as well.
     graders = {prompt.name: prompt for prompt in load_grading_prompts(settings).values()}
     prompts = {**choose_prompts(settings), **graders}
@@ -225,12 +167,13 @@ def doctor(
     as_json: JsonOption = False,
     fix: Annotated[bool, typer.Option(help="Rebuild damaged data where possible.")] = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> int:
     """Check the installation, the models and the index."""
     from fathom.serving.cli.doctor import diagnose
     from fathom.serving.cli.output import format_checks, show_outcome
 
-    with build_engine(index, assignments) as engine:
+    with build_engine(index, assignments, offline=offline) as engine:
         findings = diagnose(engine, fix=fix)
     show_outcome({"findings": findings}, format_checks(findings), as_json=as_json)
     return 0 if all(finding.ok for finding in findings) else 5

@@ -23,7 +23,7 @@ from fathom.serving.wording import (
     name_place,
     pick_short_answer,
 )
-from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Hit, Place
+from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Document, Hit, Place
 from fathom.usage import Usage
 
 
@@ -67,6 +67,7 @@ def make_file_link(path: str, document: str) -> str:
 
 
 if TYPE_CHECKING:  # each of these is needed by one command only, and takes a while to import
+    from fathom.documents.lines import Heading, MatchingLine
     from fathom.ingest.outdated import OutdatedFile
     from fathom.ingest.report import IngestReport
     from fathom.llm.prompt import Prompt
@@ -251,6 +252,24 @@ def format_excerpts(excerpts: "Excerpts") -> str:
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+def format_outline(document: Document, headings: "Sequence[Heading]") -> str:
+    """Return a line for each heading, indented by its depth, with its line or page."""
+    if not headings:
+        return f"{shorten_path(document.path)} has no headings"
+    return "\n".join(
+        f"{shorten_path(heading.place.address)}  {'  ' * heading.depth}{heading.text}"
+        for heading in headings
+    )
+
+
+def format_matching_lines(lines: "Sequence[MatchingLine]", *, has_more: bool) -> str:
+    """Return lines that hold a pattern, each after its place."""
+    entries = [f"{shorten_path(line.place.address)}  {line.text}" for line in lines]
+    if has_more:
+        entries.append("(there are more; --most N shows more)")
+    return "\n".join(entries) or "nothing found"
 
 
 def format_documents(documents: Iterable[DocumentSummary]) -> str:

@@ -29,7 +29,9 @@ def search(
     query: Annotated[
         str, typer.Argument(help="The words to search for; - reads one query a line from stdin.")
     ],
-    k: Annotated[int | None, typer.Option("-k", "--k", help="Number of hits.")] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", "--k", help="Number of hits to choose from.")
+    ] = None,
     chars: Annotated[
         int | None,
         typer.Option(min=1, help="Characters of all excerpts together; by default 1200."),
@@ -46,13 +48,15 @@ def search(
     offline: OfflineOption = False,
 ) -> int:
     """Show the sentences that bear on a query, with their places, the best first."""
+    from fathom.retrieval.excerpts import EXCERPT_HITS
     from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show, show_json
     from fathom.serving.shapes import serialize_excerpts, serialize_hits
 
     note_lacking_once = cache(note_lacking_vectors)
 
     def find_hits(engine: "Engine", text: str) -> "list[Hit]":
-        hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
+        count = k if k is not None or full else EXCERPT_HITS
+        hits = engine.search(text, k=count, retriever=retriever, filters=filters or ())
         note_lacking_once(engine)
         if not hits:
             note_unmet_filters(engine, filters or ())

@@ -5,7 +5,13 @@ from typing import Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.serving.cli.options import IndexOption, JsonOption, SetOption, build_engine
+from fathom.serving.cli.options import (
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    SetOption,
+    build_engine,
+)
 
 
 def trace(
@@ -28,6 +34,7 @@ def trace(
         bool, typer.Option("--content", help="With --otel: also export the texts.")
     ] = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Show how an answer came about, step by step."""
     from fathom.runs.export import export_trace
@@ -35,7 +42,7 @@ def trace(
     from fathom.serving.cli.output import format_traces, show, show_outcome
 
     _require_id(trace_id, needed=delete or otel is not None)
-    with build_engine(index, assignments) as engine:
+    with build_engine(index, assignments, offline=offline) as engine:
         if trace_id is None:
             summaries = engine.traces.list()
             show_outcome({"traces": summaries}, format_traces(summaries), as_json=as_json)
@@ -62,12 +69,13 @@ def replay(
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
+    offline: OfflineOption = False,
 ) -> int:
     """Answer again from the record alone; with --set, as other settings would have."""
     from fathom.serving.cli.output import format_replay, show_outcome
     from fathom.serving.shapes import serialize_replay
 
-    with build_engine(index, None) as engine:
+    with build_engine(index, None, offline=offline) as engine:
         replayed = engine.replay(trace_id, assignments=assignments or [])
     show_outcome(serialize_replay(replayed), format_replay(replayed), as_json=as_json)
     # With --set another answer is expected; without it any difference is a failure.

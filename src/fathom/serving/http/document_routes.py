@@ -32,7 +32,7 @@ from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
-from fathom.types import Chunk, Document
+from fathom.types import SECTION_SEPARATOR, Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=KeyFirstRoute)
 INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
@@ -213,7 +213,7 @@ def list_document_chunks(document_id: str, space: CurrentWorkspace, _: ReadCalle
             "id": chunk.id,
             "start": chunk.span.start,
             "end": chunk.span.end,
-            "section": " > ".join(chunk.headings),
+            "section": SECTION_SEPARATOR.join(chunk.headings),
             "page": chunk.page,
             "text": chunk.text,
         }

@@ -1,0 +1,83 @@
+"""`fathom search`: short excerpts for agents, whole chunks, and many queries at once."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401
+
+QUERY = "What does a mooring permit cost?"
+COST = "A mooring permit costs 40 crowns a year."
+
+
+@pytest.fixture
+def filled(run: CommandRunner, corpus: Path) -> CommandRunner:  # noqa: F811
+    """Run commands over an index of the corpus."""
+    assert run("ingest", str(corpus)).code == 0
+    return run
+
+
+def test_a_hit_is_its_place_and_the_sentences_that_bear_on_the_query(filled: CommandRunner) -> None:
+    lines = filled("search", QUERY).out.splitlines()
+    assert lines[0] == "corpus/fees.md:3  Fees"
+    assert lines[1].strip().startswith(COST)
+    assert lines[-1].startswith("(not shown: ")
+
+
+def test_the_json_of_a_hit_has_six_short_fields(filled: CommandRunner, corpus: Path) -> None:  # noqa: F811
+    output = filled("search", QUERY, "--json", "--chars", "170").json
+    assert list(output) == ["query", "hits", "hits_left", "chars_left"]
+    (hit,) = output["hits"]
+    assert list(hit) == ["at", "name", "document", "start", "end", "text"]
+    assert hit["at"] == f"{corpus}/fees.md:3"
+    assert COST in hit["text"]
+    assert output["hits_left"] == 1
+
+
+def test_whole_chunks_are_shown_on_request(filled: CommandRunner) -> None:
+    shown = filled("search", QUERY, "--full").out
+    assert "closes at six." in shown
+    (first, _) = filled("search", QUERY, "--full", "--json").json["hits"]
+    assert (first["rank"], first["line"]) == (1, 1)
+
+
+def test_lines_around_an_excerpt_are_shown_on_request(filled: CommandRunner) -> None:
+    assert "# Fees" not in filled("search", QUERY).out
+    shown = filled("search", QUERY, "--context", "2", "--json").json["hits"][0]
+    assert shown["text"].startswith("Fees\n")
+
+
+def read_lines(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_each_line_of_stdin_is_answered_by_an_object_of_its_own(
+    filled: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_lines(monkeypatch, f"{QUERY}\n\nWhen does the library open?\n")
+    ran = filled("search", "-")
+    assert ran.code == 0
+    first, second = map(json.loads, ran.out.splitlines())
+    assert first == filled("search", QUERY, "--json").json
+    assert second["query"] == "When does the library open?"
+    assert "nine" in second["hits"][0]["text"]
+
+
+def test_a_line_that_cannot_be_answered_does_not_end_the_others(
+    filled: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_lines(monkeypatch, f"{'x' * 100_001}\n{QUERY}\n")
+    ran = filled("search", "-")
+    first, second = map(json.loads, ran.out.splitlines())
+    assert (ran.code, first["error"]["exit_code"]) == (2, 2)
+    assert "100001 characters" in first["error"]["message"]
+    assert second["hits"]
+
+
+def test_a_stdin_without_lines_is_a_mistake(
+    filled: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_lines(monkeypatch, "\n \n")
+    check_one_line(filled("search", "-"), 2, "stdin has no line", "one question a line")
