@@ -168,9 +168,12 @@ async def check_answers(client: Client) -> None:
 
 
 async def check_documents(client: Client) -> None:
-    hits = get_data(await client.call_tool("search", {"query": "mooring permit", "k": 2}))
-    assert [hit["rank"] for hit in hits["hits"]] == [1, 2]
-    assert hits["hits"][0]["path"].endswith("fees.md")
+    queries = ["mooring permit", "library"]
+    searches = get_data(await client.call_tool("search", {"query": queries, "k": 2}))["searches"]
+    assert [search["query"] for search in searches] == queries
+    assert searches[0]["hits"][0]["at"].endswith("fees.md:3")
+    one = get_data(await client.call_tool("search", {"query": queries[1], "k": 2}))["searches"]
+    assert one == searches[1:]
 
     first_page = get_data(await client.call_tool("list_documents", {"limit": 2}))
     rest = get_data(
@@ -399,9 +402,18 @@ def use_server(tmp_path: Path) -> Callable[..., None]:
     return use
 
 
+async def find_hits(client: Client, query: str) -> list[Any]:
+    (search,) = get_data(await client.call_tool("search", {"query": query}))["searches"]
+    return list(search["hits"])
+
+
+def normalize(text: str) -> str:
+    return " ".join(text.split())
+
+
 def test_invisible_text_never_leaves_a_document(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
-        hits = get_data(await client.call_tool("search", {"query": "quay metres long"}))["hits"]
+        hits = await find_hits(client, "quay metres long")
         whole = get_data(await client.call_tool("get_document", {"id": hits[0]["document"]}))
         for text in (hits[0]["text"], whole["text"]):
             assert "\x1b" not in text
@@ -410,15 +422,15 @@ def test_invisible_text_never_leaves_a_document(use_server: Callable[..., None])
             assert "\ufffd is 90 metres" in text
         assert whole["length"] == len(whole["text"])
         start, end = hits[0]["start"], hits[0]["end"]
-        assert whole["text"][start:end] == hits[0]["text"]
+        assert normalize(whole["text"][start:end]) == normalize(hits[0]["text"])
 
     use_server(body, {"quay.txt": HOSTILE})
 
 
 def test_texts_with_orders_to_a_model_are_marked(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
-        hits = get_data(await client.call_tool("search", {"query": "quay permit costs"}))["hits"]
-        flags = {hit["path"].rsplit("/")[-1]: hit["gives_orders"] for hit in hits}
+        hits = await find_hits(client, "quay permit costs")
+        flags = {Path(hit["at"]).name.partition(":")[0]: hit["gives_orders"] for hit in hits}
         assert flags == {"quay.txt": True, "fees.md": False}
         for hit in hits:
             part = get_data(await client.call_tool("get_document", {"id": hit["document"]}))
@@ -478,6 +490,8 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
         ("ask", {"question": "Q?", "effort": "huge"}, "'low', 'medium' or 'high'"),
         ("ask", {"question": "Q?", "filters": ["year~3"]}, "year~3"),
         ("search", {"query": "q", "k": 0}, "greater than or equal to 1"),
+        ("search", {"query": []}, "0 queries: give 1 to 20"),
+        ("search", {"query": ["q"] * 21}, "21 queries: give 1 to 20"),
         ("search", {"query": "q", "retriever": "wild"}, "hybrid"),
         ("get_document", {"id": "a\nb"}, "list_documents"),
         ("get_document", {"id": "../../etc/passwd"}, "list_documents"),

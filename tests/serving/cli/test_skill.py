@@ -54,7 +54,8 @@ def test_every_command_in_the_file_works_as_described(run: CommandRunner, tmp_pa
     fee = "A mooring permit costs 40 crowns a year. It is paid at the harbour office."
     (corpus / "fees.md").write_text(f"# Fees\n\n{fee}\n")
     meant = {"PATH": str(corpus), "QUESTION": "How much does a mooring permit cost?"}
-    meant |= {"WORDS": "mooring permit"}
+    meant |= {"WORDS": "mooring permit", "PATTERN": "permit"}
+    meant |= {"FILE": str(corpus / "fees.md"), "LINE": "3"}
     assert len(COMMANDS) >= 10
     for command in COMMANDS:
         line = re.sub(r"[A-Z]{4,}", lambda match: meant.get(match[0], match[0]), command)
@@ -79,10 +80,11 @@ def remember_placeholders(meant: dict[str, str], output: dict[str, Any]) -> None
 def test_options_and_exit_codes_are_those_of_the_command_line(run: CommandRunner) -> None:
     import typer.main
 
-    command = typer.main.get_command(app)
-    options = {name for param in command.commands["ask"].params for name in param.opts}  # type: ignore[attr-defined]
-    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) - {"--index", "--at", "--json"}
-    assert named <= options
+    command: Any = typer.main.get_command(app)
+    commands = [command.commands["ask"], command.commands["search"]]
+    commands += command.commands["docs"].commands.values()
+    options = {name for named in commands for param in named.params for name in param.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) <= options
     code, out = run("ask", "Who won in 1789?", "--json")
     assert code == 2  # there is no index
     assert set(json.loads(out)["error"]) == {"kind", "message", "exit_code"}

@@ -203,6 +203,13 @@ def test_a_search_gives_hits_with_their_places(client: TestClient) -> None:
     assert body["hits"][0]["title"] == "Road Repair Handbook"
 
 
+def test_a_search_with_a_number_of_characters_gives_short_excerpts(client: TestClient) -> None:
+    body = client.post("/api/v1/search", json={"query": "bitumen emulsion", "chars": 300}).json()
+    assert list(body) == ["query", "hits", "hits_left", "chars_left"]
+    assert sum(len(hit["at"] + hit["name"] + hit["text"]) for hit in body["hits"]) <= 300
+    assert "emulsion" in body["hits"][0]["text"]
+
+
 def test_strategies_are_listed_with_a_description_and_the_limits_of_efforts(
     client: TestClient,
 ) -> None:

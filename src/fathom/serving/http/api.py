@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from fathom.errors import IndexMissing
 from fathom.extensions import list_names
 from fathom.jsonable import Json
+from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, limit_budget
@@ -37,6 +38,7 @@ from fathom.serving.http.question_runner import MOST_CHARS, SubmittedQuestion
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import (
     replace_invisible,
+    serialize_excerpts,
     serialize_hits,
     serialize_replay,
     serialize_status,
@@ -97,9 +99,10 @@ class AskBody(Body):
 
 
 class SearchBody(Body):
-    """A search."""
+    """A search; with `chars`, short excerpts in place of whole chunks."""
 
     query: str = Field(max_length=MOST_CHARS)
+    chars: int | None = Field(default=None, ge=1, le=MOST_CHARS)
     k: int | None = Field(default=None, ge=1, le=MOST_HITS)
     retriever: str | None = Field(default=None, max_length=128)
     filters: Filters
@@ -251,7 +254,11 @@ async def search(
 
     def find_hits() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
-        hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
+        count = body.k if body.k is not None or body.chars is None else EXCERPT_HITS
+        hits = engine.search(body.query, k=count, retriever=body.retriever, filters=body.filters)
+        if body.chars is not None:
+            excerpts = engine.excerpt(body.query, hits, chars=body.chars)
+            return replace_invisible(serialize_excerpts(excerpts))
         return replace_invisible(serialize_hits(body.query, hits, engine.documents.locate(hits)))
 
     hits = await run_while_connected(request, asking.run_in_turn(space, find_hits))
