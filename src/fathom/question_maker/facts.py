@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from fathom.agents.reader.tables import NamedCell, iterate_tables
+from fathom.tables.rows import NamedCell, list_chunk_tables
 from fathom.index.base import IndexReader
 from fathom.jsonable import hash_text
 from fathom.question_maker.asking import PosedQuestion, pose_questions
@@ -84,7 +84,7 @@ def extract_facts(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]
         if unit.kind in {"paragraph", "list_item"}:
             for question in pose_questions(unit.span.cut(chunk.text), language, small):
                 yield _make_fact(question, chunk, unit.span.start, language)
-    for table in iterate_tables(chunk):
+    for table in (raw_table.rows for raw_table in list_chunk_tables(chunk)):
         for row in table:
             yield from _extract_cells(row, chunk, language, small)
 

@@ -4,35 +4,19 @@ A reader of running text takes the cells of a table for words in a line and ofte
 another row. Here the row counts that holds more of the question's words than any other.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
-from typing import NamedTuple
 
 from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.question.question import Question
+from fathom.tables.rows import NamedCell, list_chunk_tables
 from fathom.text.content_words import ContentTerms
 from fathom.types import DIGITS, Chunk, Span
 
-_CELLS = " | "
-_LABEL = ": "
 _NAMED_SHARE = 0.5
 """The share of a cell's words that must stand in the question for it to name the cell."""
-
-
-class NamedCell(NamedTuple):
-    """A cell of a row.
-
-    Attributes:
-        name: The name of its column; empty if it has none.
-        text: The content, without the name.
-        span: The place of the content in the chunk's text.
-    """
-
-    name: str
-    text: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +37,7 @@ class TableCorrector:
         finds likeliest. Other spans, and tables without a named row, stay as they are.
         """
         spans = list(read_hit.reading.spans)
-        for table in iterate_tables(read_hit.hit.chunk):
+        for table in (raw_table.rows for raw_table in list_chunk_tables(read_hit.hit.chunk)):
             inside = [span for span in spans if _is_in_table(span.span, table)]
             cell = self._find_cell(question, table, read_hit.hit.chunk, session) if inside else None
             if cell is not None:
@@ -106,37 +90,6 @@ class TableCorrector:
         """Return whether the question holds enough of a cell's words to name it."""
         words = self.extract_terms(cell.text)
         return bool(words) and len(words & question_terms) >= _NAMED_SHARE * len(words)
-
-
-def iterate_tables(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
-    """Yield the tables of a chunk that have two rows or more, without their heads."""
-    # A chunk that begins within a table has the table's head as its last heading.
-    head = chunk.headings[-1] if chunk.headings and _CELLS in chunk.headings[-1] else ""
-    names = head.split(_CELLS) if head else []
-    table: list[list[NamedCell]] = []
-    for block in chunk.blocks:
-        text = chunk.text[block.start : block.end]
-        if block.kind == "table_row":
-            table.append(_split_cells(text, block.start, names))
-            continue
-        if len(table) > 1:
-            yield table
-        table, names = [], text.split(_CELLS) if block.kind == "table_head" else []
-    if len(table) > 1:
-        yield table
-
-
-def _split_cells(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
-    """Return the cells of a row with the names of their columns."""
-    cells = []
-    for at, text in enumerate(row.split(_CELLS)):
-        label, mark, value = text.partition(_LABEL)
-        content = value if mark else text
-        name = label if mark else names[at] if at < len(names) else ""
-        first = start + len(text) - len(content)
-        cells.append(NamedCell(name, content, Span(first, first + len(content))))
-        start += len(text) + len(_CELLS)
-    return cells
 
 
 def _is_in_table(span: Span, table: Sequence[Sequence[NamedCell]]) -> bool:

@@ -1,0 +1,1 @@
+"""Typed tables of documents, and answers that are computed over them, every cell cited."""

@@ -1,0 +1,423 @@
+"""Computations over a table, and their results with every operand."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Literal
+
+from fathom.tables.table import Cell, Table
+from fathom.tables.values import format_number
+from fathom.text.dates import Date
+
+Operation = Literal[
+    "lookup", "count", "distinct", "sum", "mean", "maximum", "minimum", "highest", "lowest",
+    "first", "last", "neighbour", "most frequent", "least frequent", "difference", "ratio", "share",
+    "growth", "span", "more", "less", "decision",
+]  # fmt: skip
+"""Operations. `maximum` gives a value and `highest` its row; `span` is the time between the two
+ends of a period; `more` and `less` choose one of two groups of rows."""
+
+_SECONDS_A_YEAR = 31_557_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on rows.
+
+    Attributes:
+        column: The column on whose cells it depends.
+        rows: The rows that meet it.
+        text: How it reads, such as "Country: Spain".
+        words: The places in the question of the words that state it.
+    """
+
+    column: int
+    rows: frozenset[int]
+    text: str
+    words: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computation:
+    """A computation over a table.
+
+    Attributes:
+        operation: The operation.
+        rows: The rows that it takes, in the order of the table.
+        target: The column of the values that it gives or reckons with.
+        order: The column by whose values rows are put in order; `None` for their own order.
+        conditions: The conditions that selected the rows.
+        groups: The rows of the two sides of a comparison.
+        shift: The distance of the row asked for from the row that is named; or the place in an
+            order, from 0.
+        wants: The part of a cell that is asked for.
+        negated: Whether a decision holds if no row meets the conditions.
+        score: The share of the question's content words that it explains, times the sureness of
+            its rule, in [0, 1].
+    """
+
+    operation: Operation
+    rows: tuple[int, ...]
+    target: int
+    order: int | None = None
+    conditions: tuple[Condition, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
+    shift: int = 0
+    wants: Literal["cell", "year"] = "cell"
+    negated: bool = False
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A cell that went into a computation.
+
+    Attributes:
+        row: Its row, from 0.
+        column: Its column, from 0.
+        cell: The cell.
+    """
+
+    row: int
+    column: int
+    cell: Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The value of a computation.
+
+    Attributes:
+        values: The values; several if rows are equal in rank or several are asked for.
+        number: The value as a number, if it is one.
+        unit: Its unit; empty without one.
+        line: How it was computed, in one line.
+        operands: The cells that went in.
+    """
+
+    values: tuple[str, ...]
+    number: float | None = None
+    unit: str = ""
+    line: str = ""
+    operands: tuple[Operand, ...] = ()
+
+
+def compute(table: Table, computation: Computation) -> Result | None:
+    """Return the result of a computation; `None` where a needed cell is missing."""
+    return _Runner(table, computation).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """One computation over its table."""
+
+    table: Table
+    plan: Computation
+
+    def run(self) -> Result | None:
+        """Return the result; `None` where a needed cell is missing."""
+        operation = self.plan.operation
+        if operation in {"sum", "mean", "maximum", "minimum"}:
+            return self._aggregate()
+        if operation in {"highest", "lowest", "first", "last"}:
+            return self._select_extreme()
+        if operation in {"most frequent", "least frequent"}:
+            return self._count_values()
+        if operation in {"difference", "ratio", "share", "growth"}:
+            return self._relate()
+        if operation in {"more", "less"}:
+            return self._compare()
+        return {
+            "lookup": self._look_up,
+            "count": self._count,
+            "distinct": self._count_distinct,
+            "neighbour": self._step,
+            "span": self._measure_span,
+            "decision": self._decide,
+        }[operation]()
+
+    @property
+    def _unit(self) -> str:
+        return self.table.columns[self.plan.target].unit
+
+    def _get_cell(self, row: int, column: int) -> Operand:
+        return Operand(row, column, self.table.rows[row][column])
+
+    def _list_condition_cells(self, rows: Sequence[int]) -> list[Operand]:
+        """Return the cells for which these rows were selected."""
+        columns = dict.fromkeys(condition.column for condition in self.plan.conditions)
+        return [self._get_cell(row, column) for row in rows for column in columns]
+
+    def _describe_rows(self) -> str:
+        """Return the conditions in words."""
+        return "; ".join(condition.text for condition in self.plan.conditions)
+
+    def _show(self, cell: Cell) -> str:
+        """Return the part of a cell that is asked for."""
+        if self.plan.wants == "year" and cell.period and cell.period[0][0]:
+            return f"{cell.period[0][0]:.0f}"
+        return cell.text
+
+    def _show_rows(self, rows: Sequence[int], line: str, more: Sequence[Operand] = ()) -> Result:
+        """Return the target's cells in some rows as the result."""
+        cells = [self._get_cell(row, self.plan.target) for row in rows]
+        texts = tuple(dict.fromkeys(self._show(operand.cell) for operand in cells))
+        number = cells[0].cell.number if len(texts) == 1 else None
+        operands = dict.fromkeys([*cells, *more, *self._list_condition_cells(rows)])
+        return Result(values=texts, number=number, line=line, operands=tuple(operands))
+
+    def _look_up(self) -> Result | None:
+        rows = [
+            row for row in self.plan.rows if not self.table.rows[row][self.plan.target].is_blank
+        ]
+        if not rows:
+            return None
+        name = self.table.columns[self.plan.target].name
+        where = self._describe_rows()
+        return self._show_rows(rows, f"{name}, {where}" if where else name)
+
+    def _count(self) -> Result:
+        rows = self.plan.rows
+        where = self._describe_rows() or "all rows"
+        operands = self._list_condition_cells(rows) or [
+            self._get_cell(row, self.plan.target) for row in rows
+        ]
+        line = f"{len(rows)} rows of {len(self.table.rows)}: {where}"
+        return Result(
+            values=(str(len(rows)),), number=float(len(rows)), line=line, operands=tuple(operands)
+        )
+
+    def _count_distinct(self) -> Result | None:
+        cells = [self._get_cell(row, self.plan.target) for row in self.plan.rows]
+        distinct = {
+            operand.cell.text: operand for operand in reversed(cells) if not operand.cell.is_blank
+        }
+        if not distinct:
+            return None
+        name = self.table.columns[self.plan.target].name
+        line = f"{len(distinct)} values of {name}: {', '.join(list(distinct)[::-1])}"
+        return Result(
+            values=(str(len(distinct)),),
+            number=float(len(distinct)),
+            line=line,
+            operands=tuple(distinct.values())[::-1],
+        )
+
+    def _list_numbers(self, rows: Sequence[int]) -> list[tuple[Operand, float]]:
+        """Return the cells of the target that hold numbers, with these."""
+        pairs = []
+        for row in rows:
+            value = self.table.get_value(row, self.plan.target)
+            if isinstance(value, float):
+                pairs.append((self._get_cell(row, self.plan.target), value))
+        return pairs
+
+    def _aggregate(self) -> Result | None:
+        pairs = self._list_numbers(self.plan.rows)
+        if not pairs:
+            return None
+        numbers = [number for _, number in pairs]
+        operation = self.plan.operation
+        value = {
+            "sum": fsum(numbers),
+            "mean": fsum(numbers) / len(numbers),
+            "maximum": max(numbers),
+            "minimum": min(numbers),
+        }[operation]
+        value = round(value, 6)
+        if operation in {"maximum", "minimum"}:
+            rows = [operand.row for operand, number in pairs if number == value]
+            line = f"{operation} of {len(pairs)} cells: {self._show(pairs[0][0].cell)}"
+            return self._show_rows(rows, line.replace(pairs[0][0].cell.text, self._text_of(rows)))
+        shown = " + ".join(self._format(number) for number in numbers)
+        line = f"{shown} = {self._format(fsum(numbers))}"
+        if operation == "mean":
+            line = f"({shown}) / {len(numbers)} = {self._format(value)}"
+        return self._give(value, line, [operand for operand, _ in pairs])
+
+    def _text_of(self, rows: Sequence[int]) -> str:
+        return self.table.rows[rows[0]][self.plan.target].text
+
+    def _give(self, value: float, line: str, operands: Sequence[Operand]) -> Result:
+        """Return a number that was reckoned."""
+        rows = list(dict.fromkeys(operand.row for operand in operands))
+        more = self._list_condition_cells(rows)
+        return Result(
+            values=(self._format(value),),
+            number=value,
+            unit=self._unit,
+            line=f"{line} {self._unit}".strip(),
+            operands=tuple(dict.fromkeys([*operands, *more])),
+        )
+
+    def _format(self, value: float) -> str:
+        """Return a value of the target as its column writes it."""
+        if self.table.columns[self.plan.target].kind == "duration":
+            return _format_duration(value)
+        return format_number(value)
+
+    def _rank(self, rows: Sequence[int]) -> list[tuple[float | Date, int]]:
+        """Return the rows with a value in the order column, by it."""
+        order = self.plan.order
+        if order is None:
+            return [(float(at), row) for at, row in enumerate(rows)]
+        values = ((self.table.get_value(row, order), row) for row in rows)
+        ranked = [(value, row) for value, row in values if value is not None]
+        return sorted(ranked, key=lambda pair: (pair[0], pair[1]))
+
+    def _select_extreme(self) -> Result | None:
+        ranked = self._rank(self.plan.rows)
+        distinct = list(dict.fromkeys(value for value, _ in ranked))
+        if len(distinct) <= self.plan.shift:
+            return None
+        falling = self.plan.operation in {"highest", "last"}
+        best = distinct[-1 - self.plan.shift] if falling else distinct[self.plan.shift]
+        rows = [row for value, row in ranked if value == best]
+        order = self.plan.order
+        if order is None:
+            return self._show_rows(rows, f"{self.plan.operation} of {len(ranked)} rows")
+        name, cell = self.table.columns[order].name, self.table.rows[rows[0]][order]
+        line = f"{self.plan.operation} {name} of {len(ranked)} rows: {cell.text}"
+        return self._show_rows(rows, line, [self._get_cell(row, order) for row in rows])
+
+    def _count_values(self) -> Result | None:
+        cells = [self._get_cell(row, self.plan.target) for row in self.plan.rows]
+        filled = [operand for operand in cells if not operand.cell.is_blank]
+        counts = Counter(self._show(operand.cell) for operand in filled)
+        if not counts:
+            return None
+        best = (max if self.plan.operation == "most frequent" else min)(counts.values())
+        values = tuple(text for text, count in counts.items() if count == best)
+        operands = tuple(operand for operand in filled if self._show(operand.cell) in values)
+        return Result(
+            values=values, line=f"{', '.join(values)}: {best} rows each", operands=operands
+        )
+
+    def _total_group(self, rows: Sequence[int]) -> tuple[list[Operand], float] | None:
+        """Return the cells and the sum of a group; the number of rows without numbers."""
+        if self.plan.order is not None:
+            values = [(row, self.table.get_value(row, self.plan.order)) for row in rows]
+            cells = [self._get_cell(row, self.plan.order) for row, value in values if value]
+            years = [value[0] for _, value in values if isinstance(value, tuple)]
+            numbers = [value for _, value in values if isinstance(value, float)]
+            if not years and not numbers:
+                return None
+            return cells or [self._get_cell(rows[0], self.plan.order)], fsum(
+                numbers or years[:1]
+            )
+        cells = [self._get_cell(row, self.plan.target) for row in rows]
+        return cells, float(len(rows))
+
+    def _relate(self) -> Result | None:
+        totals = [self._total_group(rows) for rows in self.plan.groups]
+        if len(totals) != 2 or totals[0] is None or totals[1] is None:
+            return None
+        (first_cells, first), (second_cells, second) = totals[0], totals[1]
+        first_text, second_text = format_number(first), format_number(second)
+        operation = self.plan.operation
+        if operation == "difference":
+            value = round(abs(first - second), 6)
+            high, low = (
+                (first_text, second_text) if first >= second else (second_text, first_text)
+            )
+            line = f"{high} - {low} = {format_number(value)}"
+        elif not second:
+            return None
+        else:
+            value = first / second
+            line = f"{first_text} / {second_text}"
+            if operation == "growth":
+                value, line = value - 1, f"({first_text} - {second_text}) / {second_text}"
+            factor = 1 if operation == "ratio" else 100
+            value = round(value * factor, 4)
+            line = f"{line} = {format_number(value)}{'' if factor == 1 else ' %'}"
+        unit = self._unit if operation == "difference" else "" if operation == "ratio" else "%"
+        return Result(
+            values=(format_number(value),),
+            number=value,
+            unit=unit,
+            line=line,
+            operands=tuple(dict.fromkeys([*first_cells, *second_cells])),
+        )
+
+    def _compare(self) -> Result | None:
+        sides = [self._value_group(rows) for rows in self.plan.groups]
+        if len(sides) != 2 or sides[0] is None or sides[1] is None or sides[0][1] == sides[1][1]:
+            return None
+        (first_cells, first), (second_cells, second) = sides[0], sides[1]
+        is_first = _is_less(second, first) == (self.plan.operation == "more")
+        rows = self.plan.groups[0 if is_first else 1]
+        cells = [*first_cells, *second_cells]
+        shown = " and ".join(cells_[0].cell.text for cells_ in (first_cells, second_cells))
+        line = f"{self.plan.operation} of {shown}"
+        return self._show_rows(rows[:1], line, cells)
+
+    def _value_group(self, rows: Sequence[int]) -> tuple[list[Operand], float | Date] | None:
+        """Return the cells of a group and the value by which it is compared."""
+        order = self.plan.order
+        if order is None:
+            return [self._get_cell(row, self.plan.target) for row in rows], float(len(rows))
+        values = [(row, self.table.get_value(row, order)) for row in rows]
+        dates = [value for _, value in values if isinstance(value, tuple)]
+        numbers = [value for _, value in values if isinstance(value, float)]
+        cells = [self._get_cell(row, order) for row, value in values if value is not None]
+        if dates:
+            return cells, min(dates)
+        return (cells, fsum(numbers)) if numbers else None
+
+    def _step(self) -> Result | None:
+        """Return the row at a distance from the last or first one that is named."""
+        at = max(self.plan.rows) if self.plan.shift > 0 else min(self.plan.rows)
+        row = at + self.plan.shift
+        if not 0 <= row < len(self.table.rows):
+            return None
+        name = self.table.rows[at][self.plan.conditions[0].column].text
+        side = "after" if self.plan.shift > 0 else "before"
+        return self._show_rows([row], f"{abs(self.plan.shift)} {side} {name}")
+
+    def _measure_span(self) -> Result | None:
+        """Return the years between the two ends of the rows' periods."""
+        order = self.plan.target if self.plan.order is None else self.plan.order
+        cells = [
+            self._get_cell(row, column)
+            for row in self.plan.rows
+            for column in dict.fromkeys((self.plan.target, order))
+        ]
+        periods = [operand.cell.period for operand in cells if operand.cell.period]
+        if not periods:
+            return None
+        start, end = min(first for first, _ in periods), max(last for _, last in periods)
+        years = end[0] - start[0]
+        # The last year is not full if its day comes before the day of the first one.
+        if all((*start, *end)) and end[1:] < start[1:]:
+            years -= 1
+        line = f"{end[0]:.0f} - {start[0]:.0f} = {end[0] - start[0]:.0f}"
+        return Result(
+            values=(format_number(years),),
+            number=years,
+            unit="years",
+            line=line,
+            operands=tuple(cells),
+        )
+
+    def _decide(self) -> Result:
+        holds = bool(self.plan.rows) != self.plan.negated
+        operands = self._list_condition_cells(self.plan.rows)
+        line = f"{len(self.plan.rows)} rows: {self._describe_rows()}"
+        return Result(values=("yes" if holds else "no",), line=line, operands=tuple(operands))
+
+
+def _is_less(one: float | Date, other: float | Date) -> bool:
+    """Return whether one value comes before another of the same kind."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return one < other
+    return not isinstance(one, tuple) and not isinstance(other, tuple) and one < other
+
+
+def _format_duration(seconds: float) -> str:
+    """Return a duration as minutes and seconds, or as years where it is long."""
+    if seconds >= _SECONDS_A_YEAR:
+        return f"{format_number(round(seconds / _SECONDS_A_YEAR, 1))} years"
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes:.0f}:{rest:02.0f}"

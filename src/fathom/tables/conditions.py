@@ -1,0 +1,395 @@
+"""Conditions of a question on the rows of a table: cells that it names, amounts and times."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fathom.tables.computation import Condition
+from fathom.tables.links import CellLink, ColumnLink, TableWords, Word
+from fathom.tables.table import Cell, Table
+from fathom.tables.values import parse_duration, parse_period
+from fathom.text.dates import FULL_MONTHS, YEAR, Date
+from fathom.text.numbers import parse_numbers
+from fathom.types import Span
+
+_MONTH = rf"(?:{'|'.join(FULL_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
+_DATE = (
+    rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}"
+    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? {YEAR})?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {YEAR})?"
+    rf"|{_MONTH},? {YEAR}|{YEAR}\b)"
+)
+_NUMBER = (
+    r"(?:\d+(?:,\d{3})+(?:\.\d+)?|\d+:\d\d|\d*\.?\d+|one|two|three|four|five|six|seven|eight|nine|"
+    r"ten|eleven|twelve|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
+    r"(?: (?:hundred|thousand|million|billion|ribu|juta|miliar))?"
+)
+_Test = Callable[[float, float], bool]
+_TESTS: Mapping[str, _Test] = {
+    ">": lambda value, bound: value > bound,
+    "<": lambda value, bound: value < bound,
+    ">=": lambda value, bound: value >= bound,
+    "<=": lambda value, bound: value <= bound,
+    "=": lambda value, bound: value == bound,
+}
+_BOUNDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (sign, re.compile(pattern.replace("N", f"(?P<number>{_NUMBER})")))
+    for sign, pattern in (
+        ("<=", r"\b(?:at most|no more than|not more than|no (?:greater|higher|larger) than|up to|"
+               r"less than or equal to|less or equal to|maximum of|paling banyak|maksimal) N\b"),
+        (">=", r"\b(?:at least|no less than|no fewer than|not less than|minimum of|"
+               r"(?:more|greater) than or equal to|paling sedikit|minimal|sedikitnya) N\b"),
+        (">=", r"\bN (?:or (?:more|greater|higher|above|over|better|longer)|atau lebih)\b"),
+        ("<=", r"\bN (?:or (?:less|fewer|lower|below|under|shorter)|atau kurang)\b"),
+        (">", r"\b(?:(?:more|greater|higher|larger|longer|bigger|taller|older|heavier|better|other|"
+              r"lebih(?: \w+)?|di ?atas) (?:than|then|dari(?:pada)?)|over|above|exceed\w*|"
+              r"surpass\w*|di ?atas|melebihi)(?: the| a| an)? N\b"),
+        ("<", r"\b(?:(?:less|fewer|lower|smaller|shorter|faster|lighter|worse|kurang) "
+              r"(?:than|then|dari(?:pada)?)|under|below|beneath|di ?bawah)(?: the| a| an)? N\b"),
+        ("=", r"\b(?:exactly|equal to|tepat) N\b"),
+    )
+)  # fmt: skip
+"""The words of each bound; the first that matches a number holds."""
+_PERIODS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (sign, re.compile(pattern.replace("D", f"({_DATE})")))
+    for sign, pattern in (
+        ("..", r"\b(?:between|from|antara|dari)(?: the years?| years?| tahun)? D "
+               r"(?:and|to|through|until|-|dan|sampai|hingga) D"),
+        ("..", rf"({YEAR}) ?[-\u2013] ?({YEAR})\b"),
+        ("<", r"\b(?:before|prior to|earlier than|sebelum)(?: the year| year| tahun)? D"),
+        (">=", r"\b(?:since|no earlier than|sejak|starting in)(?: the year| year| tahun)? D"),
+        (">", r"\b(?:after|later than|past|following|setelah|sesudah)(?: the year| year| tahun)? D"),
+        ("<=", r"\b(?:until|by|through|up to|sampai|hingga) D"),
+        ("=", r"D"),
+    )
+)  # fmt: skip
+_DECADE = re.compile(r"\b(1[5-9]\d0|20\d0)'?s\b")
+_NEGATIONS = frozenset("not no never besides except excluding without nt other neither bukan tidak "
+                       "selain kecuali".split())  # fmt: skip
+_LOGIC = frozenset({"or", "and", "atau", "dan"})
+_NEAR = 3
+"""The number of words before a phrase in which a negation belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of a question.
+
+    Attributes:
+        single: Conditions all of which hold.
+        groups: Runs of conditions of one column that offer a choice or are taken together.
+        times: Conditions on time.
+        amounts: Conditions on amounts.
+    """
+
+    single: tuple[Condition, ...] = ()
+    groups: tuple[tuple[Condition, ...], ...] = ()
+    times: tuple[Condition, ...] = ()
+    amounts: tuple[Condition, ...] = ()
+
+    @property
+    def every(self) -> tuple[Condition, ...]:
+        """Return all conditions that stand alone."""
+        return (*self.times, *self.amounts, *self.single)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFinder:
+    """A search for the conditions of one question on one table.
+
+    Attributes:
+        text: The question, folded.
+        words: Its words.
+        content: The words of the table.
+        columns: The columns that the question names.
+    """
+
+    text: str
+    words: Sequence[Word]
+    content: TableWords
+    columns: Sequence[ColumnLink]
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.content.table
+
+    def find(self, cues: frozenset[int], named: frozenset[int]) -> Conditions:
+        """Return the conditions.
+
+        Args:
+            cues: The places of words that ask for an operation.
+            named: The places of words that name what is asked for.
+        """
+        amounts = tuple(self._find_amounts())
+        taken = frozenset[int]().union(*(condition.words for condition in amounts))
+        times = tuple(self._find_times(taken))
+        taken = taken.union(*(condition.words for condition in times))
+        links = self.content.link_cells(self.words, cues | taken)
+        chosen = [
+            (link, self._choose_column(link, links))
+            for link in links
+            if not self._is_named(link, named)
+        ]
+        singles, groups = self._group(
+            [(link, column) for link, column in chosen if column is not None]
+        )
+        return Conditions(
+            singles, groups, tuple(c for c in times if c.column >= 0 and c.rows), amounts
+        )
+
+    def list_places(self, span: Span) -> frozenset[int]:
+        """Return the places of the words in a part of the question."""
+        return frozenset(
+            at
+            for at, word in enumerate(self.words)
+            if span.start <= word.start and word.end <= span.end
+        )
+
+    def _is_named(self, link: CellLink, named: frozenset[int]) -> bool:
+        """Return whether a phrase of cells is only the name of what is asked for."""
+        inside = set(range(link.first, link.last + 1))
+        return inside <= named and not link.exact
+
+    def _choose_column(self, link: CellLink, links: Sequence[CellLink]) -> int | None:
+        """Return the column in which a phrase is meant; `None` if in none."""
+        phrase = self.words[link.first : link.last + 1]
+        is_number = all(word.text.replace(".", "").isdigit() for word in phrase)
+        siblings = [other for other in links if other is not link]
+
+        def rate(column: int) -> tuple[float, int]:
+            score = 3.0 * (column in link.exact) + 0.5 * (column == self.table.key)
+            gap = min(
+                (self._measure_gap(link, other) for other in self.columns if other.column == column),
+                default=99,
+            )
+            score += 2.5 if gap <= 2 else 0.8 if gap < 99 else 0
+            is_shared = any(column in other.exact for other in siblings)
+            score += 0.3 * is_shared + 0.2 * (self.table.columns[column].kind == "text")
+            return score, -column
+
+        best = max(link.rows, key=rate)
+        # A bare number stands for anything unless its column is named or a cell is just that.
+        if is_number and rate(best)[0] < 2.5:
+            return None
+        if is_number and self.table.columns[best].kind == "number" and best not in {
+            other.column for other in self.columns
+        }:
+            return None
+        return best
+
+    def _measure_gap(self, link: CellLink, other: ColumnLink) -> int:
+        """Return the number of words between a phrase and a column's name."""
+        if other.first > link.last:
+            return other.first - link.last - 1
+        return link.first - other.last - 1 if link.first > other.last else 99
+
+    def _build_condition(self, link: CellLink, column: int) -> Condition:
+        """Return the condition that cells of a column hold a phrase, or do not."""
+        places = frozenset(range(link.first, link.last + 1))
+        shown = " ".join(word.text for word in self.words[link.first : link.last + 1])
+        name = self.table.columns[column].name
+        before = self.words[max(link.first - _NEAR, 0) : link.first]
+        negation = next((w for w in before if w.text in _NEGATIONS or w.text == "t"), None)
+        rows = link.rows[column]
+        if negation is None:
+            return Condition(column, rows, f"{name}: {shown}", places)
+        filled = {
+            at for at, row in enumerate(self.table.rows) if not row[column].is_blank
+        }
+        places |= {self.words.index(negation)}
+        return Condition(column, frozenset(filled) - rows, f"{name}: not {shown}", places)
+
+    def _group(
+        self, chosen: Sequence[tuple[CellLink, int]]
+    ) -> tuple[tuple[Condition, ...], tuple[tuple[Condition, ...], ...]]:
+        """Return the conditions alone, and those of one column that exclude each other."""
+        conditions = [self._build_condition(link, column) for link, column in chosen]
+        singles: list[Condition] = []
+        groups: list[list[Condition]] = []
+        for condition in conditions:
+            home = next(
+                (
+                    group
+                    for group in groups
+                    if group[0].column == condition.column
+                    and not any(group_item.rows & condition.rows for group_item in group)
+                ),
+                None,
+            )
+            if home is None:
+                groups.append([condition])
+            else:
+                home.append(condition)
+        singles = [group[0] for group in groups if len(group) == 1]
+        return tuple(singles), tuple(tuple(group) for group in groups if len(group) > 1)
+
+    def _find_amounts(self) -> Iterator[Condition]:
+        """Yield the conditions on amounts."""
+        taken: list[Span] = []
+        for sign, pattern in _BOUNDS:
+            for match in pattern.finditer(self.text):
+                span = Span(*match.span())
+                if any(span.start < other.end and other.start < span.end for other in taken):
+                    continue
+                condition = self._bound_amount(sign, match)
+                if condition is not None:
+                    taken.append(span)
+                    yield condition
+
+    def _bound_amount(self, sign: str, match: re.Match[str]) -> Condition | None:
+        """Return the condition that a bound states; `None` if no column can be meant."""
+        number = match["number"]
+        bound = parse_duration(number) if ":" in number else _read_number(number)
+        if bound is None:
+            return None
+        places = self.list_places(Span(*match.span()))
+        column = self._choose_amount_column(places, match.end(), bound)
+        if column is None:
+            return None
+        if self.table.columns[column].kind == "duration" and ":" not in number:
+            unit = next(iter(re.findall(r"^ ?([a-z]+)", self.text[match.end() :])), "")
+            bound = parse_duration(f"{number} {unit}") or bound
+        test = _TESTS[sign]
+        rows = frozenset(
+            row
+            for row in range(len(self.table.rows))
+            if (value := _get_amount(self.table, row, column)) is not None and test(value, bound)
+        )
+        name = self.table.columns[column].name
+        return Condition(column, rows, f"{name} {sign} {number}", places)
+
+    def _choose_amount_column(
+        self, places: frozenset[int], end: int, bound: float
+    ) -> int | None:
+        """Return the column on which a bound is: named nearby, of its unit, or the only one."""
+        last, first = max(places), min(places)
+        numeric = {
+            at for at, column in enumerate(self.table.columns) if column.kind in {"number", "duration"}
+        }
+        unit = next(iter(re.findall(r"^ ?([a-z\u00b2]+|%)", self.text[end:])), "")
+        following = self.words[last + 1].stem if last + 1 < len(self.words) else ""
+
+        def rate(column: int) -> float:
+            gaps = [
+                (link.first - last if link.first > last else 1.5 * (first - link.last), link.share)
+                for link in self.columns
+                if link.column == column
+            ]
+            score = max((share + 2 / (1 + max(gap, 0)) for gap, share in gaps), default=0.0)
+            spec = self.table.columns[column]
+            is_time = unit.startswith(("minute", "second", "hour", "menit", "detik", "jam"))
+            score += 2 * (spec.kind == "duration" and is_time)
+            score += bool(unit) and following in {unit, spec.unit.lower(), spec.unit.lower() + "s"}
+            return score - spec.is_order * 0.5 + self._fits_range(column, bound) * 0.3
+
+        if not numeric:
+            return None
+        best = max(sorted(numeric), key=rate)
+        plain = [at for at in numeric if not self.table.columns[at].is_order]
+        if rate(best) >= 0.7 or len(plain) == 1:
+            return best if rate(best) >= 0.7 else plain[0]
+        return None
+
+    def _fits_range(self, column: int, bound: float) -> bool:
+        """Return whether a bound lies within the values of a column."""
+        values = [_get_amount(self.table, row, column) for row in range(len(self.table.rows))]
+        numbers = [value for value in values if value is not None]
+        return bool(numbers) and min(numbers) <= bound <= max(numbers)
+
+    def _find_times(self, taken: frozenset[int]) -> Iterator[Condition]:
+        """Yield the conditions on time; column -1 for a time that no column can hold."""
+        closed = [Span(self.words[at].start, self.words[at].end) for at in taken]
+        for match in _DECADE.finditer(self.text):
+            start = float(match[1])
+            closed.append(Span(*match.span()))
+            yield self._bound_time("..", [match[1], f"{start + 9:.0f}"], match)
+        for sign, pattern in _PERIODS:
+            for match in pattern.finditer(self.text):
+                span = Span(*match.span())
+                if any(span.start < other.end and other.start < span.end for other in closed):
+                    continue
+                closed.append(span)
+                yield self._bound_time(sign, list(match.groups()), match)
+
+    def _bound_time(self, sign: str, dates: Sequence[str], match: re.Match[str]) -> Condition:
+        """Return the condition that a time states."""
+        places = self.list_places(Span(*match.span()))
+        periods = [parse_period(date.replace(" of ", " ")) for date in dates]
+        column = self._choose_time_column(places)
+        bounds = [period for period in periods if period]
+        if column is None or not bounds:
+            return Condition(-1, frozenset(), "", places if len(places) > 1 else frozenset())
+        rows = frozenset(
+            row
+            for row, cells in enumerate(self.table.rows)
+            if _meets_time(cells[column], sign, bounds[0][0], bounds[-1][1])
+        )
+        if not rows and sign == "=":
+            return Condition(-1, frozenset(), "", frozenset())
+        name = self.table.columns[column].name
+        shown = f" {sign} ".join(dates) if sign == ".." else f"{sign} {dates[0]}"
+        return Condition(column, rows, f"{name} {shown}", places)
+
+    def _choose_time_column(self, places: frozenset[int]) -> int | None:
+        """Return the column of dates that is named nearest, else the first one."""
+        dated = [at for at, column in enumerate(self.table.columns) if column.kind == "date"]
+        if not dated:
+            return None
+
+        def rate(column: int) -> float:
+            gaps = [
+                min(abs(link.first - max(places)), abs(min(places) - link.last)) - link.share
+                for link in self.columns
+                if link.column == column
+            ]
+            return min(gaps, default=99.0)
+
+        return min(dated, key=rate)
+
+
+def _read_number(text: str) -> float | None:
+    """Return the value of a number in English digits or in words."""
+    digits = re.match(r"[\d,]*\.?\d+", text)
+    if digits is None:
+        return next(iter(parse_numbers(text)), None)
+    value = float(digits[0].replace(",", ""))
+    scales = parse_numbers("1 " + text[digits.end() :])
+    return value * scales[0] if text[digits.end() :].strip() else value
+
+
+def _get_amount(table: Table, row: int, column: int) -> float | None:
+    """Return a cell's value as a number."""
+    value = table.get_value(row, column)
+    return value if isinstance(value, float) else None
+
+
+def _meets_time(cell: Cell, sign: str, start: Date, end: Date) -> bool:
+    """Return whether the time of a cell meets a bound; parts that one leaves open count as equal."""
+    if cell.period is None:
+        return False
+    first, last = cell.period
+    if sign == "=":
+        return _compare_open(first, end) <= 0 <= _compare_open(last, start)
+    if sign == "..":
+        return _compare_open(first, start) >= 0 and _compare_open(first, end) <= 0
+    order = _compare_open(first, start)
+    return {"<": order < 0, ">": order > 0, "<=": order <= 0, ">=": order >= 0}[sign]
+
+
+def _compare_open(one: Date, other: Date) -> int:
+    """Return -1, 0 or 1 as one date is before another, as far as both are given."""
+    for left, right in zip(one, other, strict=True):
+        if left and right and left != right:
+            return -1 if left < right else 1
+    return 0
+
+
+def find_joined(words: Sequence[Word], conditions: Sequence[Condition]) -> bool:
+    """Return whether a word such as "or" stands between two conditions."""
+    ordered = sorted(conditions, key=lambda condition: min(condition.words))
+    return any(
+        any(words[at].text in _LOGIC for at in range(max(one.words) + 1, min(other.words)))
+        for one, other in pairwise(ordered)
+    )

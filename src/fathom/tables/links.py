@@ -1,0 +1,280 @@
+"""Links between the words of a question and a table: its columns, its cells and its values."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fathom.tables.table import Table
+from fathom.tables.values import fold_text
+from fathom.text.analyzer import Analyzer
+from fathom.text.language import load_stop_words
+
+_WORD = re.compile(r"\d+(?:[.,]\d+)*(?:[:/]\d+)*(?:\.\d+)?(?=[^\w]|$)|[^\W_]+|%")
+_ALIASES: Mapping[str, str] = {
+    "nation": "country nationality", "country": "nation nationality location origin",
+    "film": "title movie", "movie": "film title", "show": "title series program",
+    "song": "title single track", "album": "title", "book": "title", "game": "title name",
+    "track": "title song", "episode": "title", "work": "title", "team": "club opponent name",
+    "opponent": "opposition opponent team", "person": "name", "people": "name", "player": "name",
+    "man": "name", "woman": "name", "city": "location place venue", "place": "location venue",
+    "location": "venue place site city", "venue": "location stadium site place", "stadium": "venue",
+    "athlete": "name player", "driver": "name", "rider": "name", "cyclist": "name winner",
+    "actor": "name cast", "winner": "champion winning", "race": "event tournament",
+    "time": "length duration", "length": "time duration", "party": "affiliation",
+    "attendance": "crowd spectators", "crowd": "attendance", "fan": "attendance crowd",
+    "college": "school university", "school": "college university", "year": "date season",
+    "date": "year day", "season": "year", "points": "pts score", "point": "pts score total",
+    "score": "points result", "result": "score", "position": "place pos rank", "rank": "position",
+    "population": "people inhabitants", "size": "area", "money": "prize earnings",
+    "genre": "type", "type": "class kind", "kind": "type", "language": "tongue",
+    "competition": "tournament event", "tournament": "championship competition event",
+    "role": "character", "character": "role", "negara": "country nation", "tahun": "year",
+    "nama": "name", "tanggal": "date", "kota": "city", "penduduk": "population",
+    "release": "date year", "medal": "total", "coach": "name", "club": "team", "model": "name",
+    "name": "title", "band": "artist", "artist": "name", "writer": "written", "director": "directed",
+    "network": "channel station", "wife": "spouse", "birth": "born", "win": "won", "loss": "lost",
+    "draw": "drawn", "goal": "goals", "elevation": "height altitude", "height": "elevation",
+    "tall": "height", "deep": "depth", "heavy": "weight", "weigh": "weight", "fast": "speed",
+    "old": "age",
+}  # fmt: skip
+"""Words of questions with words that heads of columns use for the same."""
+_LONGEST_PHRASE = 9
+_ORDINALS = frozenset("first second third fourth fifth last next".split())
+
+
+class Word(NamedTuple):
+    """A word of a text.
+
+    Attributes:
+        text: The word in lower case, without accents.
+        stem: Its stem.
+        start: Its place in the text.
+        end: The end of it.
+    """
+
+    text: str
+    stem: str
+    start: int
+    end: int
+
+
+class ColumnLink(NamedTuple):
+    """A run of words that name a column.
+
+    Attributes:
+        column: The column.
+        first: The first of the words.
+        last: The last of the words.
+        share: The share of the column's name that the question has, in (0, 1].
+    """
+
+    column: int
+    first: int
+    last: int
+    share: float
+
+
+class CellLink(NamedTuple):
+    """A run of words that cells hold.
+
+    Attributes:
+        first: The first of the words.
+        last: The last of the words.
+        rows: The rows by the column whose cells hold them.
+        exact: The columns in which a cell holds nothing else.
+    """
+
+    first: int
+    last: int
+    rows: Mapping[int, frozenset[int]]
+    exact: frozenset[int]
+
+
+_ANALYZER = Analyzer()
+
+
+def _stem_word(word: str) -> str:
+    terms = _ANALYZER.list_document_terms(word, "en")
+    return terms[0] if terms else word
+
+
+_ALIASES_BY_STEM = {_stem_word(word): aliases for word, aliases in _ALIASES.items()}
+
+
+def split_words(text: str) -> list[Word]:
+    """Return the words and numbers of a text in order; marks between thousands are dropped."""
+    folded = fold_text(text)
+    words = []
+    for match in _WORD.finditer(folded):
+        word = match.group()
+        if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
+            word = word.replace(",", "")
+        words.append(Word(word, _stem_word(word), match.start(), match.end()))
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class TableWords:
+    """The words of a table's heads and cells, ready to be compared with questions.
+
+    Attributes:
+        table: The table.
+        names: The stems of each column's name.
+        cells: The stems of each cell, by row and column.
+        places: The cells that hold a stem.
+    """
+
+    table: Table
+    names: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[tuple[str, ...], ...], ...]
+    places: Mapping[str, frozenset[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, table: Table) -> "TableWords":
+        """Return the words of a table."""
+        cells = tuple(
+            tuple(tuple(word.stem for word in split_words(cell.text)) for cell in row)
+            for row in table.rows
+        )
+        places: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        for row, row_stems in enumerate(cells):
+            for column, stems in enumerate(row_stems):
+                for stem in stems:
+                    places[stem].add((row, column))
+        names = tuple(
+            tuple(word.stem for word in split_words(column.name)) for column in table.columns
+        )
+        return cls(table, names, cells, {stem: frozenset(at) for stem, at in places.items()})
+
+    def link_columns(self, words: Sequence[Word]) -> list[ColumnLink]:
+        """Return the columns that the words name, the surest first, then in the words' order."""
+        links = [
+            link for column in range(len(self.names)) for link in self._link_name(words, column)
+        ]
+        return sorted(links, key=lambda link: (-link.share, link.first, link.column))
+
+    def _link_name(self, words: Sequence[Word], column: int) -> Iterator[ColumnLink]:
+        """Yield the runs of words that name a column."""
+        name = [stem for stem in self.names[column] if stem not in _STOP_STEMS]
+        if not name:
+            return
+        at = 0
+        while at < len(words):
+            end = at
+            matched: set[str] = set()
+            # Stop words may stand between the words of a name.
+            while end < len(words) and (
+                (stem := self._match_stem(words[end], name)) or (matched and _is_small(words[end]))
+            ):
+                matched |= {stem} if stem else set()
+                end += 1
+            while end > at and _is_small(words[end - 1]):
+                end -= 1
+            if matched:
+                yield ColumnLink(column, at, end - 1, len(matched) / len(set(name)))
+            at = max(end, at + 1)
+
+    def _match_stem(self, word: Word, name: Sequence[str]) -> str:
+        """Return the stem of a name that a word stands for; empty if there is none."""
+        if _is_small(word):
+            return ""
+        return next((stem for stem in name if _are_alike(word.stem, stem)), "")
+
+    def link_aliases(self, words: Sequence[Word]) -> list[ColumnLink]:
+        """Return the columns that another word for their name links."""
+        links = []
+        for at, word in enumerate(words):
+            aliases = _ALIASES_BY_STEM.get(word.stem, "")
+            for rank, alias in enumerate(aliases.split()):
+                stem = _stem_word(alias)
+                links += [
+                    ColumnLink(column, at, at, round(0.5 - rank / 20, 3))
+                    for column, name in enumerate(self.names)
+                    if stem in name or alias in name
+                ]
+        return sorted(links, key=lambda link: (-link.share, link.first, link.column))
+
+    def link_cells(self, words: Sequence[Word], closed: frozenset[int]) -> list[CellLink]:
+        """Return the runs of words that cells hold, the longest first where runs overlap.
+
+        Args:
+            words: The words of the question.
+            closed: The places of words that cannot begin or end a run.
+        """
+        links: list[CellLink] = []
+        at = 0
+        while at < len(words):
+            link = self._find_longest(words, at, closed) if at not in closed else None
+            if link is None:
+                at += 1
+            else:
+                links.append(link)
+                at = link.last + 1
+        return links
+
+    def _find_longest(
+        self, words: Sequence[Word], first: int, closed: frozenset[int]
+    ) -> CellLink | None:
+        """Return the longest run from a word on that cells hold."""
+        for last in range(min(first + _LONGEST_PHRASE, len(words)) - 1, first - 1, -1):
+            if last in closed:
+                continue
+            phrase = tuple(word.stem for word in words[first : last + 1])
+            link = self._link_phrase(phrase, first, last)
+            if link is not None and (not self._is_weak(words, link)):
+                return link
+        return None
+
+    def _is_weak(self, words: Sequence[Word], link: CellLink) -> bool:
+        """Return whether a run is a lone small word."""
+        return link.first == link.last and _is_small(words[link.first]) and not link.exact
+
+    def _link_phrase(self, phrase: tuple[str, ...], first: int, last: int) -> CellLink | None:
+        """Return the cells that hold a phrase; `None` if there is none."""
+        common = frozenset.intersection(*(self.places.get(stem, frozenset()) for stem in phrase))
+        rows: dict[int, set[int]] = defaultdict(set)
+        exact: dict[int, set[int]] = defaultdict(set)
+        for row, column in common:
+            stems = self.cells[row][column]
+            if _holds_phrase(stems, phrase):
+                rows[column].add(row)
+                if len(stems) == len(phrase):
+                    exact[column].add(row)
+        if not rows:
+            return None
+        # Where a cell is the phrase, cells of its column that only hold it mean others.
+        best = {
+            column: frozenset(exact[column])
+            if exact[column] and len(phrase) == 1 and phrase[0].isdigit()
+            else frozenset(at)
+            for column, at in rows.items()
+        }
+        return CellLink(first, last, best, frozenset(c for c, at in exact.items() if at))
+
+
+_STOP_STEMS = frozenset("of the in a an and or for by to at on no number".split())
+
+
+def _is_small(word: Word) -> bool:
+    """Return whether a word carries no meaning of its own."""
+    return word.text in load_stop_words("en") and word.text not in _ORDINALS
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Return whether two stems are the same word, or nearly so."""
+    if one == other:
+        return True
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < 4:
+        return False
+    common = len(shorter) if longer.startswith(shorter) else 0
+    return common >= 0.6 * len(longer)
+
+
+def _holds_phrase(stems: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
+    """Return whether stems hold a phrase as a run."""
+    return any(
+        stems[at : at + len(phrase)] == phrase for at in range(len(stems) - len(phrase) + 1)
+    )

@@ -1,0 +1,224 @@
+"""Typed tables: columns with a kind, a unit and a scale, and cells with their place."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.tables.rows import NamedCell, RawTable
+from fathom.tables.values import is_empty, parse_duration, parse_number, parse_period
+from fathom.text.dates import Date
+from fathom.text.numbers import parse_quantities
+from fathom.types import Span
+
+ColumnKind = Literal["number", "date", "duration", "text"]
+
+_LEAST_SHARE = 0.6
+"""The share of a column's filled cells that must be of a kind."""
+_YEAR_NAME = re.compile(r"year|season|tahun|date|edition|established|founded|built", re.IGNORECASE)
+_ORDER_NAME = re.compile(r"#|no\.?|nr\.?|rank|ranking|pos\.?|position|place|pick|draw|game|week|ep#")
+_SCALE = re.compile(
+    r"\b(?:thousand|million|billion|trillion|ribu|juta|mili?ar|triliun)s?\b|\b[x\u00d7] ?1000\b",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"\(([^()]*)\)\s*$|([%$\u20ac\u00a3\u00a5])|\bin ([\w\u00b2]{1,6})$")
+_LONGEST_UNIT = 12
+_MOST_OTHER_LETTERS = 12
+"""The letters besides its dates that a cell of a column of dates may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a typed table.
+
+    Attributes:
+        text: The content; empty where the row has none.
+        span: The place of the content in the text; `None` for an empty cell.
+        number: The number that it begins with.
+        unit: The unit behind or before the number.
+        period: The first and last date that it names.
+        duration: Its seconds.
+    """
+
+    text: str = ""
+    span: Span | None = None
+    number: float | None = None
+    unit: str = ""
+    period: tuple[Date, Date] | None = None
+    duration: float | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        """Return whether it holds no value."""
+        return is_empty(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a typed table.
+
+    Attributes:
+        name: The name in the head; empty without a head.
+        kind: The kind of most of its values.
+        unit: The unit that the head names, else that of most cells.
+        scale: The factor that the head names: 1,000,000 for "in millions".
+        is_order: Whether it only numbers or ranks the rows.
+    """
+
+    name: str
+    kind: ColumnKind
+    unit: str = ""
+    scale: float = 1.0
+    is_order: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with typed columns.
+
+    Attributes:
+        title: The heading nearest above it, else the document's title.
+        rows: The cells of each row, one for each column.
+        key: The column whose values name the rows.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    key: int
+
+    def list_values(self, column: int) -> list[Cell]:
+        """Return the filled cells of a column."""
+        return [row[column] for row in self.rows if not row[column].is_blank]
+
+    def get_value(self, row: int, column: int) -> float | Date | None:
+        """Return a cell's value by the kind of its column, in a form that compares."""
+        cell = self.rows[row][column]
+        kind = self.columns[column].kind
+        if kind == "date":
+            return cell.period[0] if cell.period else None
+        if kind == "duration":
+            return cell.duration
+        return cell.number
+
+
+def build_table(raw: RawTable, title: str = "") -> Table:
+    """Return the typed table of rows as they are written.
+
+    Args:
+        raw: The rows.
+        title: The title of the document, for a table without a heading.
+    """
+    width = max(len(raw.names), *(row[-1].column + 1 for row in raw.rows))
+    names = _name_columns(raw, width)
+    rows = tuple(_fill_row(row, width) for row in raw.rows)
+    columns = tuple(_type_column(names[at], [row[at] for row in rows]) for at in range(width))
+    return Table(
+        title=(raw.headings[-1] if raw.headings else "") or title,
+        columns=columns,
+        rows=rows,
+        key=_find_key(columns, rows),
+    )
+
+
+def _name_columns(raw: RawTable, width: int) -> list[str]:
+    """Return a name for each column; rows with labels name them where the head is missing."""
+    names = list(raw.names) + [""] * (width - len(raw.names))
+    for row in raw.rows:
+        for cell in row:
+            names[cell.column] = names[cell.column] or cell.name
+    return names
+
+
+def _fill_row(row: Sequence[NamedCell], width: int) -> tuple[Cell, ...]:
+    """Return a cell for each column."""
+    cells = [Cell()] * width
+    for named in row:
+        cells[named.column] = _read_cell(named)
+    return tuple(cells)
+
+
+def _read_cell(named: NamedCell) -> Cell:
+    """Return a cell with all values that its text may stand for."""
+    number = parse_number(named.text)
+    return Cell(
+        text=named.text,
+        span=named.span,
+        number=number.value if number else None,
+        unit=number.unit if number else "",
+        period=parse_period(named.text),
+        duration=parse_duration(named.text),
+    )
+
+
+def _type_column(name: str, cells: Sequence[Cell]) -> Column:
+    """Return a column with the kind of most of its cells."""
+    filled = [cell for cell in cells if not cell.is_blank]
+    kind = _find_kind(name, filled)
+    bare_name = re.sub(r"[^\w#.]", " ", name.lower()).strip()
+    is_counter = [cell.number for cell in filled] == [float(at + 1) for at in range(len(filled))]
+    return Column(
+        name=name,
+        kind=kind,
+        unit=_find_unit(name, filled) if kind == "number" else "",
+        scale=_read_scale(name),
+        is_order=bool(_ORDER_NAME.fullmatch(bare_name))
+        or (is_counter and len(filled) > 2 and kind != "date"),
+    )
+
+
+def _find_unit(name: str, filled: Sequence[Cell]) -> str:
+    """Return the unit that most cells have, else the one that the head names, else nothing."""
+    common = Counter(cell.unit for cell in filled if cell.unit).most_common(1)
+    if common and 2 * common[0][1] > len(filled) and len(common[0][0]) <= _LONGEST_UNIT:
+        return common[0][0]
+    match = _UNIT.search(name)
+    unit = next(filter(None, match.groups()), "") if match else ""
+    return unit if len(unit) <= _LONGEST_UNIT and not any(map(str.isdigit, unit)) else ""
+
+
+def _find_kind(name: str, filled: Sequence[Cell]) -> ColumnKind:
+    """Return the kind that enough of the cells have."""
+
+    def is_mostly(count: int) -> bool:
+        return bool(filled) and count >= _LEAST_SHARE * len(filled)
+
+    years = sum(bool(cell.period) and _is_short(cell.text) for cell in filled)
+    bare_years = sum(
+        cell.number is not None and cell.period is not None and len(cell.text) <= 6
+        for cell in filled
+    )
+    if is_mostly(years) and (_YEAR_NAME.search(name) or not is_mostly(bare_years)):
+        return "date"
+    if is_mostly(bare_years) and bare_years == len(filled):
+        return "date"
+    if is_mostly(sum(cell.duration is not None for cell in filled)):
+        return "duration"
+    return "number" if is_mostly(sum(cell.number is not None for cell in filled)) else "text"
+
+
+def _is_short(text: str) -> bool:
+    """Return whether a cell with a date holds few words besides."""
+    return sum(map(str.isalpha, text)) <= _MOST_OTHER_LETTERS + len("September")
+
+
+def _read_scale(name: str) -> float:
+    """Return the factor that a head gives for its column."""
+    match = _SCALE.search(name)
+    if match is None:
+        return 1.0
+    quantities = parse_quantities("1 " + match[0].lower().rstrip("s"))
+    return quantities[0].value if quantities and match[0][-1].isalpha() else 1000.0
+
+
+def _find_key(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> int:
+    """Return the first column of words whose values differ most, else the first column."""
+    best, best_share = 0, 0.0
+    for at, column in enumerate(columns):
+        texts = [row[at].text for row in rows if not row[at].is_blank]
+        share = len(set(texts)) / len(rows)
+        # An earlier column wins unless a later one tells rows apart much better.
+        if column.kind == "text" and not column.is_order and share > best_share + 0.35:
+            best, best_share = at, share
+    return best

@@ -1,0 +1,136 @@
+"""Values of cells: numbers, dates and durations as tables write them, footnote marks apart."""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from fathom.text.dates import MONTH, YEAR, Date, extract_dates, parse_month
+from fathom.text.numbers import parse_quantities
+
+_FOOTNOTE = re.compile(r"\[[\w ]{1,12}\]|[\u2020\u2021*\u00a7\u00b6?]+$")
+_NUMBER = re.compile(
+    r"(?:[@#~\u2248<>]|no\.?)?\s*(?P<sign>[-+\u2212\u2013]?)\s*(?P<currency>[$\u20ac\u00a3\u00a5]|"
+    r"US\$|Rp\.?)?\s*"
+    r"(?P<digits>\d{1,3}(?:[., \u00a0]\d{3})+(?!\d)(?:[.,]\d+)?|\d*[.,]?\d+)"
+    r"(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
+_GROUPS_BY_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+_DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})")
+_CLOCK = re.compile(r"(?:(?P<h>\d{1,2}):)?(?P<m>\d{1,3}):(?P<s>\d{2}(?:\.\d+)?)(?!\s*[ap]\.?m)")
+_DAY_OF_YEAR = re.compile(
+    rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*[\u2013-]\s*\d{{1,2}})?\s+(?P<name>{MONTH})"
+    rf"|(?P<name2>{MONTH})\s+(?P<day2>\d{{1,2}})\b|(?P<name3>{MONTH})$",
+    re.IGNORECASE,
+)
+_FIGURES = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
+_YEARS = re.compile(rf"\b({YEAR})\s*[-\u2013\u2014/]\s*(\d{{2}}(?:\d\d)?)?(?!\d)")
+_EMPTY = re.compile(r"[\s\-\u2013\u2014.?]*|n/?a|none", re.IGNORECASE)
+
+
+class Number(NamedTuple):
+    """A number that a cell begins with.
+
+    Attributes:
+        value: The number as it is written, a decimal mark read as such.
+        unit: The sign or words behind it, or the currency before it.
+    """
+
+    value: float
+    unit: str
+
+
+def is_empty(text: str) -> bool:
+    """Return whether a cell holds no value: it is blank, a dash or says so."""
+    return _EMPTY.fullmatch(text) is not None
+
+
+def strip_footnotes(text: str) -> str:
+    """Return a cell without the marks of footnotes."""
+    return _FOOTNOTE.sub("", text).strip()
+
+
+def parse_number(text: str) -> Number | None:
+    """Return the number that a cell begins with; `None` if it begins with something else."""
+    match = _NUMBER.fullmatch(strip_footnotes(text))
+    if match is None:
+        return None
+    rest = match["rest"]
+    # "4-1" is a score, "1/4" a fraction of another kind, "12:30" a time.
+    if re.match(r"\s*[-\u2013:/]\s*\d|[.,]\d|\w*\d", rest):
+        return None
+    value = _read_digits(match["digits"])
+    negative = match["sign"] in {"-", "\u2212", "\u2013"}
+    unit = (match["currency"] or rest.partition("(")[0]).strip(" +.,;")
+    return Number(-value if negative else value, unit)
+
+
+def _read_digits(digits: str) -> float:
+    """Return the value of digits, which of the two marks ends the whole number read off them."""
+    if _GROUPS.fullmatch(digits):
+        digits = re.sub(r"[, \u00a0]", "", digits)
+    elif digits.count(".") > 1 or ("," in digits and _GROUPS_BY_POINT.fullmatch(digits)):
+        digits = digits.replace(".", "").replace(",", ".")
+    elif _DECIMAL_COMMA.fullmatch(digits):
+        digits = digits.replace(",", ".")
+    return float(re.sub(r"[, \u00a0]", "", digits))
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of a duration such as "4:32" or "15 years, 25 days"; else `None`."""
+    bare = strip_footnotes(text).strip("+ ")
+    clock = _CLOCK.match(bare)
+    if clock is not None:
+        return 3600 * float(clock["h"] or 0) + 60 * float(clock["m"]) + float(clock["s"])
+    quantities = parse_quantities(bare) if bare[:1].isdigit() else []
+    if not quantities or any(quantity.kind != "time" for quantity in quantities):
+        return None
+    return sum(quantity.value for quantity in quantities)
+
+
+def parse_period(text: str) -> tuple[Date, Date] | None:
+    """Return the first and the last date that a cell names; equal if there is one only."""
+    bare = strip_footnotes(text)
+    years = _YEARS.search(bare)
+    if years is not None and not re.search(MONTH, bare.lower()):
+        end = years[2] or ""
+        last = float(years[1][: 4 - len(end)] + end) if end else 0.0
+        return (float(years[1]), 0.0, 0.0), (last or float(years[1]), 0.0, 0.0)
+    figures = _FIGURES.search(bare)
+    if figures is not None:
+        date = _read_figures(figures)
+        return date, date
+    dates, _ = extract_dates(bare)
+    dates = dates or _find_days(bare)
+    return (min(dates), max(dates)) if dates else None
+
+
+def _read_figures(match: re.Match[str]) -> Date:
+    """Return the date of three figures, the month first unless it cannot be."""
+    month, day, year = (float(group) for group in match.groups())
+    if month > 12:
+        month, day = day, month
+    if year < 100:
+        year += 1900 if year > 30 else 2000
+    return year, month, day
+
+
+def _find_days(text: str) -> list[Date]:
+    """Return the day of a date that leaves its year open."""
+    match = _DAY_OF_YEAR.match(text)
+    if match is None:
+        return []
+    month = parse_month(match["name"] or match["name2"] or match["name3"])
+    return [(0.0, float(month or 0), float(match["day"] or match["day2"] or 0))]
+
+
+def fold_text(text: str) -> str:
+    """Return a text in lower case, without accents."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def format_number(value: float) -> str:
+    """Return a number with marks between thousands and at most four decimals."""
+    return f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
