@@ -20,7 +20,7 @@ def read_examples(page: Path) -> Iterator[tuple[int, str]]:
         yield text.count("\n", 0, block.start(1)) + 1, block[1]
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "docs/langchain.md"])
+@pytest.mark.parametrize("name", ["docs/python.md", "docs/langchain.md", "docs/tables.md"])
 def test_the_examples_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,1 +1,5 @@
-"""Typed tables of documents, and answers that are computed over them, every cell cited."""
+"""Typed tables.
+
+A table of a document has columns with a kind and a unit, and cells with their place; a question is
+computed over it, and every cell that went in is told.
+"""

@@ -1,5 +1,6 @@
 """Computations over a table, and their results with every operand."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from math import fsum
 from typing import Literal
 
 from fathom.tables.table import Cell, Table
-from fathom.tables.values import format_number
+from fathom.tables.values import format_number, strip_footnotes
 from fathom.text.dates import Date
 
 Operation = Literal[
@@ -18,6 +19,7 @@ Operation = Literal[
 """Operations. `maximum` gives a value and `highest` its row; `span` is the time between the two
 ends of a period; `more` and `less` choose one of two groups of rows."""
 
+_AWAY = re.compile(r"(?:@|at|vs\.?|v)\s+")
 _SECONDS_A_YEAR = 31_557_600.0
 
 
@@ -64,7 +66,7 @@ class Computation:
     conditions: tuple[Condition, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
     shift: int = 0
-    wants: Literal["cell", "year"] = "cell"
+    wants: Literal["cell", "year", "word"] = "cell"
     negated: bool = False
     score: float = 0.0
 
@@ -159,6 +161,10 @@ class _Runner:
             return f"{cell.period[0][0]:.0f}"
         return cell.text
 
+    def _show_bare(self, cell: Cell) -> str:
+        """Return a cell without footnote marks and without the mark of a game away from home."""
+        return _AWAY.sub("", strip_footnotes(self._show(cell)))
+
     def _show_rows(self, rows: Sequence[int], line: str, more: Sequence[Operand] = ()) -> Result:
         """Return the target's cells in some rows as the result."""
         cells = [self._get_cell(row, self.plan.target) for row in rows]
@@ -183,7 +189,7 @@ class _Runner:
         operands = self._list_condition_cells(rows) or [
             self._get_cell(row, self.plan.target) for row in rows
         ]
-        line = f"{len(rows)} rows of {len(self.table.rows)}: {where}"
+        line = f"{len(rows)} of {len(self.table.rows)} rows: {where}"
         return Result(
             values=(str(len(rows)),), number=float(len(rows)), line=line, operands=tuple(operands)
         )
@@ -219,27 +225,26 @@ class _Runner:
             return None
         numbers = [number for _, number in pairs]
         operation = self.plan.operation
-        value = {
-            "sum": fsum(numbers),
-            "mean": fsum(numbers) / len(numbers),
-            "maximum": max(numbers),
-            "minimum": min(numbers),
-        }[operation]
-        value = round(value, 6)
         if operation in {"maximum", "minimum"}:
-            rows = [operand.row for operand, number in pairs if number == value]
-            line = f"{operation} of {len(pairs)} cells: {self._show(pairs[0][0].cell)}"
-            return self._show_rows(rows, line.replace(pairs[0][0].cell.text, self._text_of(rows)))
+            best = max(numbers) if operation == "maximum" else min(numbers)
+            rows = [operand.row for operand, number in pairs if number == best]
+            return self._show_rows(
+                rows, f"{operation} of {len(pairs)} cells: {self._text_of(rows)}"
+            )
+        total = round(fsum(numbers), 6)
         shown = " + ".join(self._format(number) for number in numbers)
-        line = f"{shown} = {self._format(fsum(numbers))}"
-        if operation == "mean":
-            line = f"({shown}) / {len(numbers)} = {self._format(value)}"
-        return self._give(value, line, [operand for operand, _ in pairs])
+        missing = len(self.plan.rows) - len(pairs)
+        note = f" ({missing} of {len(self.plan.rows)} rows without a value)" if missing else ""
+        cells = [operand for operand, _ in pairs]
+        if operation == "sum":
+            return self._give(total, f"{shown} = {self._format(total)}", cells, note)
+        mean = round(total / len(numbers), 6)
+        return self._give(mean, f"({shown}) / {len(numbers)} = {self._format(mean)}", cells, note)
 
     def _text_of(self, rows: Sequence[int]) -> str:
         return self.table.rows[rows[0]][self.plan.target].text
 
-    def _give(self, value: float, line: str, operands: Sequence[Operand]) -> Result:
+    def _give(self, value: float, line: str, operands: Sequence[Operand], note: str) -> Result:
         """Return a number that was reckoned."""
         rows = list(dict.fromkeys(operand.row for operand in operands))
         more = self._list_condition_cells(rows)
@@ -247,7 +252,7 @@ class _Runner:
             values=(self._format(value),),
             number=value,
             unit=self._unit,
-            line=f"{line} {self._unit}".strip(),
+            line=f"{line} {self._unit}".strip() + note,
             operands=tuple(dict.fromkeys([*operands, *more])),
         )
 
@@ -284,12 +289,13 @@ class _Runner:
     def _count_values(self) -> Result | None:
         cells = [self._get_cell(row, self.plan.target) for row in self.plan.rows]
         filled = [operand for operand in cells if not operand.cell.is_blank]
-        counts = Counter(self._show(operand.cell) for operand in filled)
-        if not counts:
+        counts = Counter(self._show_bare(operand.cell) for operand in filled)
+        # Values that all occur equally often have none that occurs most.
+        if len(set(counts.values())) < 2:
             return None
         best = (max if self.plan.operation == "most frequent" else min)(counts.values())
         values = tuple(text for text, count in counts.items() if count == best)
-        operands = tuple(operand for operand in filled if self._show(operand.cell) in values)
+        operands = tuple(operand for operand in filled if self._show_bare(operand.cell) in values)
         return Result(
             values=values, line=f"{', '.join(values)}: {best} rows each", operands=operands
         )
@@ -303,9 +309,7 @@ class _Runner:
             numbers = [value for _, value in values if isinstance(value, float)]
             if not years and not numbers:
                 return None
-            return cells or [self._get_cell(rows[0], self.plan.order)], fsum(
-                numbers or years[:1]
-            )
+            return cells or [self._get_cell(rows[0], self.plan.order)], fsum(numbers or years[:1])
         cells = [self._get_cell(row, self.plan.target) for row in rows]
         return cells, float(len(rows))
 
@@ -314,32 +318,42 @@ class _Runner:
         if len(totals) != 2 or totals[0] is None or totals[1] is None:
             return None
         (first_cells, first), (second_cells, second) = totals[0], totals[1]
-        first_text, second_text = format_number(first), format_number(second)
-        operation = self.plan.operation
-        if operation == "difference":
-            value = round(abs(first - second), 6)
-            high, low = (
-                (first_text, second_text) if first >= second else (second_text, first_text)
-            )
-            line = f"{high} - {low} = {format_number(value)}"
-        elif not second:
+        if not second and self.plan.operation != "difference":
             return None
-        else:
-            value = first / second
-            line = f"{first_text} / {second_text}"
-            if operation == "growth":
-                value, line = value - 1, f"({first_text} - {second_text}) / {second_text}"
-            factor = 1 if operation == "ratio" else 100
-            value = round(value * factor, 4)
-            line = f"{line} = {format_number(value)}{'' if factor == 1 else ' %'}"
-        unit = self._unit if operation == "difference" else "" if operation == "ratio" else "%"
+        value, line, unit = self._reckon(first, second)
         return Result(
             values=(format_number(value),),
             number=value,
             unit=unit,
-            line=line,
+            line=f"{line} = {format_number(value)} {unit}".strip(),
             operands=tuple(dict.fromkeys([*first_cells, *second_cells])),
         )
+
+    def _reckon(self, first: float, second: float) -> tuple[float, str, str]:
+        """Return the value of two numbers, how it is reckoned, and its unit."""
+        one, other = self._write(first), self._write(second)
+        if self.plan.operation == "difference":
+            line = f"{one} - {other}" if first >= second else f"{other} - {one}"
+            return round(abs(first - second), 6), line, self._difference_unit
+        if self.plan.operation == "growth":
+            return round(100 * (first - second) / second, 4), f"({one} - {other}) / {other}", "%"
+        if self.plan.operation == "share":
+            return round(100 * first / second, 4), f"{one} / {other}", "%"
+        return round(first / second, 4), f"{one} / {other}", ""
+
+    @property
+    def _difference_unit(self) -> str:
+        order = self.plan.order
+        if order is None:
+            return ""
+        column = self.table.columns[order]
+        return {"date": "years", "duration": "seconds"}.get(column.kind, column.unit)
+
+    def _write(self, value: float) -> str:
+        """Return a number; a year has no mark between thousands."""
+        order = self.plan.order
+        is_year = order is not None and self.table.columns[order].kind == "date"
+        return f"{value:.0f}" if is_year else format_number(value)
 
     def _compare(self) -> Result | None:
         sides = [self._value_group(rows) for rows in self.plan.groups]
@@ -351,6 +365,9 @@ class _Runner:
         cells = [*first_cells, *second_cells]
         shown = " and ".join(cells_[0].cell.text for cells_ in (first_cells, second_cells))
         line = f"{self.plan.operation} of {shown}"
+        if self.plan.wants == "word":
+            word = "less" if _is_less(first, second) else "more"
+            return Result(values=(word,), line=line, operands=tuple(cells))
         return self._show_rows(rows[:1], line, cells)
 
     def _value_group(self, rows: Sequence[int]) -> tuple[list[Operand], float | Date] | None:
@@ -372,9 +389,10 @@ class _Runner:
         row = at + self.plan.shift
         if not 0 <= row < len(self.table.rows):
             return None
-        name = self.table.rows[at][self.plan.conditions[0].column].text
+        anchor = self._get_cell(at, self.plan.conditions[0].column)
         side = "after" if self.plan.shift > 0 else "before"
-        return self._show_rows([row], f"{abs(self.plan.shift)} {side} {name}")
+        line = f"{abs(self.plan.shift)} {side} {anchor.cell.text}"
+        return self._show_rows([row], line, [anchor])
 
     def _measure_span(self) -> Result | None:
         """Return the years between the two ends of the rows' periods."""
@@ -404,7 +422,7 @@ class _Runner:
     def _decide(self) -> Result:
         holds = bool(self.plan.rows) != self.plan.negated
         operands = self._list_condition_cells(self.plan.rows)
-        line = f"{len(self.plan.rows)} rows: {self._describe_rows()}"
+        line = f"{len(self.plan.rows)} of {len(self.table.rows)} rows: {self._describe_rows()}"
         return Result(values=("yes" if holds else "no",), line=line, operands=tuple(operands))
 
 

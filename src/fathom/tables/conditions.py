@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from fathom.tables.computation import Condition
-from fathom.tables.links import CellLink, ColumnLink, TableWords, Word
+from fathom.tables.links import CellLink, ColumnLink, TableWords, Word, split_words
 from fathom.tables.table import Cell, Table
 from fathom.tables.values import parse_duration, parse_period
 from fathom.text.dates import FULL_MONTHS, YEAR, Date
+from fathom.text.language import split_set
 from fathom.text.numbers import parse_numbers
 from fathom.types import Span
 
@@ -22,7 +22,7 @@ _DATE = (
 )
 _NUMBER = (
     r"(?:\d+(?:,\d{3})+(?:\.\d+)?|\d+:\d\d|\d*\.?\d+|one|two|three|four|five|six|seven|eight|nine|"
-    r"ten|eleven|twelve|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
+    r"ten|eleven|twelve|zero|once|twice|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
     r"(?: (?:hundred|thousand|million|billion|ribu|juta|miliar))?"
 )
 _Test = Callable[[float, float], bool]
@@ -37,20 +37,25 @@ _BOUNDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (sign, re.compile(pattern.replace("N", f"(?P<number>{_NUMBER})")))
     for sign, pattern in (
         ("<=", r"\b(?:at most|no more than|not more than|no (?:greater|higher|larger) than|up to|"
-               r"less than or equal to|less or equal to|maximum of|paling banyak|maksimal) N\b"),
+               r"less (?:than )?or equal to|maximum of|paling banyak|maksimal) N(?!\d)"),
         (">=", r"\b(?:at least|no less than|no fewer than|not less than|minimum of|"
-               r"(?:more|greater) than or equal to|paling sedikit|minimal|sedikitnya) N\b"),
+               r"(?:more|greater) than or equal to|paling sedikit|minimal|sedikitnya) N(?!\d)"),
         (">=", r"\bN (?:or (?:more|greater|higher|above|over|better|longer)|atau lebih)\b"),
         ("<=", r"\bN (?:or (?:less|fewer|lower|below|under|shorter)|atau kurang)\b"),
         (">", r"\b(?:(?:more|greater|higher|larger|longer|bigger|taller|older|heavier|better|other|"
               r"lebih(?: \w+)?|di ?atas) (?:than|then|dari(?:pada)?)|over|above|exceed\w*|"
-              r"surpass\w*|di ?atas|melebihi)(?: the| a| an)? N\b"),
+              r"surpass\w*|di ?atas|melebihi)(?: the| a| an)? N(?!\d)"),
         ("<", r"\b(?:(?:less|fewer|lower|smaller|shorter|faster|lighter|worse|kurang) "
-              r"(?:than|then|dari(?:pada)?)|under|below|beneath|di ?bawah)(?: the| a| an)? N\b"),
-        ("=", r"\b(?:exactly|equal to|tepat) N\b"),
+              r"(?:than|then|dari(?:pada)?)|under|below|beneath|di ?bawah)"
+              r"(?: the| a| an)? N(?!\d)"),
+        ("=", r"\b(?:exactly|equal to|tepat) N(?!\d)"),
     )
 )  # fmt: skip
 """The words of each bound; the first that matches a number holds."""
+_EXACTLY = (
+    "=",
+    re.compile(rf"\b(?:only|total of|exactly|just) (?P<number>{_NUMBER}|once|twice)\b"),
+)
 _PERIODS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (sign, re.compile(pattern.replace("D", f"({_DATE})")))
     for sign, pattern in (
@@ -59,15 +64,27 @@ _PERIODS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("..", rf"({YEAR}) ?[-\u2013] ?({YEAR})\b"),
         ("<", r"\b(?:before|prior to|earlier than|sebelum)(?: the year| year| tahun)? D"),
         (">=", r"\b(?:since|no earlier than|sejak|starting in)(?: the year| year| tahun)? D"),
-        (">", r"\b(?:after|later than|past|following|setelah|sesudah)(?: the year| year| tahun)? D"),
+        (">", r"\b(?:after|later than|past|following|setelah|sesudah)"
+              r"(?: the year| year| tahun)? D"),
         ("<=", r"\b(?:until|by|through|up to|sampai|hingga) D"),
         ("=", r"D"),
     )
 )  # fmt: skip
 _DECADE = re.compile(r"\b(1[5-9]\d0|20\d0)'?s\b")
-_NEGATIONS = frozenset("not no never besides except excluding without nt other neither bukan tidak "
-                       "selain kecuali".split())  # fmt: skip
-_LOGIC = frozenset({"or", "and", "atau", "dan"})
+_NEGATIONS = split_set("not no never besides except excluding without nt other neither bukan tidak "
+                       "selain kecuali")  # fmt: skip
+_LINKING = split_set("of is was were are")
+_ORDINAL_WORDS = {"first": 1.0, "second": 2.0, "third": 3.0, "fourth": 4.0, "fifth": 5.0}
+_PLAIN_NUMBER = re.compile(rf"{_NUMBER}")
+_OUTCOMES: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(split_set("win wins won winning beat victory victories defeated menang"),
+                    split_set("w win won winner victory wins menang")),
+    **dict.fromkeys(split_set("lose loses lost losing loss losses kalah"),
+                    split_set("l loss lost lose loser defeat losses kalah")),
+    **dict.fromkeys(split_set("draw draws drew drawn tie tied ties seri"),
+                    split_set("d t draw drawn tie tied seri")),
+}  # fmt: skip
+_OUTCOME_CELLS = frozenset[str]().union(*_OUTCOMES.values()) | {"runner", "nominated"}
 _NEAR = 3
 """The number of words before a phrase in which a negation belongs to it."""
 
@@ -126,6 +143,10 @@ class ConditionFinder:
         taken = frozenset[int]().union(*(condition.words for condition in amounts))
         times = tuple(self._find_times(taken))
         taken = taken.union(*(condition.words for condition in times))
+        equals = tuple(self._find_equals(taken))
+        taken = taken.union(*(condition.words for condition in equals))
+        outcomes = tuple(self._find_outcomes())
+        taken = taken.union(*(condition.words for condition in outcomes))
         links = self.content.link_cells(self.words, cues | taken)
         chosen = [
             (link, self._choose_column(link, links))
@@ -136,21 +157,56 @@ class ConditionFinder:
             [(link, column) for link, column in chosen if column is not None]
         )
         return Conditions(
-            singles, groups, tuple(c for c in times if c.column >= 0 and c.rows), amounts
+            (*outcomes, *singles),
+            groups,
+            tuple(c for c in times if c.column >= 0 and c.rows),
+            (*amounts, *equals),
         )
 
+    def _find_outcomes(self) -> Iterator[Condition]:
+        """Yield the conditions on how games ended, where a column tells it by words or letters."""
+        for at, word in enumerate(self.words):
+            marks = _OUTCOMES.get(word.text)
+            column = self._outcome_column if marks else None
+            if marks is None or column is None:
+                continue
+            rows = frozenset(
+                row
+                for row, cells in enumerate(self.content.cells)
+                if cells[column] and cells[column][0] in marks
+            )
+            if rows:
+                name = self.table.columns[column].name
+                yield Condition(column, rows, f"{name}: {word.text}", frozenset({at}))
+                return
+
+    @property
+    def _outcome_column(self) -> int | None:
+        """The column whose cells begin with a word for the end of a game."""
+        for column in range(len(self.table.columns)):
+            firsts = [cells[column][0] for cells in self.content.cells if cells[column]]
+            outcomes = sum(stem in _OUTCOME_CELLS for stem in firsts)
+            if len(set(firsts)) > 1 and outcomes >= 0.8 * len(firsts):
+                return column
+        return None
+
     def list_places(self, span: Span) -> frozenset[int]:
-        """Return the places of the words in a part of the question."""
+        """Return the places of the words that a part of the question touches."""
         return frozenset(
             at
             for at, word in enumerate(self.words)
-            if span.start <= word.start and word.end <= span.end
+            if word.start < span.end and span.start < word.end
         )
 
     def _is_named(self, link: CellLink, named: frozenset[int]) -> bool:
-        """Return whether a phrase of cells is only the name of what is asked for."""
+        """Return whether a phrase of cells only names what is asked for, or the whole table."""
         inside = set(range(link.first, link.last + 1))
-        return inside <= named and not link.exact
+        before = self.words[link.first - 1].text if link.first else ""
+        title = {word.stem for word in split_words(self.table.title)}
+        is_title = all(self.words[at].stem in title for at in inside)
+        return not link.exact and (
+            inside <= named or is_title or before in {"this", "these", "that"}
+        )
 
     def _choose_column(self, link: CellLink, links: Sequence[CellLink]) -> int | None:
         """Return the column in which a phrase is meant; `None` if in none."""
@@ -161,7 +217,11 @@ class ConditionFinder:
         def rate(column: int) -> tuple[float, int]:
             score = 3.0 * (column in link.exact) + 0.5 * (column == self.table.key)
             gap = min(
-                (self._measure_gap(link, other) for other in self.columns if other.column == column),
+                (
+                    self._measure_gap(link, other)
+                    for other in self.columns
+                    if other.column == column
+                ),
                 default=99,
             )
             score += 2.5 if gap <= 2 else 0.8 if gap < 99 else 0
@@ -173,9 +233,11 @@ class ConditionFinder:
         # A bare number stands for anything unless its column is named or a cell is just that.
         if is_number and rate(best)[0] < 2.5:
             return None
-        if is_number and self.table.columns[best].kind == "number" and best not in {
-            other.column for other in self.columns
-        }:
+        if (
+            is_number
+            and self.table.columns[best].kind == "number"
+            and best not in {other.column for other in self.columns}
+        ):
             return None
         return best
 
@@ -195,9 +257,7 @@ class ConditionFinder:
         rows = link.rows[column]
         if negation is None:
             return Condition(column, rows, f"{name}: {shown}", places)
-        filled = {
-            at for at, row in enumerate(self.table.rows) if not row[column].is_blank
-        }
+        filled = {at for at, row in enumerate(self.table.rows) if not row[column].is_blank}
         places |= {self.words.index(negation)}
         return Condition(column, frozenset(filled) - rows, f"{name}: not {shown}", places)
 
@@ -238,6 +298,55 @@ class ConditionFinder:
                     taken.append(span)
                     yield condition
 
+    def _find_equals(self, taken: frozenset[int]) -> Iterator[Condition]:
+        """Yield conditions that a column that is named is equal to a number beside it."""
+        for at, word in enumerate(self.words):
+            number = _read_number(word.text) if _PLAIN_NUMBER.fullmatch(word.text) else None
+            if word.text in _ORDINAL_WORDS and self._is_order_name(at + 1):
+                number = _ORDINAL_WORDS[word.text]
+            if number is None or at in taken:
+                continue
+            column = self._find_column_beside(at)
+            if column is None:
+                continue
+            rows = frozenset(
+                row
+                for row in range(len(self.table.rows))
+                if _get_amount(self.table, row, column) == number
+            )
+            if rows:
+                name = self.table.columns[column].name
+                yield Condition(column, rows, f"{name} = {word.text}", frozenset({at}))
+
+    def _is_order_name(self, at: int) -> bool:
+        """Return whether a word is the name of a column of numbers, as in "second round"."""
+        return any(
+            link.first == at == link.last
+            and link.share >= 0.99
+            and self.table.columns[link.column].kind == "number"
+            for link in self.columns
+        )
+
+    def _find_column_beside(self, at: int) -> int | None:
+        """Return the column of numbers that is named right beside a number, or by its unit."""
+        following = self.words[at + 1].stem if at + 1 < len(self.words) else ""
+        for column, spec in enumerate(self.table.columns):
+            units = [word.stem for word in split_words(spec.unit)]
+            if spec.kind == "number" and following and following in units:
+                return column
+        for link in self.columns:
+            is_beside = 0 < link.first - at <= 2 or (
+                0 < at - link.last <= 2 and self.words[at - 1].text in _LINKING
+            )
+            is_right_behind = at - link.last == 1
+            if (
+                self.table.columns[link.column].kind == "number"
+                and link.share >= 0.3
+                and (is_beside or is_right_behind)
+            ):
+                return link.column
+        return None
+
     def _bound_amount(self, sign: str, match: re.Match[str]) -> Condition | None:
         """Return the condition that a bound states; `None` if no column can be meant."""
         number = match["number"]
@@ -260,13 +369,13 @@ class ConditionFinder:
         name = self.table.columns[column].name
         return Condition(column, rows, f"{name} {sign} {number}", places)
 
-    def _choose_amount_column(
-        self, places: frozenset[int], end: int, bound: float
-    ) -> int | None:
+    def _choose_amount_column(self, places: frozenset[int], end: int, bound: float) -> int | None:
         """Return the column on which a bound is: named nearby, of its unit, or the only one."""
         last, first = max(places), min(places)
         numeric = {
-            at for at, column in enumerate(self.table.columns) if column.kind in {"number", "duration"}
+            at
+            for at, column in enumerate(self.table.columns)
+            if column.kind in {"number", "duration"}
         }
         unit = next(iter(re.findall(r"^ ?([a-z\u00b2]+|%)", self.text[end:])), "")
         following = self.words[last + 1].stem if last + 1 < len(self.words) else ""
@@ -288,9 +397,10 @@ class ConditionFinder:
             return None
         best = max(sorted(numeric), key=rate)
         plain = [at for at in numeric if not self.table.columns[at].is_order]
-        if rate(best) >= 0.7 or len(plain) == 1:
-            return best if rate(best) >= 0.7 else plain[0]
-        return None
+        if rate(best) >= 0.7:
+            return best
+        # A bound on something else, such as how often a thing occurs, rarely fits the values.
+        return plain[0] if len(plain) == 1 and self._fits_range(plain[0], bound) else None
 
     def _fits_range(self, column: int, bound: float) -> bool:
         """Return whether a bound lies within the values of a column."""
@@ -351,6 +461,8 @@ class ConditionFinder:
 
 def _read_number(text: str) -> float | None:
     """Return the value of a number in English digits or in words."""
+    if text in {"once", "twice"}:
+        return 1.0 if text == "once" else 2.0
     digits = re.match(r"[\d,]*\.?\d+", text)
     if digits is None:
         return next(iter(parse_numbers(text)), None)
@@ -366,7 +478,7 @@ def _get_amount(table: Table, row: int, column: int) -> float | None:
 
 
 def _meets_time(cell: Cell, sign: str, start: Date, end: Date) -> bool:
-    """Return whether the time of a cell meets a bound; parts that one leaves open count as equal."""
+    """Return whether the time of a cell meets a bound; what one leaves open counts as equal."""
     if cell.period is None:
         return False
     first, last = cell.period
@@ -386,10 +498,11 @@ def _compare_open(one: Date, other: Date) -> int:
     return 0
 
 
-def find_joined(words: Sequence[Word], conditions: Sequence[Condition]) -> bool:
-    """Return whether a word such as "or" stands between two conditions."""
-    ordered = sorted(conditions, key=lambda condition: min(condition.words))
-    return any(
-        any(words[at].text in _LOGIC for at in range(max(one.words) + 1, min(other.words)))
-        for one, other in pairwise(ordered)
-    )
+def find_count_bound(text: str) -> tuple[_Test, float] | None:
+    """Return the bound that a question sets on how often something occurs."""
+    for sign, pattern in (*_BOUNDS, _EXACTLY):
+        match = pattern.search(text)
+        number = _read_number(match["number"]) if match else None
+        if number is not None:
+            return _TESTS[sign], number
+    return None

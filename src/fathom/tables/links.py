@@ -4,14 +4,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from fathom.tables.table import Table
 from fathom.tables.values import fold_text
 from fathom.text.analyzer import Analyzer
-from fathom.text.language import load_stop_words
+from fathom.text.language import load_stop_words, split_set
 
-_WORD = re.compile(r"\d+(?:[.,]\d+)*(?:[:/]\d+)*(?:\.\d+)?(?=[^\w]|$)|[^\W_]+|%")
+_WORD = re.compile(r"\d+(?:st|nd|rd|th)\b|\d+(?:[.,]\d+)*(?:[:/]\d+)*(?:\.\d+)?|[^\W\d_][^\W_]*|%")
+_POSSESSIVE = re.compile(r"['\u2019`]s?\b(?=\W|$)")
 _ALIASES: Mapping[str, str] = {
     "nation": "country nationality", "country": "nation nationality location origin",
     "film": "title movie", "movie": "film title", "show": "title series program",
@@ -33,7 +35,8 @@ _ALIASES: Mapping[str, str] = {
     "role": "character", "character": "role", "negara": "country nation", "tahun": "year",
     "nama": "name", "tanggal": "date", "kota": "city", "penduduk": "population",
     "release": "date year", "medal": "total", "coach": "name", "club": "team", "model": "name",
-    "name": "title", "band": "artist", "artist": "name", "writer": "written", "director": "directed",
+    "name": "title", "band": "artist", "artist": "name", "writer": "written",
+    "director": "directed",
     "network": "channel station", "wife": "spouse", "birth": "born", "win": "won", "loss": "lost",
     "draw": "drawn", "goal": "goals", "elevation": "height altitude", "height": "elevation",
     "tall": "height", "deep": "depth", "heavy": "weight", "weigh": "weight", "fast": "speed",
@@ -41,7 +44,9 @@ _ALIASES: Mapping[str, str] = {
 }  # fmt: skip
 """Words of questions with words that heads of columns use for the same."""
 _LONGEST_PHRASE = 9
-_ORDINALS = frozenset("first second third fourth fifth last next".split())
+_LEAST_CORRECTED = 5
+"""The letters that a word needs for its spelling to be corrected."""
+_ORDINALS = split_set("first second third fourth fifth last next")
 
 
 class Word(NamedTuple):
@@ -105,7 +110,7 @@ _ALIASES_BY_STEM = {_stem_word(word): aliases for word, aliases in _ALIASES.item
 
 def split_words(text: str) -> list[Word]:
     """Return the words and numbers of a text in order; marks between thousands are dropped."""
-    folded = fold_text(text)
+    folded = _POSSESSIVE.sub(lambda match: " " * len(match[0]), fold_text(text))
     words = []
     for match in _WORD.finditer(folded):
         word = match.group()
@@ -182,6 +187,25 @@ class TableWords:
             return ""
         return next((stem for stem in name if _are_alike(word.stem, stem)), "")
 
+    def correct_spelling(self, words: Sequence[Word]) -> list[Word]:
+        """Return the words; one that the table nearly has is taken for the table's."""
+        names = {stem for name in self.names for stem in name}
+        candidates = [stem for stem in self.places if len(stem) >= _LEAST_CORRECTED]
+        corrected = []
+        for word in words:
+            stem = word.stem
+            if (
+                len(stem) >= _LEAST_CORRECTED
+                and stem.isalpha()
+                and not _is_small(word)
+                and stem not in self.places
+                and not any(_are_alike(stem, name) for name in names)
+            ):
+                alike = [other for other in candidates if other[0] == stem[0]]
+                stem = next(iter(get_close_matches(stem, alike, n=1, cutoff=0.8)), stem)
+            corrected.append(word._replace(stem=stem))
+        return corrected
+
     def link_aliases(self, words: Sequence[Word]) -> list[ColumnLink]:
         """Return the columns that another word for their name links."""
         links = []
@@ -254,7 +278,7 @@ class TableWords:
         return CellLink(first, last, best, frozenset(c for c, at in exact.items() if at))
 
 
-_STOP_STEMS = frozenset("of the in a an and or for by to at on no number".split())
+_STOP_STEMS = split_set("of the in a an and or for by to at on no number")
 
 
 def _is_small(word: Word) -> bool:
@@ -275,6 +299,4 @@ def _are_alike(one: str, other: str) -> bool:
 
 def _holds_phrase(stems: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
     """Return whether stems hold a phrase as a run."""
-    return any(
-        stems[at : at + len(phrase)] == phrase for at in range(len(stems) - len(phrase) + 1)
-    )
+    return any(stems[at : at + len(phrase)] == phrase for at in range(len(stems) - len(phrase) + 1))

@@ -52,9 +52,7 @@ def list_chunk_tables(chunk: Chunk) -> list[RawTable]:
 
 def list_document_tables(document: Document) -> list[RawTable]:
     """Return the tables of a document that have a row or more besides their heads."""
-    blocks = [
-        ChunkBlock(block.kind, block.span.start, block.span.end) for block in document.blocks
-    ]
+    blocks = [ChunkBlock(block.kind, block.span.start, block.span.end) for block in document.blocks]
     return [
         table._replace(headings=document.headings_at(table.rows[0][0].span.start))
         for table in _iterate_tables(document.text, blocks, ())

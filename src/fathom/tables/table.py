@@ -17,13 +17,15 @@ ColumnKind = Literal["number", "date", "duration", "text"]
 _LEAST_SHARE = 0.6
 """The share of a column's filled cells that must be of a kind."""
 _YEAR_NAME = re.compile(r"year|season|tahun|date|edition|established|founded|built", re.IGNORECASE)
-_ORDER_NAME = re.compile(r"#|no\.?|nr\.?|rank|ranking|pos\.?|position|place|pick|draw|game|week|ep#")
+_ORDER_NAME = re.compile(
+    r"#|no\.?|nr\.?|rank|ranking|pos\.?|position|place|pick|draw|game|week|ep#"
+)
 _SCALE = re.compile(
     r"\b(?:thousand|million|billion|trillion|ribu|juta|mili?ar|triliun)s?\b|\b[x\u00d7] ?1000\b",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"\(([^()]*)\)\s*$|([%$\u20ac\u00a3\u00a5])|\bin ([\w\u00b2]{1,6})$")
-_LONGEST_UNIT = 12
+_LONGEST_UNIT = 20
 _MOST_OTHER_LETTERS = 12
 """The letters besides its dates that a cell of a column of dates may hold."""
 

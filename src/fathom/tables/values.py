@@ -21,7 +21,7 @@ _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})")
 _CLOCK = re.compile(r"(?:(?P<h>\d{1,2}):)?(?P<m>\d{1,3}):(?P<s>\d{2}(?:\.\d+)?)(?!\s*[ap]\.?m)")
 _DAY_OF_YEAR = re.compile(
     rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*[\u2013-]\s*\d{{1,2}})?\s+(?P<name>{MONTH})"
-    rf"|(?P<name2>{MONTH})\s+(?P<day2>\d{{1,2}})\b|(?P<name3>{MONTH})$",
+    rf"|(?P<name2>{MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<name3>{MONTH})$",
     re.IGNORECASE,
 )
 _FIGURES = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")

@@ -1,0 +1,357 @@
+"""A question read over a table: what it asks for, and the rows that it means."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from fathom.question.question import Question
+from fathom.tables.computation import Computation, Condition
+from fathom.tables.conditions import ConditionFinder, Conditions
+from fathom.tables.links import ColumnLink, TableWords, Word, split_words
+from fathom.tables.table import Table
+from fathom.tables.values import fold_text
+from fathom.text.language import load_stop_words, split_set
+
+
+class Superlative(NamedTuple):
+    """A word that asks for an end of an order.
+
+    Attributes:
+        highest: Whether it asks for the highest value.
+        hint: Words for the columns by whose values things are put in order.
+        kind: The kind of that column, if the word tells it.
+    """
+
+    highest: bool
+    hint: str = ""
+    kind: str = ""
+
+
+SUPERLATIVES = {
+    **dict.fromkeys(split_set("most highest largest greatest biggest maximum top terbanyak "
+                              "tertinggi terbesar paling"), Superlative(True)),
+    **dict.fromkeys(split_set("least fewest lowest smallest minimum tersedikit terendah terkecil"),
+                    Superlative(False)),
+    "best": Superlative(True, "points score"), "worst": Superlative(False, "points score"),
+    "longest": Superlative(True, "length duration time years term", "duration"),
+    "shortest": Superlative(False, "length duration time years height", "duration"),
+    "oldest": Superlative(False, "date year built founded established born", "date"),
+    "earliest": Superlative(False, "date year", "date"),
+    "youngest": Superlative(True, "date year born", "date"),
+    "newest": Superlative(True, "date year", "date"),
+    "latest": Superlative(True, "date year", "date"),
+    "recent": Superlative(True, "date year", "date"),
+    "tallest": Superlative(True, "height elevation"),
+    "deepest": Superlative(True, "depth"),
+    "heaviest": Superlative(True, "weight displacement"),
+    "lightest": Superlative(False, "weight"),
+    "fastest": Superlative(False, "time", "duration"),
+    "slowest": Superlative(True, "time", "duration"),
+    "closest": Superlative(True), "terlama": Superlative(True, "length duration", "duration"),
+    "tertua": Superlative(False, "tahun year", "date"),
+}  # fmt: skip
+COMPARATIVES = {
+    **dict.fromkeys(split_set("more higher larger greater bigger over above better lebih"),
+                    Superlative(True)),
+    **dict.fromkeys(split_set("less fewer lower smaller below under kurang"), Superlative(False)),
+    "longer": Superlative(True, "length duration time years", "duration"),
+    "shorter": Superlative(False, "length duration time height", "duration"),
+    "older": Superlative(False, "date year born", "date"),
+    "younger": Superlative(True, "date year born", "date"),
+    "earlier": Superlative(False, "date year from", "date"),
+    "first": Superlative(False, "date year from", "date"),
+    "later": Superlative(True, "date year from", "date"),
+    "last": Superlative(True, "date year from", "date"),
+    "faster": Superlative(False, "time", "duration"),
+    "slower": Superlative(True, "time", "duration"),
+    "taller": Superlative(True, "height"), "deeper": Superlative(True, "depth"),
+    "heavier": Superlative(True, "weight"), "weigh": Superlative(True, "weight"),
+}  # fmt: skip
+ENDS = {
+    "first": ("first", 0), "last": ("last", 0), "final": ("last", 0), "second": ("first", 1),
+    "third": ("first", 2), "fourth": ("first", 3), "fifth": ("first", 4), "bottom": ("last", 0),
+    "top": ("first", 0), "pertama": ("first", 0), "terakhir": ("last", 0), "kedua": ("first", 1),
+    "ketiga": ("first", 2),
+}  # fmt: skip
+_CUES = split_set(
+    "how many much which what who whom whose where when is are was were do does did has have had "
+    "total number amount count sum average mean difference between combined altogether list name "
+    "tell me give times most least next previous prior after before following only more less than "
+    "there table chart listed according this that these those all each every other same long year "
+    "years besides berapa jumlah siapa apa mana kapan rata selisih paling banyak total yang the "
+    "listing in of"
+)
+"""Words that ask for an operation or carry no content; they begin and end no phrase of cells."""
+_BREAKS = split_set(
+    "is was were are did does do has have had of in that with who which the to for by on at from "
+    "came won can could will be been when where if it they he she his her their its not there than "
+    "between before after during received scored made took listed adalah yang di pada dengan "
+    "memiliki and or as also only ever"
+)
+_ASKED_YEAR = re.compile(r"\b(?:which|what|tahun berapa) ?year\b|\btahun berapa\b")
+_TOTAL_ROW = re.compile(r"(?:[\w ]{0,15} )?totals?\b.{0,12}|sum|overall|jumlah", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TableQuestion:
+    """A question with all that its words say of a table.
+
+    Attributes:
+        text: The question, folded.
+        words: Its words.
+        content: The words of the table.
+        columns: The columns that it names, also by other words.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+    content: TableWords
+    columns: tuple[ColumnLink, ...]
+
+    @classmethod
+    def of(cls, question: Question, content: TableWords) -> "TableQuestion":
+        """Read a question over a table."""
+        text = re.sub(r"\s+", " ", fold_text(question.text)).strip()
+        words = tuple(content.correct_spelling(split_words(text)))
+        named = content.link_columns(words)
+        columns = (*named, *content.link_aliases(words))
+        return cls(text, words, content, columns)
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.content.table
+
+    @cached_property
+    def data_rows(self) -> tuple[int, ...]:
+        """The rows without those that only total the others."""
+        last = len(self.table.rows) - 1
+        return tuple(
+            at
+            for at, row in enumerate(self.table.rows)
+            if not (
+                (at in {0, last} or at == last - 1)
+                and len(self.table.rows) > 2
+                and any(_TOTAL_ROW.fullmatch(cell.text) for cell in row[: self.table.key + 1])
+            )
+        )
+
+    @cached_property
+    def asked_words(self) -> range:
+        """The places of the noun that the question asks for."""
+        for at, word in enumerate(self.words):
+            follows = {"how": ("many", "much"), "number": ("of",), "amount": ("of",)}
+            if word.text in {"which", "what", "whose", "berapa", "list", "name"}:
+                begin = at + 1
+            elif word.text in follows and self.get_text(at + 1) in follows[word.text]:
+                begin = at + 2
+            else:
+                continue
+            return self._extend_noun(begin)
+        return range(0)
+
+    def _extend_noun(self, begin: int) -> range:
+        """Return the places of a noun behind a question word."""
+        skipped = {"is", "was", "are", "were", "s", "the", "a", "an", "of", "these", "those", "all",
+                   "each", "other", "total", "number", "in", "apa", "name", "names", "different",
+                   "two", "one", "many", "following"}  # fmt: skip
+        while self.get_text(begin) in skipped or self.get_text(begin) in SUPERLATIVES:
+            begin += 1
+        end = begin
+        while end < min(len(self.words), begin + 5) and not self._ends_noun(end, begin):
+            end += 1
+        return range(begin, end)
+
+    def _ends_noun(self, at: int, begin: int) -> bool:
+        """Return whether a word follows a noun: a small word or a verb in the past."""
+        text = self.words[at].text
+        return text in _BREAKS or (at > begin and text.endswith("ed"))
+
+    def get_text(self, at: int) -> str:
+        """Return the word at a place; empty beyond the ends."""
+        return self.words[at].text if 0 <= at < len(self.words) else ""
+
+    @cached_property
+    def asked_column(self) -> ColumnLink | None:
+        """The column that the noun asked for names."""
+        inside = [
+            link
+            for link in self.columns
+            if link.first in self.asked_words and link.last in self.asked_words
+        ]
+
+        def rate(link: ColumnLink) -> tuple[float, int, int]:
+            # The last word of a noun is its head.
+            return link.share + 0.4 * (link.last == self.asked_words[-1]), link.last, -link.column
+
+        return max(inside, key=rate, default=None) or self._find_typed_column()
+
+    def _find_typed_column(self) -> ColumnLink | None:
+        """Return the column of names many of which hold the noun asked for, such as "lake"."""
+        if not self.asked_words:
+            return None
+        head = self.asked_words[-1]
+        key = self.table.key
+        holding = [
+            row
+            for row, column in self.content.places.get(self.words[head].stem, ())
+            if column == key
+        ]
+        is_name = len(holding) > max(1, 0.1 * len(self.table.rows)) and not any(
+            len(self.content.cells[row][key]) == 1 for row in holding
+        )
+        return ColumnLink(key, head, head, 0.4) if is_name else None
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The conditions on the rows."""
+        cues = frozenset(
+            at
+            for at, word in enumerate(self.words)
+            if word.text in _CUES or (word.text in SUPERLATIVES and word.text not in ENDS)
+        )
+        asked = self.asked_column
+        named = frozenset(range(asked.first, asked.last + 1)) if asked else frozenset[int]()
+        named |= {
+            at
+            for link in self.columns
+            if link.share >= 0.5
+            for at in range(link.first, link.last + 1)
+        }
+        finder = ConditionFinder(self.text, self.words, self.content, self.columns)
+        return finder.find(cues, named)
+
+    def select(self, conditions: Sequence[Condition]) -> tuple[int, ...]:
+        """Return the rows that meet all conditions."""
+        return tuple(
+            row for row in self.data_rows if all(row in condition.rows for condition in conditions)
+        )
+
+    @cached_property
+    def kept(self) -> tuple[Condition, ...]:
+        """The conditions that some row meets together, the surest first."""
+        kept: list[Condition] = []
+        joined = [
+            Condition(
+                group[0].column,
+                frozenset[int]().union(*(condition.rows for condition in group)),
+                " or ".join(condition.text for condition in group),
+                frozenset[int]().union(*(condition.words for condition in group)),
+            )
+            for group in self.conditions.groups
+        ]
+        # The name of a unit, or of what all rows are, stands in nearly all cells.
+        most = max(0.9 * len(self.data_rows), 5)
+        singles = [condition for condition in self.conditions.single if len(condition.rows) <= most]
+        bounds = (*self.conditions.times, *self.conditions.amounts)
+        for condition in [*bounds, *singles, *joined]:
+            if self.select([*kept, condition]) or condition in self.conditions.amounts:
+                kept.append(condition)
+        return tuple(kept)
+
+    def is_measured(self, column: int) -> bool:
+        """Return whether a column holds amounts that do not only number the rows."""
+        spec = self.table.columns[column]
+        return spec.kind in {"number", "duration"} and not spec.is_order
+
+    def find_column(
+        self,
+        words: range,
+        *,
+        kinds: frozenset[str] = frozenset(),
+        skip: frozenset[int] = frozenset(),
+    ) -> int | None:
+        """Return the column that some of the words name best."""
+        inside = [
+            link
+            for link in self.columns
+            if link.first in words
+            and link.last in words
+            and link.column not in skip
+            and (not kinds or self.table.columns[link.column].kind in kinds)
+        ]
+        best = max(inside, key=lambda link: (link.share, -link.first, -link.column), default=None)
+        return best.column if best else None
+
+    @cached_property
+    def target(self) -> int:
+        """The column that the answer is taken from."""
+        if self.asked_column is not None:
+            return self.asked_column.column
+        if re.search(r"\bwho(?:se|m)?\b|\bsiapa\b", self.text):
+            person = self.find_by_hint(
+                "name player driver winner athlete coach artist contestant rider wrestler champion "
+                "person nama", "text",
+            )  # fmt: skip
+            return person if person is not None else self.table.key
+        if re.search(r"\bwhen\b|\bkapan\b|\bwhat date\b|\byear\b|\btahun\b", self.text):
+            dated = self.find_dated()
+            if dated is not None:
+                return dated
+        if re.search(r"\bwhere\b|\bdi mana\b", self.text):
+            place = self.find_by_hint("location venue place city country hometown school", "")
+            return place if place is not None else self.table.key
+        return self.table.key
+
+    def find_dated(self) -> int | None:
+        """Return the column of dates that is named, else the first one."""
+        everywhere = range(len(self.words))
+        named = self.find_column(everywhere, kinds=frozenset({"date"}))
+        dated = [at for at, column in enumerate(self.table.columns) if column.kind == "date"]
+        return named if named is not None else next(iter(dated), None)
+
+    def find_by_hint(self, hint: str, kind: str) -> int | None:
+        """Return the first column whose name holds one of some words, the first of these first."""
+        for word in split_words(hint):
+            for at, name in enumerate(self.content.names):
+                if word.stem in name and (not kind or self.table.columns[at].kind == kind):
+                    return at
+        return None
+
+    def find_order(self, at: int, word: Superlative) -> int | None:
+        """Return the column by which a superlative puts things in order."""
+        measured = frozenset({"number", "duration", "date"})
+        skip = frozenset({self.asked_column.column} if self.asked_column else ())
+        behind = range(at + 1, min(at + 7, len(self.words)))
+        column = self.find_column(behind, kinds=measured, skip=skip)
+        if column is None and word.hint:
+            column = self.find_by_hint(word.hint, word.kind) or self.find_by_hint(word.hint, "")
+            if column is not None and self.table.columns[column].kind not in measured:
+                column = None
+        if column is None and word.kind:
+            kinds = [spec.kind for spec in self.table.columns]
+            column = kinds.index(word.kind) if word.kind in kinds else None
+        if column is None:
+            column = self.find_column(range(at), kinds=measured - {"date"}, skip=skip)
+        return column
+
+    @cached_property
+    def base(self) -> Computation:
+        """The lookup of the target in the rows that meet the conditions."""
+        return Computation(
+            operation="lookup",
+            rows=self.select(self.kept),
+            target=self.target,
+            conditions=self.kept,
+            wants="year" if _ASKED_YEAR.search(self.text) else "cell",
+        )
+
+    def rate(self, plan: Computation, sureness: float) -> float:
+        """Return the score of a computation: the share of words that it explains, by its rule."""
+        stop_words = load_stop_words("en") | load_stop_words("id")
+        explained = set[int]().union(*(condition.words for condition in plan.conditions))
+        columns = {plan.target, plan.order} | {condition.column for condition in plan.conditions}
+        for link in self.columns:
+            if link.column in columns:
+                explained |= set(range(link.first, link.last + 1))
+        content = [
+            at
+            for at, word in enumerate(self.words)
+            if word.text not in stop_words and word.text not in _CUES and len(word.text) > 1
+        ]
+        cues = {at for at in content if self.words[at].text in SUPERLATIVES | COMPARATIVES | ENDS}
+        open_words = [at for at in content if at not in explained and at not in cues]
+        share = 1 - len(open_words) / max(len(content), 1)
+        return sureness * (0.35 + 0.65 * share)

@@ -1,0 +1,114 @@
+"""Answers that are computed over a table, with their lines and operands."""
+
+import pytest
+from tests.tables.ports import PORTS, PORTS_CSV, ask, read_document, read_table
+
+from fathom.question.question import Question
+from fathom.tables.answer import answer_over_tables
+from fathom.tables.links import TableWords
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("How many cranes does Corvo have?", ["22"]),
+        ("When was Dunmor opened?", ["1 March 1958"]),
+        ("What is the total number of cranes in Norland?", ["23"]),
+        ("What is the average number of cranes in Norland?", ["11.5"]),
+        ("Which port has the most cranes?", ["Egmont"]),
+        ("Which port has the second most cranes?", ["Corvo"]),
+        ("Which port has the fewest cranes?", ["Brask", "Dunmor"]),
+        ("What is the largest number of cranes?", ["31"]),
+        ("How many ports opened before 1930?", ["2"]),
+        ("How many ports opened between 1925 and 1960?", ["3"]),
+        ("How many ports have more than 10 cranes?", ["3"]),
+        ("How many ports are in Sudria?", ["3"]),
+        ("How many ports are not in Sudria?", ["2"]),
+        ("How many different countries are there?", ["2"]),
+        ("Which country has the most ports?", ["Sudria"]),
+        ("Which port opened first?", ["Aldby"]),
+        ("Which port comes after Brask?", ["Corvo"]),
+        ("Which port is listed before Dunmor?", ["Corvo"]),
+        ("What is the difference in cranes between Aldby and Brask?", ["5"]),
+        ("How many more cranes does Corvo have than Brask?", ["13"]),
+        ("How many years passed between the opening of Aldby and Brask?", ["14"]),
+        ("Which has more cranes, Aldby or Corvo?", ["Corvo"]),
+        ("Which port opened earlier, Brask or Corvo?", ["Brask"]),
+        ("Does Aldby have more or less cranes than Corvo?", ["less"]),
+        ("What share of the cranes is in Norland?", ["27.0588"]),
+        ("What is the ratio of cranes in Dunmor to cranes in Brask?", ["1"]),
+        ("Is Brask in Norland?", ["yes"]),
+        ("Which port has the same number of cranes as Brask?", ["Dunmor"]),
+        ("List the ports that have exactly 9 cranes.", ["Brask", "Dunmor"]),
+        ("How many ports have a tour of at least 2 minutes?", ["2"]),
+        ("Pelabuhan mana yang memiliki cranes terbanyak?", ["Egmont"]),
+        ("Berapa jumlah cranes di Corvo?", ["22"]),
+    ],
+)
+def test_a_question_is_computed(question: str, values: list[str]) -> None:
+    assert list(ask(question).result.values) == values
+    assert list(ask(question, PORTS_CSV, "ports.csv").result.values) == values
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("What is the total number of cranes in Norland?", "14 + 9 = 23"),
+        ("What is the average number of cranes in Norland?", "(14 + 9) / 2 = 11.5"),
+        ("What is the difference in cranes between Aldby and Brask?", "14 - 9 = 5"),
+        ("What share of the cranes is in Norland?", "23 / 85 = 27.0588 %"),
+        ("How many years passed between the opening of Aldby and Brask?", "1925 - 1911 = 14 years"),
+        (
+            "What is the total traffic?",
+            "3.2 + 1.5 + 12.75 + 20.5 = 37.95 million tonnes (1 of 5 rows without a value)",
+        ),
+    ],
+)
+def test_a_line_tells_how_a_value_was_computed(question: str, line: str) -> None:
+    assert ask(question).result.line == line
+
+
+def test_growth_leads_from_the_earlier_period_to_the_later_one() -> None:
+    text = "Year,Revenue,Staff\n2021,500,12\n2022,640,14\n2023,800,15\n"
+    answer = ask("What was the growth of revenue from 2021 to 2023?", text, "sales.csv")
+    assert answer.result.line == "(800 - 500) / 500 = 60 %"
+    assert answer.result.number == 60
+
+
+def test_every_operand_is_a_cell_of_the_document() -> None:
+    document = read_document(PORTS)
+    answer = ask("What is the total number of cranes in Norland?")
+    cells = {operand.cell for operand in answer.result.operands}
+    assert {cell.text for cell in cells} == {"14", "9", "Norland"}
+    for cell in cells:
+        assert cell.span is not None
+        assert cell.span.cut(document.text) == cell.text
+
+
+def test_a_row_that_totals_the_others_is_not_added_to_them() -> None:
+    assert ask("What is the total number of cranes?").result.values == ("85",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is the mayor of Aldby?",
+        "What is the colour of the sky?",
+        "How much traffic did Corvo have?",
+    ],
+)
+def test_a_question_that_the_table_does_not_answer_gets_no_answer(question: str) -> None:
+    assert answer_over_tables(Question(question), [TableWords.of(read_table())]).answer is None
+
+
+def test_tables_that_answer_equally_well_but_differently_are_candidates() -> None:
+    other = read_table(PORTS.replace("| 22 |", "| 25 |"))
+    content = [TableWords.of(read_table()), TableWords.of(other)]
+    answer = answer_over_tables(Question("How many cranes does Corvo have?"), content)
+    assert answer.answer is None
+    assert {candidate.result.values for candidate in answer.candidates} >= {("22",), ("25",)}
+
+
+def test_a_question_with_words_that_the_table_lacks_gets_a_tentative_answer() -> None:
+    assert ask("How many mooring permits did the council of Corvo sell?").is_tentative
+    assert not ask("How many cranes does Corvo have?").is_tentative

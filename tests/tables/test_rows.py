@@ -1,0 +1,55 @@
+"""Rows of tables with the places of their cells, in documents and in chunks."""
+
+import pytest
+from tests.factories import chunk_of
+from tests.tables.ports import PORTS, PORTS_CSV, read_document
+
+from fathom.documents.base import Builder
+from fathom.documents.formats.csv import parse
+from fathom.tables.rows import list_chunk_tables, list_document_tables
+
+
+@pytest.mark.parametrize(("text", "name"), [(PORTS, "ports.md"), (PORTS_CSV, "ports.csv")])
+def test_every_cell_stands_at_its_place_and_in_its_column(text: str, name: str) -> None:
+    document = read_document(text, name)
+    [table] = list_document_tables(document)
+    assert len(table.rows) == 6
+    for row in table.rows:
+        for cell in row:
+            assert cell.span.cut(document.text) == cell.text
+            assert table.names[cell.column] == cell.name
+    corvo = {cell.name: cell.text for cell in table.rows[2] if cell.text}
+    assert corvo == {
+        "Port": "Corvo", "Country": "Sudria", "Opened": "1932", "Cranes": "22", "Tour": "2:10"
+    }  # fmt: skip
+
+
+def test_cells_keep_their_columns_where_the_first_ones_are_empty() -> None:
+    builder = Builder()
+    builder.add_row(["Kind", "Name", "Crew", "Note"], head=True)
+    builder.add_row(["", "", "12", ""])
+    builder.add_row(["", "Alma", "9", "sold"])
+    document = builder.build()
+    [table] = list_chunk_tables(chunk_of(document))
+    filled = [[(cell.name, cell.text) for cell in row if cell.text] for row in table.rows]
+    assert filled == [[("Crew", "12")], [("Name", "Alma"), ("Crew", "9"), ("Note", "sold")]]
+    for row in table.rows:
+        for cell in row:
+            assert cell.span.cut(document.text) == cell.text
+
+
+def test_a_colon_in_a_cell_is_no_label_below_a_head() -> None:
+    builder = Builder()
+    builder.add_row(["Time", "Talk"], head=True)
+    builder.add_row(["9:00", "Ports: a history"])
+    builder.add_row(["10:00", "Tides"])
+    [table] = list_chunk_tables(chunk_of(builder.build()))
+    assert table.rows[0][1].name == "Talk"
+    assert table.rows[0][1].text == "Ports: a history"
+
+
+def test_columns_of_one_name_stay_apart() -> None:
+    document = parse(b"Home,Goals,Away,Goals\nAldby,2,Brask,3\nCorvo,1,Egmont,0\n")
+    [table] = list_chunk_tables(chunk_of(document))
+    assert [cell.column for cell in table.rows[0]] == [0, 1, 2, 3]
+    assert [cell.text for cell in table.rows[0]] == ["Aldby", "2", "Brask", "3"]

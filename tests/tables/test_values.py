@@ -1,0 +1,68 @@
+"""Values of cells as tables write them."""
+
+import pytest
+
+from fathom.tables.values import (
+    format_number,
+    is_empty,
+    parse_duration,
+    parse_number,
+    parse_period,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("1,243,519", 1_243_519, ""), ("2.75", 2.75, ""), ("0.0411", 0.0411, ""),
+        ("1.250.000,5", 1_250_000.5, ""), ("18,8", 18.8, ""), ("1 420 436", 1_420_436, ""),
+        ("\u221211.9%", -11.9, "%"), ("$ 4,500", 4500, "$"), ("13,178\u2020", 13_178, ""),
+        ("40 t (empty)", 40, "t"), ("7[2]", 7, ""), ("12th", 12, "th"),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_with_its_unit(text: str, value: float, unit: str) -> None:
+    assert parse_number(text) == (value, unit)
+
+
+@pytest.mark.parametrize("text", ["4-1", "1/8", "12:30", "Pier 4", "", "-", "2,0,0,x9"])
+def test_scores_fractions_and_words_are_no_numbers(text: str) -> None:
+    assert parse_number(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("4:32", 272), ("1:59:25", 7165), ("05:30", 330), ("2 hours", 7200)]
+)
+def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["7:00 pm", "10 km", "soon"])
+def test_a_time_of_day_is_no_duration(text: str) -> None:
+    assert parse_duration(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("12 May 1911", (1911, 5, 12), (1911, 5, 12)),
+        ("1936\u20131967", (1936, 0, 0), (1967, 0, 0)),
+        ("1987-91", (1987, 0, 0), (1991, 0, 0)),
+        ("03/22/82", (1982, 3, 22), (1982, 3, 22)),
+        ("October 15th", (0, 10, 15), (0, 10, 15)),
+        ("1998 (closed)", (1998, 0, 0), (1998, 0, 0)),
+    ],
+)
+def test_a_period_has_two_ends(
+    text: str, first: tuple[int, int, int], last: tuple[int, int, int]
+) -> None:
+    assert parse_period(text) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["", " ", "-", "\u2014", "n/a", "none"])
+def test_a_dash_is_an_empty_cell(text: str) -> None:
+    assert is_empty(text)
+
+
+def test_a_number_is_written_with_marks_between_thousands() -> None:
+    assert format_number(83_664.0) == "83,664"
+    assert format_number(15.5) == "15.5"
