@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from fathom.tables.rows import NamedCell, list_chunk_tables
 from fathom.index.base import IndexReader
 from fathom.jsonable import hash_text
 from fathom.question_maker.asking import PosedQuestion, pose_questions
+from fathom.tables.rows import NamedCell, list_chunk_tables
 from fathom.text.entities import find_names
 from fathom.text.instructions import gives_orders
 from fathom.text.language import Language, detect_language
