@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.tables.computation import Condition
-from fathom.tables.links import CellLink, ColumnLink, TableWords, Word, split_words
+from fathom.tables.links import CellLink, ColumnLink, TableWords, StemmedWord, split_words
 from fathom.tables.table import Cell, Table
 from fathom.tables.values import parse_duration, parse_period
 from fathom.text.dates import FULL_MONTHS, YEAR, Date
@@ -123,7 +123,7 @@ class ConditionFinder:
     """
 
     text: str
-    words: Sequence[Word]
+    words: Sequence[StemmedWord]
     content: TableWords
     columns: Sequence[ColumnLink]
 
@@ -293,7 +293,7 @@ class ConditionFinder:
                 span = Span(*match.span())
                 if any(span.start < other.end and other.start < span.end for other in taken):
                     continue
-                condition = self._bound_amount(sign, match)
+                condition = self._build_amount(sign, match)
                 if condition is not None:
                     taken.append(span)
                     yield condition
@@ -347,7 +347,7 @@ class ConditionFinder:
                 return link.column
         return None
 
-    def _bound_amount(self, sign: str, match: re.Match[str]) -> Condition | None:
+    def _build_amount(self, sign: str, match: re.Match[str]) -> Condition | None:
         """Return the condition that a bound states; `None` if no column can be meant."""
         number = match["number"]
         bound = parse_duration(number) if ":" in number else _read_number(number)
@@ -414,16 +414,16 @@ class ConditionFinder:
         for match in _DECADE.finditer(self.text):
             start = float(match[1])
             closed.append(Span(*match.span()))
-            yield self._bound_time("..", [match[1], f"{start + 9:.0f}"], match)
+            yield self._build_time("..", [match[1], f"{start + 9:.0f}"], match)
         for sign, pattern in _PERIODS:
             for match in pattern.finditer(self.text):
                 span = Span(*match.span())
                 if any(span.start < other.end and other.start < span.end for other in closed):
                     continue
                 closed.append(span)
-                yield self._bound_time(sign, list(match.groups()), match)
+                yield self._build_time(sign, list(match.groups()), match)
 
-    def _bound_time(self, sign: str, dates: Sequence[str], match: re.Match[str]) -> Condition:
+    def _build_time(self, sign: str, dates: Sequence[str], match: re.Match[str]) -> Condition:
         """Return the condition that a time states."""
         places = self.list_places(Span(*match.span()))
         periods = [parse_period(date.replace(" of ", " ")) for date in dates]

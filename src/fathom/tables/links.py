@@ -49,7 +49,7 @@ _LEAST_CORRECTED = 5
 _ORDINALS = split_set("first second third fourth fifth last next")
 
 
-class Word(NamedTuple):
+class StemmedWord(NamedTuple):
     """A word of a text.
 
     Attributes:
@@ -108,7 +108,7 @@ def _stem_word(word: str) -> str:
 _ALIASES_BY_STEM = {_stem_word(word): aliases for word, aliases in _ALIASES.items()}
 
 
-def split_words(text: str) -> list[Word]:
+def split_words(text: str) -> list[StemmedWord]:
     """Return the words and numbers of a text in order; marks between thousands are dropped."""
     folded = _POSSESSIVE.sub(lambda match: " " * len(match[0]), fold_text(text))
     words = []
@@ -116,7 +116,7 @@ def split_words(text: str) -> list[Word]:
         word = match.group()
         if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
             word = word.replace(",", "")
-        words.append(Word(word, _stem_word(word), match.start(), match.end()))
+        words.append(StemmedWord(word, _stem_word(word), match.start(), match.end()))
     return words
 
 
@@ -153,14 +153,14 @@ class TableWords:
         )
         return cls(table, names, cells, {stem: frozenset(at) for stem, at in places.items()})
 
-    def link_columns(self, words: Sequence[Word]) -> list[ColumnLink]:
+    def link_columns(self, words: Sequence[StemmedWord]) -> list[ColumnLink]:
         """Return the columns that the words name, the surest first, then in the words' order."""
         links = [
             link for column in range(len(self.names)) for link in self._link_name(words, column)
         ]
         return sorted(links, key=lambda link: (-link.share, link.first, link.column))
 
-    def _link_name(self, words: Sequence[Word], column: int) -> Iterator[ColumnLink]:
+    def _link_name(self, words: Sequence[StemmedWord], column: int) -> Iterator[ColumnLink]:
         """Yield the runs of words that name a column."""
         name = [stem for stem in self.names[column] if stem not in _STOP_STEMS]
         if not name:
@@ -181,13 +181,13 @@ class TableWords:
                 yield ColumnLink(column, at, end - 1, len(matched) / len(set(name)))
             at = max(end, at + 1)
 
-    def _match_stem(self, word: Word, name: Sequence[str]) -> str:
+    def _match_stem(self, word: StemmedWord, name: Sequence[str]) -> str:
         """Return the stem of a name that a word stands for; empty if there is none."""
         if _is_small(word):
             return ""
         return next((stem for stem in name if _are_alike(word.stem, stem)), "")
 
-    def correct_spelling(self, words: Sequence[Word]) -> list[Word]:
+    def correct_spelling(self, words: Sequence[StemmedWord]) -> list[StemmedWord]:
         """Return the words; one that the table nearly has is taken for the table's."""
         names = {stem for name in self.names for stem in name}
         candidates = [stem for stem in self.places if len(stem) >= _LEAST_CORRECTED]
@@ -206,7 +206,7 @@ class TableWords:
             corrected.append(word._replace(stem=stem))
         return corrected
 
-    def link_aliases(self, words: Sequence[Word]) -> list[ColumnLink]:
+    def link_aliases(self, words: Sequence[StemmedWord]) -> list[ColumnLink]:
         """Return the columns that another word for their name links."""
         links = []
         for at, word in enumerate(words):
@@ -220,7 +220,7 @@ class TableWords:
                 ]
         return sorted(links, key=lambda link: (-link.share, link.first, link.column))
 
-    def link_cells(self, words: Sequence[Word], closed: frozenset[int]) -> list[CellLink]:
+    def link_cells(self, words: Sequence[StemmedWord], closed: frozenset[int]) -> list[CellLink]:
         """Return the runs of words that cells hold, the longest first where runs overlap.
 
         Args:
@@ -239,7 +239,7 @@ class TableWords:
         return links
 
     def _find_longest(
-        self, words: Sequence[Word], first: int, closed: frozenset[int]
+        self, words: Sequence[StemmedWord], first: int, closed: frozenset[int]
     ) -> CellLink | None:
         """Return the longest run from a word on that cells hold."""
         for last in range(min(first + _LONGEST_PHRASE, len(words)) - 1, first - 1, -1):
@@ -251,7 +251,7 @@ class TableWords:
                 return link
         return None
 
-    def _is_weak(self, words: Sequence[Word], link: CellLink) -> bool:
+    def _is_weak(self, words: Sequence[StemmedWord], link: CellLink) -> bool:
         """Return whether a run is a lone small word."""
         return link.first == link.last and _is_small(words[link.first]) and not link.exact
 
@@ -281,7 +281,7 @@ class TableWords:
 _STOP_STEMS = split_set("of the in a an and or for by to at on no number")
 
 
-def _is_small(word: Word) -> bool:
+def _is_small(word: StemmedWord) -> bool:
     """Return whether a word carries no meaning of its own."""
     return word.text in load_stop_words("en") and word.text not in _ORDINALS
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fathom.question.question import Question
 from fathom.tables.computation import Computation, Condition
 from fathom.tables.conditions import ConditionFinder, Conditions
-from fathom.tables.links import ColumnLink, TableWords, Word, split_words
+from fathom.tables.links import ColumnLink, TableWords, StemmedWord, split_words
 from fathom.tables.table import Table
 from fathom.tables.values import fold_text
 from fathom.text.language import load_stop_words, split_set
@@ -106,7 +106,7 @@ class TableQuestion:
     """
 
     text: str
-    words: tuple[Word, ...]
+    words: tuple[StemmedWord, ...]
     content: TableWords
     columns: tuple[ColumnLink, ...]
 
