@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.tables.computation import Condition
-from fathom.tables.links import CellLink, ColumnLink, TableWords, StemmedWord, split_words
+from fathom.tables.links import CellLink, ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Cell, Table
 from fathom.tables.values import parse_duration, parse_period
 from fathom.text.dates import FULL_MONTHS, YEAR, Date

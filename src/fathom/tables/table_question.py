@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fathom.question.question import Question
 from fathom.tables.computation import Computation, Condition
 from fathom.tables.conditions import ConditionFinder, Conditions
-from fathom.tables.links import ColumnLink, TableWords, StemmedWord, split_words
+from fathom.tables.links import ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Table
 from fathom.tables.values import fold_text
 from fathom.text.language import load_stop_words, split_set
