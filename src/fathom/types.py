@@ -429,6 +429,7 @@ class Answer:
         standalone_question: The question that was answered: it reads without the conversation
             before it, and its typing errors are corrected; `None` where neither applied.
         status: `failed` only when something broke; not to know is `abstained`.
+        tentative: Whether an answer is only shown as not sure; no certificate covers it.
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
         short_answer: The answer in a few words, where they can be told.
         confidence: Probability of being right, in [0, 1]; `None` where it is not known.
@@ -445,6 +446,7 @@ class Answer:
     question: str
     standalone_question: str | None = None
     status: AnswerStatus
+    tentative: bool = False
     answer: str = ""
     short_answer: str = ""
     confidence: float | None = None

@@ -30,7 +30,8 @@ class Finalizer:
     Attributes:
         strategy: The name of the strategy that made the draft.
         min_confidence: The smallest confidence of an answer, by the draft or by the calibration; if
-            both are below it the answer is withheld, unless the calibration decides alone.
+            both are below it the answer is tentative or withheld, unless the calibration decides
+            alone.
         signals: The computation of the signals from which the calibration judges an answer.
     """
 
@@ -61,7 +62,7 @@ class Finalizer:
 
         Returns:
             An answer with verified quotes only; an abstention if there are none, or if the draft is
-            not sure enough. Usage and budget are filled in when the run ends.
+            not even sure enough to be shown as not sure. Usage and budget are filled in when the run ends.
         """
         with context.step("finalize", agent="finalizer") as step:
             quotes = await self._look_up_quotes(draft.evidence, step)
@@ -76,7 +77,7 @@ class Finalizer:
             )
             step.set_outcome(
                 outputs=outputs | {"citations": len(answer.citations)},
-                verdict=answer.status,
+                verdict="tentative" if answer.tentative else answer.status,
                 reason=answer.stop_reason,
             )
         return answer
@@ -130,17 +131,19 @@ class Finalizer:
         citations = tuple(dict.fromkeys(cited.values()))
         conflicts = _collect_conflicts(draft, cited)
         text = _compose_text(draft, quotes, cited)
-        reason = withheld
+        reason, tentative = withheld, False
         if not text:
             # This goes before the gate's reason: without a verified quote nothing else counts.
             reason = "no_evidence"
         elif reason is None and not self._is_enough(
             draft, conflicts, calibrated or CalibratedConfidence(None)
         ):
-            reason = "low_confidence"
+            tentative = calibrated is not None and calibrated.tentative
+            reason = None if tentative else "low_confidence"
         return Answer(
             question=question.text,
             status="abstained" if reason else "answered",
+            tentative=tentative,
             answer="" if reason else text,
             short_answer="" if reason else draft.short_answer,
             confidence=calibrated.confidence if calibrated else draft.confidence,
@@ -157,7 +160,7 @@ class Finalizer:
     def _is_enough(
         self, draft: Draft, conflicts: Sequence[Conflict], calibrated: CalibratedConfidence
     ) -> bool:
-        """Return whether the answer is given.
+        """Return whether the answer is given as such.
 
         A draft that is sure of itself and shows unrefuted other readings claims less than to be
         right: it need not be probable.

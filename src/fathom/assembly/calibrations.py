@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from fathom.assembly.agents import Assembly
+from fathom.calibration.caution import choose_bounds
 from fathom.calibration.law import (
     FEWEST,
     RATES,
@@ -28,7 +29,9 @@ from fathom.runs.trace import Trace
 from fathom.settings import AskSettings, Settings, drop_later_settings
 
 SHIPPED = "calibration.json"
-_IRRELEVANT = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
+_IRRELEVANT = frozenset(
+    {"ask.caution", "ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"}
+)
 """Settings that change none of the answers from which a calibration is learned."""
 _MODEL = "llm.model"
 """The setting whose value chooses among the shipped calibrations."""
@@ -115,8 +118,12 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
         if threshold is None:
             raise UsageError(_refuse_rate(calibration, strategy, max_error))
     # With a certified rate the threshold alone decides: a second bound would break the certificate.
-    alone = max_error is not None or ask.min_probability <= 0
-    weigher = Weigher(min_probability=ask.min_probability, replaces_confidence=alone)
+    bounds = choose_bounds(ask)
+    weigher = Weigher(
+        min_probability=bounds.given,
+        replaces_confidence=max_error is not None or bounds.given <= 0,
+        tentative_from=bounds.tentative,
+    )
     if calibration is None or threshold is None:
         return weigher
     return replace(

@@ -117,6 +117,8 @@ class Weigher:
             be given.
         raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
         is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
+        tentative_from: The least confidence of an answer that is shown as not sure where it is not
+            given; `None` where none is.
     """
 
     law: CorrectnessLaw | None = None
@@ -126,6 +128,7 @@ class Weigher:
     replaces_confidence: bool = False
     raises_confidence: bool = True
     is_bound: bool = True
+    tentative_from: float | None = None
 
     def __call__(self, signals: Signals) -> CalibratedConfidence:
         """Return the calibrated confidence of an answer with these signals.
@@ -143,6 +146,7 @@ class Weigher:
             by=self.by,
             probable=confidence >= self.min_probability or not self.is_bound,
             sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
+            tentative=self.tentative_from is not None and confidence >= self.tentative_from,
         )
 
     def to_json(self) -> Json:
@@ -156,6 +160,7 @@ class Weigher:
             "alone": self.replaces_confidence,
             "lifts": self.raises_confidence,
             "bound": self.is_bound,
+            "tentative": self.tentative_from,
         }
 
     @classmethod
@@ -171,6 +176,7 @@ class Weigher:
             replaces_confidence=given.get("alone", False),
             raises_confidence=given.get("lifts", False),
             is_bound=given.get("bound", True),
+            tentative_from=given.get("tentative"),
         )
 
 

@@ -47,6 +47,7 @@ class CalibratedConfidence(NamedTuple):
         probable: Whether the answer is likely enough to be given as the only one.
         sure: How sure the answer may be taken to be, 0 to 1, if the draft itself is less sure; 1 if
             only `enough` and `probable` count.
+        tentative: Whether the answer may be shown as not sure where it may not be given.
     """
 
     confidence: float | None
@@ -54,6 +55,7 @@ class CalibratedConfidence(NamedTuple):
     by: str = ""
     probable: bool = True
     sure: float = 0.0
+    tentative: bool = False
 
 
 Weigh = Callable[[Mapping[str, float]], CalibratedConfidence]

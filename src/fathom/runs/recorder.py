@@ -274,7 +274,8 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
     """Return an answer in the form of a trace: plain JSON, `trace_id` null, without `warnings`.
 
     `standalone_question` is there only for an answer in a conversation or after a slip of the
-    fingers was mended, `calibration` only if there was one, `recognised` only for recognised text.
+    fingers was mended, `calibration` only if there was one, `recognised` only for recognised text,
+    `tentative` only if it is true.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
@@ -283,6 +284,8 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
     for name in ("standalone_question", "calibration"):
         if plain.get(name) is None:
             plain.pop(name, None)
+    if not plain.get("tentative", True):
+        del plain["tentative"]
     for citation in plain.get("citations", ()):
         if citation.get("recognised", 0) is None:
             del citation["recognised"]

@@ -18,6 +18,7 @@ class Wording:
 
     Attributes:
         unknown: The beginning of an abstention.
+        unsure: The beginning of a tentative answer.
         reasons: The reasons of abstentions, as sentences.
         nearest: The heading of the citations of an abstention.
         sources: The heading of the citations of an answer.
@@ -31,6 +32,7 @@ class Wording:
     """
 
     unknown: str
+    unsure: str
     reasons: Mapping[str, str]
     nearest: str
     sources: str
@@ -45,6 +47,7 @@ class Wording:
 
 ENGLISH = Wording(
     unknown="I don't know",
+    unsure="Not sure",
     reasons={
         "no_evidence": "the documents hold nothing that answers this",
         "low_confidence": "the best evidence is not sure enough",
@@ -64,6 +67,7 @@ ENGLISH = Wording(
 )
 INDONESIAN = Wording(
     unknown="Saya tidak tahu",
+    unsure="Kurang yakin",
     reasons={
         "no_evidence": "tidak ada isi dokumen yang menjawab pertanyaan ini",
         "low_confidence": "bukti terbaik tidak cukup meyakinkan",

@@ -12,6 +12,7 @@ from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import FileTable, Section, SectionT, add_fields, constant
 from fathom.settings.serve import ServeSettings
 
+Caution = Literal["cautious", "balanced", "eager"]
 MOST_HITS = 100_000
 """The most hits of one search."""
 
@@ -188,14 +189,17 @@ class AskSettings(Section):
     """The number of best hits that the reader reads."""
     context_tokens: int = Field(default=0, ge=0)
     """The tokens of all chunks that `naive` and `adaptive` read; 0 for no bound."""
+    caution: Caution = "balanced"
+    """The cost of a wrong answer, which chooses two bounds of the calibrated probability of being
+    right: that of an answer, and that of a tentative one, which is shown as not sure."""
     min_confidence: float = Field(default=0.5, ge=0, le=1)
     """The least of the reader's own confidence or of the calibrated probability of being right: if
-    both are below it the answer is an abstention, unless `max_error` decides which answers are
-    given."""
-    min_probability: float = Field(default=0.3, ge=0, le=1)
-    """The least calibrated probability of being right, if there is a calibration: below it the
-    answer is an abstention, unless it shows which sources disagree. 0 gives every answer, sure or
-    not."""
+    both are below it the answer is tentative or an abstention, unless `max_error` decides which
+    answers are given."""
+    min_probability: float | None = Field(default=None, ge=0, le=1)
+    """The least calibrated probability of being right, if there is a calibration, in place of the
+    bounds of `caution`: below it the answer is an abstention, unless it shows which sources
+    disagree, and none is tentative. 0 gives every answer, sure or not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
     """The largest share of answers that may be wrong: an answer that a calibration does not certify
     at this rate is an abstention."""

@@ -15,6 +15,7 @@ from langsmith import tracing_context
 
 from fathom.agents.question_cleaner import QuestionCleaner, adds_no_words
 from fathom.agents.rewriter import Rewriter
+from fathom.calibration.caution import choose_bounds
 from fathom.calibration.law import Weigher
 from fathom.errors import FathomError
 from fathom.jsonable import Json
@@ -35,6 +36,7 @@ from fathom.runs.replay import (
 )
 from fathom.runs.reservation import CostBound, Reservation
 from fathom.runs.trace import EventSource, Origin, Trace
+from fathom.settings import AskSettings
 from fathom.strategies.base import CompiledGraph, Strategy
 from fathom.strategies.bus import attempt_work
 from fathom.strategies.verified import parse_filters, restore_answer
@@ -211,20 +213,21 @@ async def _find_verified_answer(
 def _restore_weigher(origin: Origin) -> Weigher | None:
     """Return the weigher of a run; `None` for a run recorded before there were calibrations.
 
-    A replay may set another `ask.min_probability`.
+    A replay may set other bounds: `ask.caution`, `ask.min_probability`.
     """
     given = origin.arguments.get("calibration")
     if given is None:
         return None
     weigher = Weigher.from_json(given)
-    min_probability = origin.settings.get("ask", {}).get("min_probability", weigher.min_probability)
-    # The run was recorded before there was this setting, or the setting is the same.
-    if "least" not in given or min_probability == weigher.min_probability:
+    # Some runs were recorded before there were bounds.
+    if "least" not in given or "ask" not in origin.settings:
         return weigher
+    bounds = choose_bounds(AskSettings.model_validate(origin.settings["ask"]))
     return replace(
         weigher,
-        min_probability=min_probability,
-        replaces_confidence=weigher.replaces_confidence or min_probability <= 0,
+        min_probability=bounds.given,
+        replaces_confidence=weigher.replaces_confidence or bounds.given <= 0,
+        tentative_from=bounds.tentative,
     )
 
 

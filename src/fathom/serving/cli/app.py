@@ -233,7 +233,7 @@ def ask(
     # Scripts can then ask again with a higher effort, which no other abstention calls for.
     if answer.status == "abstained" and answer.stop_reason == "budget":
         return 4
-    return {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
+    return 8 if answer.tentative else {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
 
 
 def _read_text(argument: str) -> str:

@@ -116,7 +116,8 @@ def format_answer(answer: Answer, *, seconds: float | None = None) -> str:
     if answer.standalone_question not in {None, answer.question}:
         lines += [f"{ENGLISH.understood}: {answer.standalone_question}", ""]
     if answer.status == "answered":
-        lines += [*_format_short_answer(answer), *_format_disagreement(answer), answer.answer, ""]
+        first, *rest = (*_format_short_answer(answer), *_format_disagreement(answer), answer.answer)
+        lines += [f"{ENGLISH.unsure}: {first}" if answer.tentative else first, *rest, ""]
         if answer.stop_reason == PARTIAL_LIST:
             lines += [ENGLISH.partial, ""]
     elif answer.status == "failed":
