@@ -1,0 +1,43 @@
+"""The least probabilities with which an answer is given, and with which it is shown as not sure.
+
+A wrong answer costs more to some users than to others. Where a right answer gains 1 and a wrong one
+costs c, an answer is worth giving from a probability of c / (1 + c) on. An answer that is shown as
+not sure misleads less: its bound is lower.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fathom.settings import AskSettings, Caution
+
+
+class ProbabilityBounds(NamedTuple):
+    """The least probabilities of being right of an answer.
+
+    Attributes:
+        given: Of an answer that is given as such.
+        tentative: Of an answer that is shown as not sure; `None` where none is.
+    """
+
+    given: float
+    tentative: float | None = None
+
+
+LEVELS: Mapping[Caution, ProbabilityBounds] = {
+    "cautious": ProbabilityBounds(0.4, 0.3),
+    "balanced": ProbabilityBounds(0.3, 0.2),
+    "eager": ProbabilityBounds(0.3, 0.0),
+}
+"""The bounds of the levels of `ask.caution`: docs/calibration.md."""
+
+
+def choose_bounds(ask: AskSettings) -> ProbabilityBounds:
+    """Return the bounds that the settings name.
+
+    With a bound of the user's own, or a certified rate of errors, no answer is tentative: whoever
+    sets one expects nothing below it.
+    """
+    level = LEVELS[ask.caution]
+    if ask.min_probability is not None:
+        return ProbabilityBounds(ask.min_probability)
+    return level if ask.max_error is None else level._replace(tentative=None)
