@@ -20,13 +20,18 @@ from fathom.assembly.calibrations import (
     load_shipped_calibrations,
     make_weigher,
 )
+from fathom.calibration.caution import LEVELS
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.index.embedded.schema import FILE
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.models.reader_loading import read_card
 from fathom.registry import STRATEGIES
+from fathom.runs.chain import Chain, decode_trace
+from fathom.runs.recorder import restore_answer
+from fathom.runs.trace import Trace
 from fathom.settings import Settings
 
 OFF = "What does a lighthouse keeper earn?"
@@ -48,6 +53,21 @@ def make_outcomes(
         for at in range(count)
         for value in [at % 16 / 2]
     ]
+
+
+def strip_later_fields(trace: Trace) -> Trace:
+    """Return a trace as it was recorded before there were tentative answers."""
+    chain = Chain()
+    for line in trace.data.decode().split("\n"):
+        content = json.loads(line)
+        kind = content.pop("record")
+        del content["previous"]
+        if kind == "run":
+            del content["settings"]["ask"]["caution"]
+            del content["arguments"]["calibration"]["tentative"]
+            content["settings_hash"] = hash_text(dump_canonical(content["settings"]))
+        chain.add(chain.format_line(kind, content))
+    return decode_trace("\n".join(chain.lines).encode())
 
 
 @pytest.fixture
@@ -87,8 +107,8 @@ def test_an_error_rate_withholds_answers_that_are_not_sure_enough(index_folder: 
     with engine_at(index_folder, ask={"min_probability": 0.0}) as engine:
         engine.calibration.learn(make_outcomes(800, right_from=3.2))
         loose = engine.ask(QUESTION)
-    with engine_at(index_folder) as usual:
-        assert (loose.confidence or 1) < usual.settings.ask.min_probability
+    with engine_at(index_folder, ask={"min_probability": 0.3}) as usual:
+        assert (loose.confidence or 1) < 0.3
         assert usual.ask(QUESTION).stop_reason == "low_confidence"
     with engine_at(index_folder, ask={"max_error": 0.1}) as strict:
         answer = strict.ask(QUESTION)
@@ -105,14 +125,60 @@ def test_an_error_rate_withholds_answers_that_are_not_sure_enough(index_folder: 
 def test_the_certificate_decides_whatever_the_confidence_of_the_reader(index_folder: Path) -> None:
     with engine_at(index_folder, ask={"min_confidence": 1.0}) as engine:
         engine.calibration.learn(make_outcomes(800))
-        assert engine.ask(QUESTION).stop_reason == "low_confidence"
+        assert engine.ask(QUESTION).tentative
     with engine_at(index_folder, ask={"min_confidence": 1.0, "max_error": 0.1}) as engine:
         answer = engine.ask(QUESTION)
         calibration = engine.calibration.get_current().calibration
         assert calibration is not None
         assert (calibration.find_threshold(0.1) or 1) <= (answer.confidence or 0)
-        assert answer.status == "answered"
+        assert (answer.status, answer.tentative) == ("answered", False)
         drop_calibration(engine)
+
+
+def test_a_weak_answer_is_tentative_stored_so_and_replayed(index_folder: Path) -> None:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(800, right_from=3.2))
+        answer = engine.ask(QUESTION)
+        print(answer.confidence)
+        assert LEVELS["balanced"].given > (answer.confidence or 1)
+        assert (answer.status, answer.tentative) == ("answered", True)
+        assert [citation.quote for citation in answer.citations if citation.verified]
+        trace_id = answer.trace_id or ""
+        assert restore_answer(engine.trace(trace_id).answer).tentative
+        again = engine.replay(trace_id)
+        assert again.same
+        assert again.answer is not None
+        assert again.answer.tentative
+        drop_calibration(engine)
+
+
+@pytest.mark.parametrize(
+    "assignment", ["ask.min_probability=0.3", "ask.caution=cautious", "ask.max_error=0.1"]
+)
+def test_a_replay_with_a_stricter_bound_withholds_a_tentative_answer(
+    index_folder: Path, assignment: str
+) -> None:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(800, right_from=3.2))
+        replay = engine.replay(engine.ask(QUESTION).trace_id or "", assignments=[assignment])
+        assert replay.answer is not None
+        assert (replay.answer.status, replay.answer.tentative) == ("abstained", False)
+        drop_calibration(engine)
+
+
+def test_a_run_from_before_there_were_tentative_answers_replays_as_it_was(
+    index_folder: Path,
+) -> None:
+    with engine_at(index_folder, ask={"min_probability": 0.3}) as engine:
+        engine.calibration.learn(make_outcomes(800, right_from=3.2))
+        trace = engine.trace(engine.ask(QUESTION).trace_id or "")
+        drop_calibration(engine)
+    older = strip_later_fields(trace)
+    assert "tentative" not in older.data.decode()
+    with engine_at(index_folder) as engine:
+        engine.traces.store.put(older, held=frozenset())
+        again = engine.replay(older.id)
+        assert (again.same, again.difference, again.missing) == (True, None, ())
 
 
 def test_an_error_rate_needs_a_calibration(index_folder: Path) -> None:

@@ -117,6 +117,26 @@ def test_the_probability_may_decide_alone_or_make_up_for_an_unsure_draft(
     assert finalize(unsure, weigh=lambda _: weighed).status == status
 
 
+def test_a_weak_answer_is_shown_as_not_sure_with_its_quotes() -> None:
+    weighed = CalibratedConfidence(0.2, probable=False, tentative=True)
+    answer = finalize(make_draft(0, 25), weigh=lambda _: weighed)
+    assert (answer.status, answer.tentative, answer.stop_reason) == ("answered", True, "answered")
+    assert answer.answer == "A permit costs 40 crowns. [1]"
+    assert [citation.verified for citation in answer.citations] == [True]
+
+
+def test_a_sure_answer_is_not_tentative() -> None:
+    answer = finalize(make_draft(0, 25), weigh=lambda _: CalibratedConfidence(0.7, tentative=True))
+    assert (answer.status, answer.tentative) == ("answered", False)
+
+
+def test_nothing_is_tentative_without_a_verified_quote() -> None:
+    weighed = CalibratedConfidence(0.2, probable=False, tentative=True)
+    answer = finalize(make_draft(0, 25), document=None, weigh=lambda _: weighed)
+    assert (answer.status, answer.tentative, answer.answer) == ("abstained", False, "")
+    assert answer.stop_reason == "no_evidence"
+
+
 def test_a_heading_above_a_chunk_is_cited_at_its_place() -> None:
     hit = Hit(chunk=CHUNK, score=1.0, rank=1, retriever="hybrid")
 

@@ -55,7 +55,7 @@ def test_it_is_read_as_it_was_written() -> None:
     calibration = replace(CALIBRATION, certificates=learn_law(make_answers(200)).certificates)
     assert Calibration.from_json(calibration.to_json()) == calibration
     weigher = Weigher(
-        law=LAW, by="own questions", threshold=0.4, min_probability=0.2, replaces_confidence=True
+        law=LAW, by="own questions", threshold=0.4, min_probability=0.2, tentative_from=0.1
     )
     assert Weigher.from_json(weigher.to_json()) == weigher
     assert Weigher.from_json(Weigher().to_json()) == Weigher()
@@ -85,6 +85,21 @@ def test_an_answer_is_probable_from_the_minimum_confidence_on() -> None:
     assert not unlikely.probable
     assert unlikely.enough
     assert weigh({}).probable  # nobody can say
+
+
+def test_an_answer_may_be_tentative_from_its_own_bound_on() -> None:
+    weigh = Weigher(law=LAW, by="own questions", min_probability=0.7, tentative_from=0.5)
+    assert weigh({"sure": 0.0}).tentative
+    assert not weigh({"sure": -0.01}).tentative
+    assert not weigh({}).tentative
+    assert not replace(weigh, tentative_from=None)({"sure": 0.0}).tentative
+    assert not Weigher(tentative_from=0.0)({"sure": 0.0}).tentative
+
+
+def test_runs_from_before_there_were_tentative_answers_have_none() -> None:
+    older = Weigher(law=LAW).to_json()
+    del older["tentative"]
+    assert Weigher.from_json(older).tentative_from is None
 
 
 def test_it_decides_alone_if_certain_or_if_every_answer_is_wanted() -> None:

@@ -75,6 +75,10 @@ class Finalizer:
             answer = self.compose_answer(
                 question, draft, quotes, phase=phase, withheld=withheld, calibrated=calibrated
             )
+            if answer.status == "abstained" and answer.citations:
+                # An evaluation counts the right answers among those that were withheld.
+                text = _compose_text(draft, quotes, _cite_verified(draft.evidence, quotes))
+                outputs["withheld"] = {"answer": text, "short_answer": draft.short_answer}
             step.set_outcome(
                 outputs=outputs | {"citations": len(answer.citations)},
                 verdict="tentative" if answer.tentative else answer.status,

@@ -7,7 +7,7 @@ no answer: it is neither right nor an abstention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Self
 
@@ -27,7 +27,13 @@ GroupScore = Callable[[Sequence["GradedAnswer"]], float | None]
 
 SIGNED = frozenset({"CRAG-truthfulness"})
 """The measures from -1 to 1; all others are from 0 to 1."""
-LOWER_IS_BETTER = frozenset({"abstained", "failed", "wrong-on-answerable", "AURC", "ECE"})
+FATES = ("shown", "tentative", "withheld")
+"""The fates of a draft: given as the answer, shown as not sure, or not shown."""
+DRAFT_MEASURES = tuple(f"{kind}-{fate}" for kind in ("right", "wrong") for fate in FATES)
+"""The shares of the questions whose draft was right or wrong, by what became of it."""
+LOWER_IS_BETTER = frozenset(
+    {"abstained", "failed", "wrong-on-answerable", "AURC", "ECE", "right-withheld", "wrong-shown"}
+)
 MIN_SUPPORT = 0.5
 """The least support with which a citation counts as supporting its claim."""
 
@@ -114,13 +120,38 @@ def _is_gradable_abstention(record: Record) -> bool:
 
 
 def _score_wrong(record: Record) -> float:
-    return float(record.status != "abstained" and not is_correct(record))
+    # An answer that is shown as not sure does not claim to be right.
+    claims = record.status != "abstained" and not record.tentative
+    return float(claims and not is_correct(record))
 
 
 def _score_truthfulness(record: Record) -> float | None:
     if not _is_gradable(record):
         return None
-    return float(is_correct(record)) - _score_wrong(record)
+    return float(is_correct(record) and not record.tentative) - _score_wrong(record)
+
+
+def _find_fate(record: Record) -> str:
+    """Return what became of the draft, one of `FATES`; empty where there was none."""
+    if record.is_answered:
+        return "tentative" if record.tentative else "shown"
+    return "withheld" if record.withheld else ""
+
+
+def _is_draft_right(record: Record) -> bool:
+    """Return whether the answer is right, or the draft that was withheld."""
+    if record.is_answered:
+        return is_correct(record)
+    return is_correct(replace(record, status="answered", **record.withheld))
+
+
+def _make_draft_score(kind: str, fate: str) -> RecordScore:
+    def score(record: Record) -> float | None:
+        if not _is_gradable(record):
+            return None
+        return float(_find_fate(record) == fate and _is_draft_right(record) == (kind == "right"))
+
+    return score
 
 
 def _score_conflicts(record: Record) -> float | None:
@@ -212,6 +243,8 @@ SCORES: Mapping[str, RecordScore] = {
     **{name: _make_ranking_score(measure) for name, measure in MEASURES.items()},
     # Evidence of an answer is shallower than a ranking, so this entry replaces the one above.
     f"R@{DEPTH}": _restrict_score(_is_deep, _make_ranking_score(MEASURES[f"R@{DEPTH}"])),
+    "tentative": _restrict_score(_wants_answer, lambda record: float(record.tentative)),
+    **{name: _make_draft_score(*name.split("-")) for name in DRAFT_MEASURES},
     "failed": _make_status_score("failed"),
 }
 """The scores of one record by measure; the measure is their mean."""

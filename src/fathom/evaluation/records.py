@@ -44,6 +44,8 @@ class Record:
         documents: Number of documents of the corpus; 0 means unknown.
         varied: The settings that were varied on purpose, if any.
         depth: Number of documents that a retriever was to rank; `None` for an answer.
+        tentative: Whether the answer is only shown as not sure.
+        withheld: The `answer` and `short_answer` of a draft that was withheld; empty without one.
         setup: Hash of what made the answer, beside the question: another setup is another system.
         stop_reason: The error, where the status is `failed`.
         actions: The planner's choices, one workflow a turn, for strategies with a planner.
@@ -70,6 +72,8 @@ class Record:
     depth: int | None = None
     setup: str = ""
     status: Status
+    tentative: bool = False
+    withheld: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
     short_answer: str = ""
     confidence: float | None = None

@@ -21,6 +21,7 @@ HEADLINES = (
     "RAMDocs-EM",
     "right",
     "abstained",
+    "tentative",
     "wrong-on-answerable",
     "no-answer-F1",
     "CRAG-truthfulness",

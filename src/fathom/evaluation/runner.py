@@ -312,6 +312,8 @@ def _describe_answer(run: TracedAnswer) -> Fields:
     answer = run.answer
     return {
         "status": answer.status,
+        "tentative": answer.tentative,
+        "withheld": dict(run.trace.withheld),
         "answer": answer.answer,
         "short_answer": answer.short_answer,
         "confidence": answer.confidence,

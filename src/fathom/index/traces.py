@@ -34,7 +34,11 @@ class OutrankedFeedbackError(UsageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSummary:
-    """The entry of a trace in a list; `size` is in bytes as stored."""
+    """The entry of a trace in a list; `size` is in bytes as stored.
+
+    Attributes:
+        status: The status of the answer; `tentative` if it is only shown as not sure.
+    """
 
     id: str
     started_at: str
@@ -204,7 +208,7 @@ def pack_trace(trace: Trace, held: Iterable[QuotedText], warnings: Sequence[str]
         started_at=trace.started_at,
         question=trace.origin.question[:QUESTION_CHARS],
         strategy=trace.origin.strategy,
-        status=str(answer.get("status", "")),
+        status="tentative" if answer.get("tentative") else str(answer.get("status", "")),
         size=len(data),
     )
     return StoredTrace(

@@ -97,6 +97,7 @@ class FathomUpdate(TypedDict, total=False):
         citations: Each with `document`, `path`, `start`, `end`, `quote` and the other fields of
             `Citation`.
         abstained: Whether the documents hold no answer that is sure enough.
+        tentative: Whether the answer is only shown as not sure.
         stop_reason: The reason for an abstention, as in `Answer`.
         confidence: Probability of being right, in [0, 1]; `None` where it is unknown.
         trace_id: The id under which the run can be replayed.
@@ -106,6 +107,7 @@ class FathomUpdate(TypedDict, total=False):
     answer: str
     citations: list[dict[str, Any]]
     abstained: bool
+    tentative: bool
     stop_reason: str
     confidence: float | None
     trace_id: str | None
@@ -182,12 +184,14 @@ def _build_update(state: object, answer: Answer) -> FathomUpdate:
         answer=answer.answer,
         citations=citations,
         abstained=answer.status == "abstained",
+        tentative=answer.tentative,
         stop_reason=answer.stop_reason,
         confidence=answer.confidence,
         trace_id=answer.trace_id,
     )
     if _get_field(state, "messages"):
         text = answer.answer or f"I don't know ({answer.stop_reason})."
+        text = f"Not sure: {text}" if answer.tentative else text
         update["messages"] = [AIMessage(text, response_metadata={"citations": citations})]
     return update
 

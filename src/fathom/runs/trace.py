@@ -134,10 +134,17 @@ class Trace:
     @cached_property
     def signals(self) -> Mapping[str, float]:
         """The answer's signals in the last step; empty in older traces."""
-        step_signals = [
-            step.outputs.get("signals") for step in self.steps if step.agent == "finalizer"
-        ]
-        return step_signals[-1] if step_signals and isinstance(step_signals[-1], dict) else {}
+        return self._get_last_output("signals")
+
+    @cached_property
+    def withheld(self) -> Mapping[str, str]:
+        """The draft that the last step withheld, `answer` and `short_answer`; empty without one."""
+        return self._get_last_output("withheld")
+
+    def _get_last_output(self, name: str) -> Mapping[str, Json]:
+        """Return an output of the last finalizer; empty where there is none."""
+        outputs = [step.outputs.get(name) for step in self.steps if step.agent == "finalizer"]
+        return outputs[-1] if outputs and isinstance(outputs[-1], dict) else {}
 
     @property
     def usage(self) -> Usage:

@@ -28,7 +28,7 @@ class MaoSettings(Section):
     coverage_threshold: float = constant(0.8, ge=0, le=1)
     """R follows anchors and bridges for a question whose best hit holds less than this share of its
     terms; 0 is never, as in the paper."""
-    alpha: float = Field(default=0.1, ge=0, le=1)
+    alpha: float = constant(0.1, ge=0, le=1)
     """The weight of cost against a right answer (section 3.2); a model that plans is told it."""
     policy: str = Field(default="rules", pattern="^(rules|QDS|QDP|((QR|R|DS),){0,3}AG)$")
     """The planner if no language model plans: rules, or always the same workflow."""

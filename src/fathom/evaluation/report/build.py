@@ -14,7 +14,7 @@ from fathom.evaluation.breakdown import (
 from fathom.evaluation.comparison import PairedTest, correct_for_all
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import JUDGE_MEASURES
-from fathom.evaluation.measures import LOWER_IS_BETTER
+from fathom.evaluation.measures import DRAFT_MEASURES, LOWER_IS_BETTER
 from fathom.evaluation.records import Group
 from fathom.evaluation.report.blocks import (
     EvaluationReport,
@@ -64,6 +64,7 @@ def build_brief_report(findings: Findings, by: Sequence[Field] = ()) -> Evaluati
         ),
     ):
         blocks += [build_measure_table(rows, measures)] if rows else []
+    blocks += _tabulate_drafts(findings.rows)
     blocks += _list_sentences([test.sentence for test in findings.comparisons])
     blocks += _list_sentences(_describe_synthetic(findings))
     for field in by:
@@ -128,6 +129,18 @@ def build_measure_table(
     )
     head = ("data set", "system", "queries", *names, *spent, "p50 ms", "p95 ms")
     return ReportTable(title="", head=head, rows=lines)
+
+
+def _tabulate_drafts(rows: Sequence[SystemScores]) -> list[ReportBlock]:
+    """Return a table of what became of right and of wrong drafts, a line for each strategy."""
+    lines = tuple(
+        (row.dataset, row.system, *(f"{share:.3f}" for share in (*shares, 1 - sum(shares))))
+        for row in rows
+        if (shares := [row.measures[name] for name in DRAFT_MEASURES if name in row.measures])
+    )
+    head = ("data set", "system", *DRAFT_MEASURES, "no draft")
+    title = "What became of the drafts, as shares of the questions"
+    return [ReportTable(title=title, head=head, rows=lines)] if lines else []
 
 
 def format_value(row: SystemScores, name: str, *, interval: bool = True) -> str:
@@ -241,6 +254,7 @@ def _describe_systems(
     ranks = groups[0][0].is_ranking
     names = RANKING_HEADLINES if ranks else (*HEADLINES, *JUDGE_MEASURES)
     yield _tabulate_systems(f"{title}: the mean of each measure", rows, names)
+    yield from _tabulate_drafts(rows)
     # A run that was stopped early has asked fewer questions.
     if len({frozenset(record.question for record in group) for group in groups}) > 1:
         yield ReportStatement(text=UNEQUAL_QUESTIONS)

@@ -42,6 +42,7 @@ class Metrics:
     def count_answer(self, answer: Answer, waited: float) -> None:
         """Count an answer."""
         stop = answer.stop_reason if answer.status == "abstained" else answer.status
+        stop = "tentative" if answer.tentative else stop
         self._answers.labels(answer.strategy, answer.status, stop).inc()
         self._seconds.labels(answer.strategy).observe(answer.usage.seconds)
         self._waited.observe(waited)

@@ -190,7 +190,8 @@ def _iterate_chunks(completion: ChatCompletion, event: StreamEvent) -> Iterator[
 
 def _summarize_answer(answer: Answer) -> str:
     confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
-    return f"{answer.strategy}: {answer.status}{confidence}, {answer.usage.seconds:.1f} s"
+    status = "tentative" if answer.tentative else answer.status
+    return f"{answer.strategy}: {status}{confidence}, {answer.usage.seconds:.1f} s"
 
 
 def build_usage_json(usage: Usage) -> dict[str, Any]:

@@ -25,9 +25,13 @@ QUOTED_WORDS = 8
 """The number of a quote's words that locate it on a page of the web."""
 _HEADS = "|".join(re.escape(head) for words in LANGUAGES for head in (words.sources, words.nearest))
 _UNDERSTOOD = "|".join(re.escape(words.understood) for words in LANGUAGES)
+_UNSURE = "|".join(re.escape(words.unsure) for words in LANGUAGES)
 # `(?<!\n)` starts at the first of several line breaks only: a client can send any number of
 # them, and trying each one would take quadratic time.
-_FRAME = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z")
+_FRAME = re.compile(
+    rf"\A(?:\*(?:{_UNDERSTOOD}): .*\*\n+)?(?:\*(?:{_UNSURE}):\*\n+)?"
+    rf"|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,8 @@ def _iterate_answer_blocks(answer: Answer, wording: Wording) -> Iterator[str]:
         reason = wording.reasons.get(answer.stop_reason, answer.stop_reason)
         yield f"{wording.unknown}: {reason}."
         return
+    if answer.tentative:
+        yield f"*{wording.unsure}:*"
     if short := pick_short_answer(answer):
         yield f"**{escape_line(short, LONGEST_QUOTE)}**"
     if alternatives := list_readings(answer):

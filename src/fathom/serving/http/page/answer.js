@@ -8,7 +8,8 @@ const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
 
 /** An answer with all that belongs to it; `open(citation)` shows a source. */
 export function answerView(answer, open) {
-  const box = el("section", { class: `answer ${answer.status}`, "aria-label": t("answer.label") });
+  const box = el("section", { class: `answer ${answer.tentative ? "tentative" : answer.status}`, "aria-label": t("answer.label") });
+  if (answer.tentative) add(box, el("p", { class: "unsure" }, icon("warn"), el("strong", {}, t("answer.unsure")), t("answer.unsure.why")));
   if (answer.status === "answered") add(box, answered(answer, open));
   else add(box, unanswered(answer));
   return add(box, sources(answer, open), sureness(answer), warnings(answer), footer(answer));
@@ -192,7 +193,7 @@ function footer(answer) {
 
 function plain(answer) {
   const listed = answer.citations.map((each) => `[${each.n}] ${called(each)}${place(each) ? `, ${place(each)}` : ""}: ${each.quote}`);
-  return [answer.answer, "", ...listed].join("\n");
+  return [unsure(answer, answer.answer), "", ...listed].join("\n");
 }
 
 function judging(answer, below) {
@@ -258,5 +259,7 @@ function spent(answer) {
 
 /** What an answer says in few words, where it is one of several. */
 export const gist = (answer) =>
-  answer.status === "answered" ? answer.short_answer || unmarked(answer.answer) : t(answer.status === "failed" ? "answer.none" : "answer.unknown");
+  answer.status === "answered" ? unsure(answer, answer.short_answer || unmarked(answer.answer)) : t(answer.status === "failed" ? "answer.none" : "answer.unknown");
+
+const unsure = (answer, text) => (answer.tentative ? `${t("answer.unsure")} ${text}` : text);
 

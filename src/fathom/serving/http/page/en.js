@@ -50,6 +50,7 @@ export const words = {
   "move.opens": "opens", "move.keeps": "stays with it", "move.adopts": "changed its mind", "move.drops": "gives it up",
 
   "answer.label": "Answer", "answer.ready": "The answer is ready.", "answer.unknown": "I don’t know.", "answer.none": "There is no answer.", "answer.failed": "The run failed: {why}", "answer.partial": "Only a part: the documents found give fewer than you asked for.",
+  "answer.unsure": "Not sure:", "answer.unsure.why": "this may be the answer. Read the source before you rely on it.",
   "answer.copy": "Copy the answer with its sources", "answer.trace": "Show the trace",
   "abstained.no_evidence": "The documents hold nothing that answers this.", "abstained.low_confidence": "The best evidence is not sure enough to answer this.", "abstained.missing_anchor": "The documents do not mention what the question is about.",
   "abstained.conflict": "The documents contradict each other.", "abstained.budget": "The budget was spent before there was an answer that the documents support.",
@@ -61,7 +62,7 @@ export const words = {
   "sure.meaning": "About {n} in 100 such answers are right.", "sure.by": "Learned from {by}.",
   "judge.good": "This is right", "judge.bad": "This is wrong", "judge.know": "I know the answer", "judge.answer": "What is the answer?", "judge.right": "What would be right? (You may leave this empty.)", "judge.send": "Send", "judge.thanks": "Thank you, it is saved.",
   "usage.title": "What it cost", "usage.seconds": "Time", "usage.retrievals": "Searches", "usage.llm": "Model calls", "usage.tokens": "Tokens", "usage.cost": "Money", "usage.of": "of {cap}", "usage.unknown": "not known", "usage.calls": "{n} model calls", "usage.calls.one": "1 model call",
-  "status.answered": "answered", "status.abstained": "no answer", "status.failed": "failed",
+  "status.answered": "answered", "status.tentative": "not sure", "status.abstained": "no answer", "status.failed": "failed",
 
   "document.text": "Text", "document.page": "Page", "document.pages": "{n} pages", "document.outline": "Outline", "document.earlier": "Show what comes before", "document.later": "Show what comes after",
   "page.back": "Page before", "page.next": "Next page", "page.of": "Page {n} of {all}", "page.alt": "Page {n} of {title}",

@@ -50,6 +50,7 @@ export const words = {
   "move.opens": "membuka", "move.keeps": "bertahan", "move.adopts": "berubah pikiran", "move.drops": "melepasnya",
 
   "answer.label": "Jawaban", "answer.ready": "Jawabannya sudah ada.", "answer.unknown": "Saya tidak tahu.", "answer.none": "Tidak ada jawaban.", "answer.failed": "Terputus: {why}", "answer.partial": "Hanya sebagian: dokumen yang ditemukan memuat lebih sedikit dari yang Anda tanyakan.",
+  "answer.unsure": "Kurang yakin:", "answer.unsure.why": "mungkin inilah jawabannya. Baca sumbernya sebelum mengandalkannya.",
   "answer.copy": "Salin jawaban dengan sumbernya", "answer.trace": "Bagaimana terjadinya",
   "abstained.no_evidence": "Dokumen tidak memuat apa pun yang menjawab ini.", "abstained.low_confidence": "Bukti terbaik yang ada belum cukup pasti menjawab ini.", "abstained.missing_anchor": "Dokumen tidak menyebut apa yang ditanyakan.",
   "abstained.conflict": "Dokumennya saling bertentangan.", "abstained.budget": "Anggaran habis sebelum ada jawaban yang didukung dokumen.",
@@ -61,7 +62,7 @@ export const words = {
   "sure.meaning": "Sekitar {n} dari 100 jawaban seperti ini benar.", "sure.by": "Dipelajari dari {by}.",
   "judge.good": "Ini benar", "judge.bad": "Ini salah", "judge.know": "Saya tahu jawabannya", "judge.answer": "Apa jawabannya?", "judge.right": "Apa yang benar? (Boleh dikosongkan.)", "judge.send": "Kirim", "judge.thanks": "Terima kasih, sudah disimpan.",
   "usage.title": "Biayanya", "usage.seconds": "Waktu", "usage.retrievals": "Pencarian", "usage.llm": "Panggilan model", "usage.tokens": "Token", "usage.cost": "Uang", "usage.of": "dari {cap}", "usage.unknown": "tidak diketahui", "usage.calls": "{n} panggilan model", "usage.calls.one": "1 panggilan model",
-  "status.answered": "terjawab", "status.abstained": "tanpa jawaban", "status.failed": "terputus",
+  "status.answered": "terjawab", "status.tentative": "kurang yakin", "status.abstained": "tanpa jawaban", "status.failed": "terputus",
 
   "document.text": "Teks", "document.page": "Halaman", "document.pages": "{n} halaman", "document.outline": "Kerangka", "document.earlier": "Tampilkan yang sebelumnya", "document.later": "Tampilkan yang sesudahnya",
   "page.back": "Halaman sebelumnya", "page.next": "Halaman berikutnya", "page.of": "Halaman {n} dari {all}", "page.alt": "Halaman {n} dari {title}",
