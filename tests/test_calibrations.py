@@ -137,9 +137,8 @@ def test_the_certificate_decides_whatever_the_confidence_of_the_reader(index_fol
 
 def test_a_weak_answer_is_tentative_stored_so_and_replayed(index_folder: Path) -> None:
     with engine_at(index_folder) as engine:
-        engine.calibration.learn(make_outcomes(800, right_from=3.2))
+        engine.calibration.learn(make_outcomes(800, right_from=2.6))
         answer = engine.ask(QUESTION)
-        print(answer.confidence)
         assert LEVELS["balanced"].given > (answer.confidence or 1)
         assert (answer.status, answer.tentative) == ("answered", True)
         assert [citation.quote for citation in answer.citations if citation.verified]
@@ -159,7 +158,7 @@ def test_a_replay_with_a_stricter_bound_withholds_a_tentative_answer(
     index_folder: Path, assignment: str
 ) -> None:
     with engine_at(index_folder) as engine:
-        engine.calibration.learn(make_outcomes(800, right_from=3.2))
+        engine.calibration.learn(make_outcomes(800, right_from=2.6))
         replay = engine.replay(engine.ask(QUESTION).trace_id or "", assignments=[assignment])
         assert replay.answer is not None
         assert (replay.answer.status, replay.answer.tentative) == ("abstained", False)
@@ -170,7 +169,7 @@ def test_a_run_from_before_there_were_tentative_answers_replays_as_it_was(
     index_folder: Path,
 ) -> None:
     with engine_at(index_folder, ask={"min_probability": 0.3}) as engine:
-        engine.calibration.learn(make_outcomes(800, right_from=3.2))
+        engine.calibration.learn(make_outcomes(800, right_from=2.6))
         trace = engine.trace(engine.ask(QUESTION).trace_id or "")
         drop_calibration(engine)
     older = strip_later_fields(trace)

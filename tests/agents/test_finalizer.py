@@ -117,17 +117,32 @@ def test_the_probability_may_decide_alone_or_make_up_for_an_unsure_draft(
     assert finalize(unsure, weigh=lambda _: weighed).status == status
 
 
-def test_a_weak_answer_is_shown_as_not_sure_with_its_quotes() -> None:
-    weighed = CalibratedConfidence(0.2, probable=False, tentative=True)
-    answer = finalize(make_draft(0, 25), weigh=lambda _: weighed)
+@pytest.mark.parametrize(
+    ("weighed", "confidence"),
+    [
+        (CalibratedConfidence(0.2, probable=False, tentative=True), 0.9),
+        (CalibratedConfidence(0.4, tentative=True, likely=True, sure=0.4), 0.3),
+    ],
+)
+def test_a_weak_answer_is_shown_as_not_sure_with_its_quotes(
+    weighed: CalibratedConfidence, confidence: float
+) -> None:
+    answer = finalize(make_draft(0, 25, confidence), weigh=lambda _: weighed)
     assert (answer.status, answer.tentative, answer.stop_reason) == ("answered", True, "answered")
     assert answer.answer == "A permit costs 40 crowns. [1]"
     assert [citation.verified for citation in answer.citations] == [True]
 
 
-def test_a_sure_answer_is_not_tentative() -> None:
-    answer = finalize(make_draft(0, 25), weigh=lambda _: CalibratedConfidence(0.7, tentative=True))
+def test_a_sure_and_probable_answer_is_not_tentative() -> None:
+    weighed = CalibratedConfidence(0.7, tentative=True, likely=True)
+    answer = finalize(make_draft(0, 25), weigh=lambda _: weighed)
     assert (answer.status, answer.tentative) == ("answered", False)
+
+
+def test_an_improbable_answer_of_an_unsure_draft_is_withheld() -> None:
+    weighed = CalibratedConfidence(0.2, probable=False, tentative=True)
+    answer = finalize(make_draft(0, 25, confidence=0.3), weigh=lambda _: weighed)
+    assert (answer.status, answer.tentative) == ("abstained", False)
 
 
 def test_nothing_is_tentative_without_a_verified_quote() -> None:

@@ -96,6 +96,13 @@ def test_an_answer_may_be_tentative_from_its_own_bound_on() -> None:
     assert not Weigher(tentative_from=0.0)({"sure": 0.0}).tentative
 
 
+def test_an_unsure_answer_may_be_tentative_from_the_bound_of_sure_ones_on() -> None:
+    weigh = Weigher(law=LAW, by="own questions", min_probability=0.5, tentative_from=0.2)
+    assert weigh({"sure": 0.0}).likely
+    assert not weigh({"sure": -0.01}).likely
+    assert not replace(weigh, tentative_from=None)({"sure": 0.0}).likely
+
+
 def test_runs_from_before_there_were_tentative_answers_have_none() -> None:
     older = Weigher(law=LAW).to_json()
     del older["tentative"]

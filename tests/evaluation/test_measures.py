@@ -1,5 +1,6 @@
 """Each measure by hand: right, wrong, abstained, failed, and not measurable."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,17 @@ from tests.evaluation.factories import (
 )
 
 from fathom.evaluation.ir_metrics import MEASURES
-from fathom.evaluation.measures import GROUP_SCORES, LOWER_IS_BETTER, SCORES, GradedAnswer
+from fathom.evaluation.measures import (
+    DRAFT_MEASURES,
+    GROUP_SCORES,
+    LOWER_IS_BETTER,
+    SCORES,
+    GradedAnswer,
+)
 from fathom.evaluation.records import Record
 
 RIGHT = make_record()
+WITHHELD = {"answer": RIGHT.answer, "short_answer": RIGHT.short_answer}
 WRONG = make_record(
     short_answer="5 gulden", answer="It costs 5 gulden. [1]", citations=(make_citation("d9"),)
 )
@@ -32,6 +40,34 @@ UNJUDGED: dict[str, Any] = {"gold": (), "relevant": {}}
             make_abstention(),
             {"EM": 0, "F1": 0, "wrong-on-answerable": 0, "CRAG-truthfulness": 0, "abstained": 1,
              "abstention-precision": 0, "abstention-recall": None},
+        ),
+        (
+            replace(RIGHT, tentative=True),
+            {"F1": 1, "right": 1, "CRAG-truthfulness": 0, "tentative": 1, "abstained": 0,
+             "right-tentative": 1, "right-shown": 0, "wrong-tentative": 0},
+        ),
+        (
+            replace(WRONG, tentative=True),
+            {"F1": 0, "CRAG-truthfulness": 0, "wrong-on-answerable": 0, "wrong-tentative": 1,
+             "wrong-shown": 0},
+        ),
+        (
+            make_record(**NONE, tentative=True),
+            {"no-answer-F1": 0, "abstention-recall": 0, "CRAG-truthfulness": 0,
+             "wrong-tentative": 1},
+        ),
+        (
+            make_abstention(withheld=WITHHELD),
+            {"F1": 0, "CRAG-truthfulness": 0, "right": 0, "right-withheld": 1,
+             "wrong-withheld": 0},
+        ),
+        (
+            make_abstention(withheld=WITHHELD, **NONE),
+            {"F1": 1, "right-withheld": 0, "wrong-withheld": 1},
+        ),
+        (
+            make_abstention(),
+            dict.fromkeys(DRAFT_MEASURES, 0),
         ),
         (
             make_failure(),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 from fathom.agents.reader.signals import AnswerSignals
 from fathom.question.question import Question
@@ -21,6 +22,8 @@ from fathom.types import (
     Span,
 )
 from fathom.usage import Budget, Usage
+
+_Outcome = Literal["answered", "tentative", "abstained"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,8 @@ class Finalizer:
 
         Returns:
             An answer with verified quotes only; an abstention if there are none, or if the draft is
-            not even sure enough to be shown as not sure. Usage and budget are filled in when the run ends.
+            not even sure enough to be shown as not sure. Usage and budget are filled in when the
+            run ends.
         """
         with context.step("finalize", agent="finalizer") as step:
             quotes = await self._look_up_quotes(draft.evidence, step)
@@ -135,19 +139,19 @@ class Finalizer:
         citations = tuple(dict.fromkeys(cited.values()))
         conflicts = _collect_conflicts(draft, cited)
         text = _compose_text(draft, quotes, cited)
-        reason, tentative = withheld, False
+        reason, outcome = withheld, ""
         if not text:
             # This goes before the gate's reason: without a verified quote nothing else counts.
             reason = "no_evidence"
-        elif reason is None and not self._is_enough(
-            draft, conflicts, calibrated or CalibratedConfidence(None)
-        ):
-            tentative = calibrated is not None and calibrated.tentative
-            reason = None if tentative else "low_confidence"
+        elif reason is None:
+            outcome = self._choose_outcome(
+                draft, conflicts, calibrated or CalibratedConfidence(None)
+            )
+            reason = "low_confidence" if outcome == "abstained" else None
         return Answer(
             question=question.text,
             status="abstained" if reason else "answered",
-            tentative=tentative,
+            tentative=outcome == "tentative",
             answer="" if reason else text,
             short_answer="" if reason else draft.short_answer,
             confidence=calibrated.confidence if calibrated else draft.confidence,
@@ -161,18 +165,21 @@ class Finalizer:
             budget=Budget(),
         )
 
-    def _is_enough(
+    def _choose_outcome(
         self, draft: Draft, conflicts: Sequence[Conflict], calibrated: CalibratedConfidence
-    ) -> bool:
-        """Return whether the answer is given as such.
+    ) -> _Outcome:
+        """Return whether the answer is given, shown as not sure, or withheld.
 
-        A draft that is sure of itself and shows unrefuted other readings claims less than to be
-        right: it need not be probable.
+        An answer is given if it is sure and probable. A draft that is sure of itself and shows
+        unrefuted other readings claims less than to be right: it need not be probable.
         """
         draft_is_sure = draft.confidence >= self.min_confidence
         is_sure = draft_is_sure or calibrated.sure >= self.min_confidence
         shows_conflict = draft_is_sure and any(not conflict.refuted for conflict in conflicts)
-        return calibrated.enough and is_sure and (calibrated.probable or shows_conflict)
+        if calibrated.enough and is_sure and (calibrated.probable or shows_conflict):
+            return "answered"
+        is_shown = calibrated.tentative if is_sure else calibrated.likely
+        return "tentative" if is_shown else "abstained"
 
 
 def _choose_stop_reason(question: Question, draft: Draft) -> str:

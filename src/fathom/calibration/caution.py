@@ -15,8 +15,8 @@ class ProbabilityBounds(NamedTuple):
     """The least probabilities of being right of an answer.
 
     Attributes:
-        given: Of an answer that is given as such.
-        tentative: Of an answer that is shown as not sure; `None` where none is.
+        given: Of an answer that is given if it is sure, and else shown as not sure.
+        tentative: Of a sure answer that is shown as not sure; `None` where none is.
     """
 
     given: float
@@ -24,9 +24,9 @@ class ProbabilityBounds(NamedTuple):
 
 
 LEVELS: Mapping[Caution, ProbabilityBounds] = {
-    "cautious": ProbabilityBounds(0.4, 0.3),
-    "balanced": ProbabilityBounds(0.3, 0.2),
-    "eager": ProbabilityBounds(0.3, 0.0),
+    "cautious": ProbabilityBounds(0.45, 0.3),
+    "balanced": ProbabilityBounds(0.3, 0.1),
+    "eager": ProbabilityBounds(0.05, 0.0),
 }
 """The bounds of the levels of `ask.caution`: docs/calibration.md."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, NamedTuple, Self
 
 from fathom.calibration.certificate import DELTA, Certificate, Ladder, StageOutcome, certify
@@ -117,8 +118,9 @@ class Weigher:
             be given.
         raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
         is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
-        tentative_from: The least confidence of an answer that is shown as not sure where it is not
-            given; `None` where none is.
+        tentative_from: The least confidence of a sure answer that is shown as not sure where it is
+            below `min_probability`; an unsure one is shown so from `min_probability` on. `None`
+            where none is.
     """
 
     law: CorrectnessLaw | None = None
@@ -140,13 +142,15 @@ class Weigher:
             gives_all = self.replaces_confidence and self.min_probability <= 0
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
         confidence = self.law(signals)
+        least_tentative = inf if self.tentative_from is None else self.tentative_from
         return CalibratedConfidence(
             confidence,
             enough=confidence >= self.threshold,
             by=self.by,
             probable=confidence >= self.min_probability or not self.is_bound,
             sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
-            tentative=self.tentative_from is not None and confidence >= self.tentative_from,
+            tentative=confidence >= least_tentative,
+            likely=confidence >= max(least_tentative, self.min_probability),
         )
 
     def to_json(self) -> Json:

@@ -47,7 +47,8 @@ class CalibratedConfidence(NamedTuple):
         probable: Whether the answer is likely enough to be given as the only one.
         sure: How sure the answer may be taken to be, 0 to 1, if the draft itself is less sure; 1 if
             only `enough` and `probable` count.
-        tentative: Whether the answer may be shown as not sure where it may not be given.
+        tentative: Whether a sure answer may be shown as not sure where it is not probable.
+        likely: Whether an unsure answer may be shown as not sure.
     """
 
     confidence: float | None
@@ -56,6 +57,7 @@ class CalibratedConfidence(NamedTuple):
     probable: bool = True
     sure: float = 0.0
     tentative: bool = False
+    likely: bool = False
 
 
 Weigh = Callable[[Mapping[str, float]], CalibratedConfidence]

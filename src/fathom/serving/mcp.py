@@ -237,7 +237,8 @@ class _Tools:
         """Answer a question from the documents, with verbatim, verified quotes.
 
         An answer that the documents do not hold is not made up: `status` is then "abstained" and
-        `stop_reason` says why. An answer that may be wrong has `tentative` true. `answer` has markers such as [1] that name the citations.
+        `stop_reason` says why. An answer that is not sure has `tentative` true. `answer` has
+        markers such as [1] that name the citations.
         """
         desk = self._find_desk(ctx)
         seconds = PATIENCE_S if deadline is None else deadline

@@ -12,4 +12,11 @@ from fathom.settings.tree import (
     drop_later_settings,
 )
 
-__all__ = ["MOST_HITS", "AskSettings", "Caution", "IndexSettings", "Settings", "drop_later_settings"]
+__all__ = [
+    "MOST_HITS",
+    "AskSettings",
+    "Caution",
+    "IndexSettings",
+    "Settings",
+    "drop_later_settings",
+]

@@ -138,6 +138,28 @@ def test_a_question_that_the_documents_do_not_answer_is_an_abstention(
     assert ran.json["stop_reason"] in {"no_evidence", "low_confidence"}
 
 
+def test_an_eager_level_shows_a_weak_answer_as_not_sure_with_a_code_of_its_own(
+    run: CommandRunner, corpus: Path
+) -> None:
+    run("ingest", str(corpus))
+    weak = ("ask", "Which days is the harbour office open?")
+    assert run(*weak).code == 3
+    eager = (*weak, "--set", "ask.caution=eager")
+    ran = run(*eager)
+    assert (ran.code, ran.out.split(":")[0]) == (8, "Not sure")
+    answer = run(*eager, "--json").json
+    assert (answer["status"], answer["tentative"]) == ("answered", True)
+    (citation, *_) = answer["citations"]
+    assert (
+        citation["quote"] in (corpus / "fees.md").read_text() + (corpus / "hours.txt").read_text()
+    )
+    assert "tentative" in run("trace").out
+    assert run("replay", answer["trace_id"]).out.startswith("the same answer, byte for byte")
+    other = run("replay", answer["trace_id"], "--set", "ask.caution=balanced")
+    assert other.out.startswith("differs: ")
+    assert run("ask", weak[1], "--set", "ask.caution=reckless").code == 2
+
+
 def test_a_changed_file_replaces_its_document(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
     (corpus / "fees.md").write_text("# Fees\n\nA mooring permit costs 55 crowns a year.\n")

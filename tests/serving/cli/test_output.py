@@ -66,6 +66,18 @@ def test_a_more_precise_short_answer_comes_first() -> None:
         assert format_answer(replace(ANSWER, short_answer=short)).startswith("It costs 4 [1]\n")
 
 
+def test_a_tentative_answer_begins_with_not_sure() -> None:
+    unsure = replace(ANSWER, tentative=True)
+    assert format_answer(unsure).splitlines()[:3] == [
+        "Not sure: It costs 4 [1]",
+        "",
+        '  [1] Fees > Moorings, slide 2 (/c/fees.pptx:7): "It costs 4"',
+    ]
+    assert format_answer(replace(unsure, short_answer="4")).startswith(
+        "Not sure: 4\n\nIt costs 4 [1]\n"
+    )
+
+
 def test_a_partial_list_says_so() -> None:
     partial = replace(ANSWER, stop_reason="partial_list")
     assert "Only a part: the documents found give fewer" in format_answer(partial)
@@ -118,6 +130,7 @@ def test_the_json_of_an_answer_has_the_promised_keys(capsys: pytest.CaptureFixtu
         "question",
         "standalone_question",
         "status",
+        "tentative",
         "answer",
         "short_answer",
         "confidence",

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from tests.foreign_packages import add_to_path, install
-from tests.serving.http.conftest import KeyMaker
+from tests.serving.http.conftest import ADDRESS, KeyMaker, make_settings
+
+from fathom.serving.http.app import create_app
 
 QUESTION = "Where is bitumen emulsion stored?"
 UNANSWERABLE = "Which river runs through the capital of Mars?"
@@ -58,6 +60,26 @@ def test_a_question_that_the_documents_do_not_answer_is_a_normal_reply(client: T
     answer = ask(client, question=UNANSWERABLE)
     assert answer["status"] == "abstained"
     assert answer["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
+
+
+def test_a_weak_answer_is_tentative_wherever_it_is_shown(corpus: Path, tmp_path: Path) -> None:
+    settings = make_settings(corpus, tmp_path, **{"ask.caution": "eager"})
+    with TestClient(create_app(settings), base_url=ADDRESS) as eager:
+        begun = eager.post("/api/v1/conversations", json={}).json()["id"]
+        final = json.loads(ask_streaming(eager, question=UNANSWERABLE, conversation=begun)[-1][1])
+        assert (final["status"], final["tentative"]) == ("answered", True)
+        assert final["answer"]
+        assert all(citation["verified"] for citation in final["citations"])
+        assert eager.get(f"/api/v1/answers/{final['trace_id']}").json() == final
+        (turn,) = eager.get(f"/api/v1/conversations/{begun}").json()["turns"]
+        assert turn["answer"] == final
+        assert eager.get("/api/v1/traces").json()["traces"][0]["status"] == "tentative"
+        assert eager.post(f"/api/v1/traces/{final['trace_id']}/replay").json()["same"]
+        body = {"model": "fathom", "messages": [{"role": "user", "content": UNANSWERABLE}]}
+        chat = eager.post("/v1/chat/completions", json=body).json()
+        assert chat["choices"][0]["message"]["content"].startswith("*Not sure:*")
+        assert chat["fathom"]["tentative"] is True
+        assert 'status="answered",stop="tentative"' in eager.get("/metrics").text
 
 
 @pytest.mark.parametrize("question", [QUESTION, UNANSWERABLE])

@@ -84,6 +84,13 @@ def test_an_abstention_has_a_reason_and_the_nearest_quotes() -> None:
     assert text.text[text.sources[0].start :].startswith("[1]")
 
 
+def test_a_tentative_answer_says_so_before_its_words() -> None:
+    text = render_cited_text(make_answer(tentative=True), BASE).text
+    assert text.startswith("*Not sure:*\n\n**28 days**\n\n")
+    indonesian = make_answer(question="Berapa lama buku boleh dipinjam?", tentative=True)
+    assert render_cited_text(indonesian, BASE).text.startswith("*Kurang yakin:*\n\n")
+
+
 def test_an_indonesian_question_is_answered_in_indonesian() -> None:
     text = render_cited_text(make_answer(question="Berapa lama buku boleh dipinjam?"), BASE)
     assert "**Sumber**" in text.text
@@ -157,6 +164,14 @@ def test_the_answer_is_recognised_in_the_text_a_client_sends_back() -> None:
         strip_frame(render_cited_text(follow_up, BASE).text)
         == "**28 days**\n\nBooks are lent for 28 days. [1]"
     )
+    tentative = make_answer(
+        question="And books?", standalone_question="How long are books lent?", tentative=True
+    )
+    for answer in (tentative, make_answer(tentative=True)):
+        assert (
+            strip_frame(render_cited_text(answer, BASE).text)
+            == "**28 days**\n\nBooks are lent for 28 days. [1]"
+        )
     unsure = make_answer(
         status="abstained", answer="", short_answer="", stop_reason="low_confidence"
     )
