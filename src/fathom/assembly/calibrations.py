@@ -134,6 +134,7 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
         # Few answers of models are recorded so far, and none of those that are improbable although
         # their draft is sure was wrong.
         is_bound=not found.is_of_model,
+        tentative_from=None if found.is_of_model else weigher.tentative_from,
     )
 
 

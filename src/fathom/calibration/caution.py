@@ -1,8 +1,7 @@
 """The least probabilities with which an answer is given, and with which it is shown as not sure.
 
-A wrong answer costs more to some users than to others. Where a right answer gains 1 and a wrong one
-costs c, an answer is worth giving from a probability of c / (1 + c) on. An answer that is shown as
-not sure misleads less: its bound is lower.
+A wrong answer costs more to some users than to others, so there are levels. An answer that is shown
+as not sure misleads less than one that is given: its bound is lower.
 """
 
 from collections.abc import Mapping
@@ -24,9 +23,9 @@ class ProbabilityBounds(NamedTuple):
 
 
 LEVELS: Mapping[Caution, ProbabilityBounds] = {
-    "cautious": ProbabilityBounds(0.45, 0.3),
-    "balanced": ProbabilityBounds(0.3, 0.1),
-    "eager": ProbabilityBounds(0.05, 0.0),
+    "cautious": ProbabilityBounds(0.5, 0.3),
+    "balanced": ProbabilityBounds(0.3, 0.15),
+    "eager": ProbabilityBounds(0.1, 0.0),
 }
 """The bounds of the levels of `ask.caution`: docs/calibration.md."""
 

@@ -142,7 +142,8 @@ class Weigher:
             gives_all = self.replaces_confidence and self.min_probability <= 0
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
         confidence = self.law(signals)
-        least_tentative = inf if self.tentative_from is None else self.tentative_from
+        tentative_from = inf if self.tentative_from is None else self.tentative_from
+        least_tentative = max(tentative_from, self.threshold)
         return CalibratedConfidence(
             confidence,
             enough=confidence >= self.threshold,

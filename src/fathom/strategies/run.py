@@ -222,12 +222,16 @@ def _restore_weigher(origin: Origin) -> Weigher | None:
     # Some runs were recorded before there were bounds.
     if "least" not in given or "ask" not in origin.settings:
         return weigher
-    bounds = choose_bounds(AskSettings.model_validate(origin.settings["ask"]))
+    ask = AskSettings.model_validate(origin.settings["ask"])
+    # Others were recorded before there were levels.
+    if "tentative" not in given and ask.min_probability is None:
+        return weigher
+    bounds = choose_bounds(ask)
     return replace(
         weigher,
         min_probability=bounds.given,
         replaces_confidence=weigher.replaces_confidence or bounds.given <= 0,
-        tentative_from=bounds.tentative,
+        tentative_from=bounds.tentative if weigher.is_bound else None,
     )
 
 
