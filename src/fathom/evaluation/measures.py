@@ -142,7 +142,15 @@ def _is_draft_right(record: Record) -> bool:
     """Return whether the answer is right, or the draft that was withheld."""
     if record.is_answered:
         return is_correct(record)
-    return is_correct(replace(record, status="answered", **record.withheld))
+    draft = record.withheld
+    return bool(draft) and is_correct(
+        replace(
+            record,
+            status="answered",
+            answer=draft["answer"],
+            short_answer=draft["short_answer"],
+        )
+    )
 
 
 def _make_draft_score(kind: str, fate: str) -> RecordScore:
