@@ -117,7 +117,8 @@ def _compare_steps(old: Step, new: Step | None) -> Difference | None:
     place = f"step {old.id}"
     if new is None:
         return Difference(where=place, recorded=old.name, replayed=None)
-    for name in ("agent", "inputs", "outputs", "verdict", "reason", "error"):
+    # A verdict says more than the outputs that led to it.
+    for name in ("agent", "inputs", "verdict", "outputs", "reason", "error"):
         difference = _compare_values(f"{place}, {name}", getattr(old, name), getattr(new, name))
         if difference:
             return difference

@@ -17,6 +17,7 @@ from fathom.serving.http.app import create_app
 
 QUESTION = "Where is bitumen emulsion stored?"
 UNANSWERABLE = "Which river runs through the capital of Mars?"
+WEAK = "How thick must the asphalt of a bicycle path be?"
 
 
 def parse_events(text: str) -> list[tuple[str, str]]:
@@ -66,7 +67,7 @@ def test_a_weak_answer_is_tentative_wherever_it_is_shown(corpus: Path, tmp_path:
     settings = make_settings(corpus, tmp_path, **{"ask.caution": "eager"})
     with TestClient(create_app(settings), base_url=ADDRESS) as eager:
         begun = eager.post("/api/v1/conversations", json={}).json()["id"]
-        final = json.loads(ask_streaming(eager, question=UNANSWERABLE, conversation=begun)[-1][1])
+        final = json.loads(ask_streaming(eager, question=WEAK, conversation=begun)[-1][1])
         assert (final["status"], final["tentative"]) == ("answered", True)
         assert final["answer"]
         assert all(citation["verified"] for citation in final["citations"])
@@ -75,7 +76,7 @@ def test_a_weak_answer_is_tentative_wherever_it_is_shown(corpus: Path, tmp_path:
         assert turn["answer"] == final
         assert eager.get("/api/v1/traces").json()["traces"][0]["status"] == "tentative"
         assert eager.post(f"/api/v1/traces/{final['trace_id']}/replay").json()["same"]
-        body = {"model": "fathom", "messages": [{"role": "user", "content": UNANSWERABLE}]}
+        body = {"model": "fathom", "messages": [{"role": "user", "content": WEAK}]}
         chat = eager.post("/v1/chat/completions", json=body).json()
         assert chat["choices"][0]["message"]["content"].startswith("*Not sure:*")
         assert chat["fathom"]["tentative"] is True
