@@ -336,6 +336,18 @@ class Citation:
     source: Source = "corpus"
     recognised: float | None = None
 
+    @property
+    def place(self) -> Place:
+        """The place of the quote; the path of a web page is its address."""
+        return Place(
+            path=self.document.removeprefix("web:") if self.source == "web" else self.path,
+            title=self.title,
+            section=self.section,
+            page=self.page,
+            line=self.line,
+            recognised=self.recognised,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from fathom import __version__
-from fathom.errors import UsageError
 from fathom.serving.cli import documents, questions, traces, training
+from fathom.serving.cli.ask import ask
 from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.docs import docs
 from fathom.serving.cli.errors import prepare_streams, report_error
@@ -18,23 +18,11 @@ from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.mcp import mcp
 from fathom.serving.cli.models import models
 from fathom.serving.cli.options import (
-    CallsOption,
-    CostOption,
-    DeadlineOption,
-    EffortOption,
-    FilterOption,
-    HistoryOption,
     IndexOption,
     JsonOption,
-    LlmOption,
-    MaxErrorOption,
     OfflineOption,
     SetOption,
-    StrategyOption,
-    TokensOption,
     build_engine,
-    collect_run_flags,
-    note_writer,
 )
 from fathom.serving.cli.search import search
 from fathom.serving.cli.serve import keys, serve
@@ -179,73 +167,8 @@ def ingest(
     return 6 if failure_counts[-1] else 0
 
 
-@app.command()
-def ask(
-    question: Annotated[str, typer.Argument(help="The question; - reads it from stdin.")],
-    index: IndexOption = None,
-    as_json: JsonOption = False,
-    strategy: StrategyOption = None,
-    llm: LlmOption = None,
-    effort: EffortOption = None,
-    max_tokens: TokensOption = None,
-    max_calls: CallsOption = None,
-    max_cost: CostOption = None,
-    deadline: DeadlineOption = None,
-    max_error: MaxErrorOption = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Also show the steps with their reasons.")
-    ] = False,
-    history: HistoryOption = None,
-    filters: FilterOption = None,
-    assignments: SetOption = None,
-    offline: OfflineOption = False,
-) -> int:
-    """Answer a question with citations, or say that the documents hold no answer."""
-    from dataclasses import asdict
-
-    from fathom.question.conversation import load_dialogue
-    from fathom.serving.cli.output import (
-        format_answer,
-        link_citations,
-        measure_running_seconds,
-        show,
-        show_json,
-    )
-    from fathom.serving.cli.steps import make_step_listener
-
-    text = _read_text(question)
-    turns = load_dialogue(history) if history else ()
-    flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
-    flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
-    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
-        note_writer(engine)
-        answer = engine.ask(
-            text, filters=filters or (), history=turns, listener=make_step_listener()
-        )
-        # Print before the engine closes: closing may have to wait for a search that was cut off.
-        if as_json:
-            steps = {"steps": engine.traces.steps(answer)} if explain else {}
-            show_json({**asdict(answer), **steps})
-        else:
-            show(format_answer(answer, seconds=measure_running_seconds()), link_citations(answer))
-        if explain and not as_json:
-            show(f"\n{engine.traces.explain(answer)}")
-    # Scripts can then ask again with a higher effort, which no other abstention calls for.
-    if answer.status == "abstained" and answer.stop_reason == "budget":
-        return 4
-    return 8 if answer.tentative else {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
-
-
-def _read_text(argument: str) -> str:
-    if argument != "-":
-        return argument
-    try:
-        return sys.stdin.read()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None
-
-
 # This order is that of the help: the commands that everybody needs come first.
+app.command()(ask)
 app.command()(search)
 app.command()(documents.status)
 app.command()(traces.trace)

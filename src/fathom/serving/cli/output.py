@@ -14,6 +14,7 @@ from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
+from fathom.serving.brief import serialize_brief
 from fathom.serving.cli.errors import dump_json
 from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
 from fathom.serving.wording import (
@@ -135,6 +136,26 @@ def format_answer(answer: Answer, *, seconds: float | None = None) -> str:
     return "\n".join(lines)
 
 
+def format_brief(answer: Answer, nearest: "Excerpts | None") -> str:
+    """Return an answer in a few lines: what it says, its quotes with their places, how sure it is.
+
+    Args:
+        answer: The answer.
+        nearest: The sentences that come nearest, if there is no answer.
+    """
+    if nearest is not None:
+        reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
+        return f"{ENGLISH.unknown}: {reason}.\n{format_excerpts(nearest)}"
+    shape = serialize_brief(answer, nearest)
+    lines = [" ".join(shape["answer"].split())]
+    lines += [f"other documents: {' '.join(other.split())}" for other in shape["others"]]
+    lines += [
+        f'"{" ".join(quote["quote"].split())}"  {shorten_path(quote["at"])}'
+        for quote in shape["quotes"]
+    ]
+    return "\n".join([*lines, _format_confidence(answer)])
+
+
 def _format_confidence(answer: Answer) -> str:
     """Return the confidence of an answer, and the basis of it."""
     if answer.confidence is None:
@@ -173,15 +194,7 @@ def _format_citation(citation: Citation) -> str:
     quote = " ".join(citation.quote.split())
     if citation.source == "web":
         return f'  [{citation.n}] {citation.title} ({citation.document}, from the web): "{quote}"'
-    place = Place(
-        path=citation.path,
-        title=citation.title,
-        section=citation.section,
-        page=citation.page,
-        line=citation.line,
-        recognised=citation.recognised,
-    )
-    return f'  [{citation.n}] {format_place(place)}: "{quote}"'
+    return f'  [{citation.n}] {format_place(citation.place)}: "{quote}"'
 
 
 def _format_usage(usage: Usage, seconds: float | None) -> str:
