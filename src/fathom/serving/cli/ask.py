@@ -1,14 +1,17 @@
 """`fathom ask`: an answer with citations, in full or in a few lines, or an honest refusal."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fathom.serving.cli.cached_index import choose_index, fill_from
 from fathom.serving.cli.many import STDIN, answer_lines
 from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
     DeadlineOption,
+    DocsOption,
     EffortOption,
     FilterOption,
     HistoryOption,
@@ -37,6 +40,7 @@ def ask(
     question: Annotated[
         str, typer.Argument(help="The question; - reads one question a line from stdin.")
     ],
+    docs: DocsOption = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     strategy: StrategyOption = None,
@@ -89,8 +93,14 @@ def ask(
         )
         return {**shape, **({"steps": engine.traces.steps(answer)} if explain else {})}
 
-    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
-        note_writer(engine)
+    with (
+        build_engine(
+            choose_index(docs, index), assignments, offline=offline, flags=flags
+        ) as engine,
+        fill_from(engine, docs),
+    ):
+        if not docs:
+            note_writer(engine)
         if question == STDIN:
             return answer_lines(lambda text: serialize(engine, answer_question(engine, text)))
         answer = answer_question(engine, question)
@@ -103,6 +113,12 @@ def ask(
             show(format_answer(answer, seconds=measure_running_seconds()), link_citations(answer))
         if explain and not as_json:
             show(f"\n{engine.traces.explain(answer)}")
+        sys.stdout.flush()
+    return choose_exit_code(answer)
+
+
+def choose_exit_code(answer: "Answer") -> int:
+    """Return the exit code of an answer."""
     # Scripts can then ask again with a higher effort, which no other abstention calls for.
     if answer.status == "abstained" and answer.stop_reason == "budget":
         return OUT_OF_BUDGET

@@ -17,6 +17,10 @@ IndexOption = Annotated[
     str | None,
     typer.Option("--index", help="Index directory (default .fathom), or postgresql:// URL."),
 ]
+DocsOption = Annotated[
+    list[Path] | None,
+    typer.Option("--docs", help="Ask about this file or folder; its index is kept in the cache."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="Set a setting, a.b=c; may be repeated.")

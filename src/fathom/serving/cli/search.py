@@ -1,13 +1,16 @@
 """`fathom search`: the sentences of the documents that bear on a query, or whole chunks."""
 
+import sys
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fathom.serving.cli.cached_index import choose_index, fill_from
 from fathom.serving.cli.many import STDIN, answer_lines
 from fathom.serving.cli.options import (
+    DocsOption,
     FilterOption,
     IndexOption,
     JsonOption,
@@ -41,6 +44,7 @@ def search(
     ] = 0,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     retriever: RetrieverOption = None,
+    docs: DocsOption = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     filters: FilterOption = None,
@@ -67,16 +71,21 @@ def search(
             return serialize_hits(text, hits, engine.documents.locate(hits))
         return serialize_excerpts(engine.excerpt(text, hits, chars=chars, context=context))
 
-    with build_engine(index, assignments, offline=offline) as engine:
-        note_writer(engine)
+    with (
+        build_engine(choose_index(docs, index), assignments, offline=offline) as engine,
+        fill_from(engine, docs),
+    ):
+        if not docs:
+            note_writer(engine)
         if query == STDIN:
             return answer_lines(lambda text: serialize(engine, text, find_hits(engine, text)))
         hits = find_hits(engine, query)
         if as_json:
             show_json(serialize(engine, query, hits))
-            return 0
-        places = engine.documents.locate(hits)
-        excerpts = None if full else engine.excerpt(query, hits, chars=chars, context=context)
-    text = format_hits(hits, places) if excerpts is None else format_excerpts(excerpts)
-    show(text, link_places(places, hits))
+        else:
+            places = engine.documents.locate(hits)
+            excerpts = None if full else engine.excerpt(query, hits, chars=chars, context=context)
+            text = format_hits(hits, places) if excerpts is None else format_excerpts(excerpts)
+            show(text, link_places(places, hits))
+        sys.stdout.flush()
     return 0

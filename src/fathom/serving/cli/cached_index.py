@@ -1,0 +1,119 @@
+"""The index behind `--docs`: files to ask about, with nothing to set up.
+
+It lies in the user's cache folder, one for each choice of files. Each command brings it up to date.
+Questions are answered as soon as all files are read, by their words alone; the vectors are made
+meanwhile and afterwards, until the command ends or Ctrl-C. The next command goes on.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from fathom.errors import IndexLocked, Interrupted, UsageError
+from fathom.serving.cli.progress import show_count, show_ingest_progress
+
+if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.engine import Engine
+    from fathom.ingest.progress import IngestState
+    from fathom.ingest.report import IngestProgress, IngestReport
+
+_DIGITS = 16
+
+
+def choose_index(docs: Sequence[Path] | None, index: str | None) -> str | None:
+    """Return the place of the index of files, else the one that was named.
+
+    Raises:
+        UsageError: If both are given.
+    """
+    if not docs:
+        return index
+    if index:
+        raise UsageError("--docs has an index of its own; leave out --index")
+    import hashlib  # `--help` must not wait for it
+
+    places = sorted({os.path.realpath(path) for path in docs})
+    digest = hashlib.sha256("\0".join(places).encode("utf-8", "surrogateescape")).hexdigest()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return str(cache / "fathom" / digest[:_DIGITS])
+
+
+@contextmanager
+def fill_from(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
+    """Bring the index of files up to date, and yield as soon as all of them are read.
+
+    The block runs while vectors are made; its end waits for them.
+
+    Raises:
+        FathomError: If the files cannot be read.
+    """
+    if not docs:
+        yield
+        return
+    filling = _Filling(engine, docs)
+    with show_ingest_progress(verbose=False) as on_progress:
+        filling.wait_until_read(on_progress)
+    yield
+    filling.wait_until_complete()
+
+
+class _Filling:
+    """An ingestion in a thread of its own."""
+
+    def __init__(self, engine: "Engine", docs: Sequence[Path]) -> None:
+        self._engine = engine
+        self._docs = docs
+        self._is_read, self._stop = Event(), Event()
+        self._error: Exception | None = None
+        self._state: tuple[IngestReport, IngestState] | None = None
+        self._thread = Thread(target=self._ingest, name="fathom-docs", daemon=True)
+        self._thread.start()
+
+    def wait_until_read(self, on_progress: "IngestProgress") -> None:
+        """Wait until all files are read and found by their words, or reading them failed."""
+        try:
+            while not self._is_read.wait(0.1):
+                if self._state:
+                    on_progress(*self._state)
+        except KeyboardInterrupt:
+            self._end()
+            raise
+        if isinstance(self._error, IndexLocked):
+            # Another command fills the same index; what it has read so far can be asked.
+            sys.stderr.write(f"fathom: {self._error}\n")
+        elif self._error is not None:
+            raise self._error
+
+    def wait_until_complete(self) -> None:
+        """Wait until all vectors are made; Ctrl-C ends the wait, and the next command goes on."""
+        try:
+            while self._thread.is_alive():
+                self._thread.join(0.2)
+                if self._state and (state := self._state[1]).lacking:
+                    show_count("vectors", state.vectors, state.vectors + state.lacking)
+        except KeyboardInterrupt:
+            self._end()
+
+    def _ingest(self) -> None:
+        try:
+            self._engine.ingest([*self._docs], prune=True, on_progress=self._note)
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            self._error = error
+        finally:
+            self._is_read.set()
+
+    def _note(self, report: "IngestReport", state: "IngestState") -> None:
+        """Note the progress, and end the ingestion if nobody waits for it any more."""
+        if self._stop.is_set():
+            raise Interrupted("the vectors are not complete; the next command goes on")
+        self._state = report, state
+        if state.lacking or state.stage == "finishing":
+            self._is_read.set()
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._thread.join()
