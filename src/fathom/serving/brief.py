@@ -43,6 +43,7 @@ def serialize_brief(answer: Answer, nearest: Excerpts | None) -> dict[str, Any]:
         }
     return {
         **shape,
+        "tentative": answer.tentative,
         "answer": answer.short_answer or answer.answer,
         "quotes": [
             {"at": citation.place.address, "quote": citation.quote}

@@ -7,6 +7,7 @@ import pytest
 
 from fathom.serving.cli.output import (
     format_answer,
+    format_brief,
     format_hits,
     link_citations,
     show,
@@ -76,6 +77,8 @@ def test_a_tentative_answer_begins_with_not_sure() -> None:
     assert format_answer(replace(unsure, short_answer="4")).startswith(
         "Not sure: 4\n\nIt costs 4 [1]\n"
     )
+    assert format_brief(unsure, None).startswith("Not sure: ")
+    assert not format_brief(ANSWER, None).startswith("Not sure: ")
 
 
 def test_a_partial_list_says_so() -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.types import Answer
 
 OUT_OF_BUDGET = 4
+TENTATIVE = 8
 EXIT_CODES = {"answered": 0, "abstained": 3, "failed": 5}
 
 
@@ -122,4 +123,4 @@ def choose_exit_code(answer: "Answer") -> int:
     # Scripts can then ask again with a higher effort, which no other abstention calls for.
     if answer.status == "abstained" and answer.stop_reason == "budget":
         return OUT_OF_BUDGET
-    return EXIT_CODES[answer.status]
+    return TENTATIVE if answer.tentative else EXIT_CODES[answer.status]

@@ -147,7 +147,8 @@ def format_brief(answer: Answer, nearest: "Excerpts | None") -> str:
         reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
         return f"{ENGLISH.unknown}: {reason}.\n{format_excerpts(nearest)}"
     shape = serialize_brief(answer, nearest)
-    lines = [" ".join(shape["answer"].split())]
+    text = " ".join(shape["answer"].split())
+    lines = [f"{ENGLISH.unsure}: {text}" if answer.tentative else text]
     lines += [f"other documents: {' '.join(other.split())}" for other in shape["others"]]
     lines += [
         f'"{" ".join(quote["quote"].split())}"  {shorten_path(quote["at"])}'
