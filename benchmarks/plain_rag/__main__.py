@@ -40,6 +40,7 @@ from benchmarks.plain_rag.replies import (
 )
 from benchmarks.plain_rag.tables import format_tables
 from benchmarks.rivals.environments import prepare_python
+from experiments.lab.kept_replies import KeptReplies, connect_keeping
 from experiments.lab.role_calls import describe_answer
 from experiments.lab.samples import draw_unlearned
 from experiments.roles import overshoots_budget
@@ -192,8 +193,14 @@ def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]
             "budget.seconds": 600.0,
         }
     )
-    with prepare_engine(Engine(settings), task.dataset) as engine:
+    # What a run before this one asked is not asked again; its time counts as it was.
+    replies = KeptReplies(options.work / "model-replies.jsonl")
+    with (
+        connect_keeping(settings, replies) as connect,
+        prepare_engine(Engine(settings, connect=connect), task.dataset) as engine,
+    ):
         for question in task.questions:
+            saved = replies.saved_seconds
             outcome = run_in_loop(engine.arun(AskRequest.parse(question.text)))
             answer = outcome.answer
             is_answered = answer.status == "answered"
@@ -201,7 +208,7 @@ def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]
                 (answer.short_answer or answer.answer) if is_answered else "",
                 [citation.quote for citation in answer.citations],
                 answer.usage.tokens,
-                round(answer.usage.seconds, 2),
+                round(answer.usage.seconds + replies.saved_seconds - saved, 2),
                 collect_facts(outcome, question, engine),
             )
             yield grade(task, "fathom", question, reply)
@@ -215,6 +222,7 @@ def collect_facts(outcome: RunOutcome, question: DatasetQuestion, engine: Engine
     requests = sum(event.kind == "llm" for event in trace.events)
     return RunFacts(
         confidence=answer.confidence or 0.0,
+        tentative=answer.tentative,
         prompt=answer.usage.prompt_tokens,
         calls=len(replies),
         invalid=requests - sum("reply" in step.outputs for step in replies),

@@ -30,6 +30,7 @@ class RunFacts:
 
     Attributes:
         confidence: P(right) of the answer; of a withheld one, that of its draft.
+        tentative: Whether the answer is marked as not sure.
         prompt: The tokens of the prompts.
         calls: The calls of the model, each with its repair.
         invalid: The replies that were not of the asked form at the first try.
@@ -39,6 +40,7 @@ class RunFacts:
     """
 
     confidence: float
+    tentative: bool
     prompt: int
     calls: int
     invalid: int
@@ -87,8 +89,13 @@ class GradedReply:
 
     @property
     def is_wrong(self) -> bool:
-        """True for an answer that is not right."""
-        return self.answered and not self.right
+        """True for an answer that is not right, unless it is marked as not sure."""
+        return self.answered and not self.right and not self.is_tentative
+
+    @property
+    def is_tentative(self) -> bool:
+        """True for an answer that is marked as not sure; the frameworks mark none."""
+        return self.run is not None and self.run.tentative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

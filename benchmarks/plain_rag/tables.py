@@ -43,9 +43,9 @@ def format_table(replies: Group) -> str:
     groups = {system: [rows[key] for key in sorted(shared)] for system, rows in by_system.items()}
     lines = [
         f"{len(shared)} questions",
-        "| system | F1 | 95 % | has-answer F1 | right | wrong | tokens | p50 s | cited | "
-        "Fathom's F1 beside it, p | wrong, p | tokens, p |",
-        "|" + "---|" * 12,
+        "| system | F1 | 95 % | has-answer F1 | right | wrong | not sure | tokens | p50 s | "
+        "cited | Fathom's F1 beside it, p | wrong, p | tokens, p |",
+        "|" + "---|" * 13,
         *(
             f"| {system} | {_format_measures(group)} | {_compare(groups.get(OURS), group)} |"
             for system, group in groups.items()
@@ -63,6 +63,7 @@ def _format_measures(group: Group) -> str:
         f"{_average(answerable, lambda reply: reply.f1)} | "
         f"{fmean(reply.right for reply in group):.3f} | "
         f"{fmean(reply.is_wrong for reply in group):.3f} | "
+        f"{fmean(reply.is_tentative for reply in group):.3f} | "
         f"{fmean(reply.tokens for reply in group):.0f} | "
         f"{median(reply.seconds for reply in group):.1f} | "
         f"{_average(answerable, lambda reply: reply.cited)}"

@@ -24,10 +24,15 @@ from fathom.usage import Usage
 
 
 class KeptReplies:
-    """Replies by the hash of their request, in a file of one JSON object a line."""
+    """Replies by the hash of their request, in a file of one JSON object a line.
+
+    Attributes:
+        saved_seconds: The time that the replies which were found took when they were made.
+    """
 
     def __init__(self, file: Path) -> None:
         """Read the file, which need not exist."""
+        self.saved_seconds = 0.0
         self._file = file
         rows = map(json.loads, read_whole_lines(file))
         self._by_key: dict[str, Mapping[str, Json]] = {row["key"]: row["reply"] for row in rows}
@@ -38,6 +43,7 @@ class KeptReplies:
         if reply is None:
             return None
         usage, reported = Usage(**reply["usage"]), ReportedUsage(**reply["reported"])
+        self.saved_seconds += usage.seconds
         return Completion(**{**reply, "usage": usage, "reported": reported})
 
     def add(self, key: str, reply: Completion) -> None:

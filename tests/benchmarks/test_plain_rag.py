@@ -56,6 +56,21 @@ def test_silence_is_the_best_answer_where_there_is_none() -> None:
     assert (talking.f1, talking.is_wrong) == (0.0, True)
 
 
+def test_a_wrong_answer_that_is_marked_as_not_sure_counts_by_itself() -> None:
+    marked = RunFacts(
+        confidence=0.2,
+        tentative=True,
+        prompt=0,
+        calls=0,
+        invalid=0,
+        quotes=1,
+        verbatim=1,
+        overshoot=False,
+    )
+    reply = replace(grade("fathom", UNKNOWN, "Mr Harrow"), run=marked)
+    assert (reply.is_wrong, reply.is_tentative) == (False, True)
+
+
 def test_systems_are_compared_on_the_questions_that_all_have_answered() -> None:
     ours = [grade("fathom", question, "1931", ("1931",)) for question in (OPENED, UNKNOWN)]
     theirs = [grade("langchain", OPENED, "in 1932")]
@@ -80,6 +95,7 @@ def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.Mo
     assert read_published() == []
     facts = RunFacts(
         confidence=0.8,
+        tentative=False,
         prompt=450,
         calls=1,
         invalid=0,
@@ -95,7 +111,14 @@ def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_runs_show_what_asking_costs_and_how_well_confidence_holds() -> None:
     asked = RunFacts(
-        confidence=0.9, prompt=400, calls=1, invalid=1, quotes=2, verbatim=2, overshoot=False
+        confidence=0.9,
+        tentative=False,
+        prompt=400,
+        calls=1,
+        invalid=1,
+        quotes=2,
+        verbatim=2,
+        overshoot=False,
     )
     sure = replace(asked, confidence=0.3, prompt=0, calls=0, invalid=0)
     right = replace(grade("fathom", OPENED, "1931"), run=asked)
