@@ -384,7 +384,7 @@ def make_model_calibrations() -> dict[str, Calibration]:
     }
 
 
-def make_assembly(model: str, **ask: int) -> Assembly:
+def make_assembly(model: str, **ask: float | None) -> Assembly:
     """Return the parts of the default settings with a language model."""
     settings = Settings()
     llm = settings.llm.model_copy(update={"model": model})
@@ -412,11 +412,14 @@ def test_a_model_has_its_calibration_and_an_unknown_one_that_of_the_weakest(
     assert in_force.calibration.made_of == {"questions": chosen}
 
 
-def test_an_improbable_answer_of_a_sure_model_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_improbable_answer_of_a_sure_model_is_shown_without_a_bound_of_ones_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
     silent = dict.fromkeys(COLUMNS, 0.0)
-    for model, is_shown in (("local:qwen-1.5b", True), ("", False)):
-        assembly = make_assembly(model)
+    cases = (("local:qwen-1.5b", None, True), ("local:qwen-1.5b", 0.3, False), ("", None, False))
+    for model, bound, is_shown in cases:
+        assembly = make_assembly(model, min_probability=bound)
         in_force = choose_calibration(assembly, "naive", {})
         weigher = make_weigher(in_force, "naive", assembly.settings.ask)
         assert Weigher.from_json(weigher.to_json()) == weigher
