@@ -27,6 +27,7 @@ from fathom.question.form import (
     parse_count,
 )
 from fathom.question.joined import split_questions
+from fathom.question.lookup import Lookup, parse_lookup
 from fathom.question.statement import Statement, parse_statement
 from fathom.text.answer_match import contains_answer, normalize_answer, parse_amount, words_overlap
 from fathom.text.answer_type import AnswerType, find_spans
@@ -133,6 +134,11 @@ class Question:
     def term(self) -> str:
         """The term whose meaning is asked for, "quay" of "What is a quay?"; else empty."""
         return extract_term(self.text)
+
+    @cached_property
+    def lookup(self) -> Lookup | None:
+        """The entry of a manual that it looks up, such as an option; `None` if it looks up none."""
+        return parse_lookup(self.text)
 
     @cached_property
     def statement(self) -> Statement | None:

@@ -87,6 +87,19 @@ def _follows(before: str, after: str) -> bool:
     return ord(after[0]) == ord(before[0]) + 1
 
 
+def list_numbers(chunk: Chunk, run: range) -> list[str]:
+    """Return the numbers or letters of a list's labels in order: "3" of "3."."""
+    blocks = list_blocks(chunk)
+    items = (blocks[at] for at in run if blocks[at].kind == "list_item")
+    return [match[1] for item in items if (match := _NUMBER.match(chunk.text, item.start))]
+
+
+def goes_on(chunk: Chunk, run: range, next_chunk: Chunk, next_run: range) -> bool:
+    """Return whether the numbers of a list go on in that of the next chunk."""
+    numbers, next_numbers = list_numbers(chunk, run), list_numbers(next_chunk, next_run)
+    return bool(numbers and next_numbers) and _follows(numbers[-1], next_numbers[0])
+
+
 def find_items(chunk: Chunk, run: range) -> list[Span]:
     """Return the items of a list without labels, each with the text or code that belongs to it."""
     blocks = list_blocks(chunk)

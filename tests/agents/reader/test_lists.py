@@ -8,12 +8,14 @@ from fathom.agents.reader.candidates import group_candidates
 from fathom.agents.reader.lists import ListAnswer, complete_evidence, find_list_around, find_lists
 from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import Builder
+from fathom.models.reading import Reading
 from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.text.content_words import ContentTerms
-from fathom.types import Evidence, Hit, Span
+from fathom.types import Chunk, Evidence, Hit, Span
 
 QUESTION = "How is a pothole filled?"
+SCORES = {"a pot": 0.4, "Previous": 0.3, "Next": 0.3}
 
 
 def make_list(*items: str, lead: str = "Do this:") -> Builder:
@@ -183,6 +185,53 @@ def test_a_sentence_that_introduces_a_list_or_code_is_completed() -> None:
     builder.add_paragraph("Nothing.")
     plain = [make_evidence(hit_with(builder), "Do this:")]
     assert complete_evidence(plain) == tuple(plain)
+
+
+def draft_steps(answer: str, *hits: Hit) -> list[str]:
+    """Return the quotes of a draft of how something is done, where the reader sees one answer."""
+
+    def read(_: str, chunk: Chunk) -> Reading:
+        return reading(chunk, answer, 0.8) if answer in chunk.text else reading(chunk)
+
+    reader = LocalReader(pairs=ScriptedCrossReader(read))
+    return [item.quote for item in reader.draft(Question("How do I cook rice?"), hits).evidence]
+
+
+def test_all_steps_are_given_where_one_of_them_is_the_answer() -> None:
+    hit = hit_with(make_list("Cut it.", "Brush it.", "Fill it.", lead="It takes an hour."))
+    assert draft_steps("Brush it.", hit) == ["Cut it.", "Brush it.", "Fill it."]
+
+
+def test_steps_are_collected_over_chunks_while_their_numbers_go_on() -> None:
+    builder = make_list("Cut it.", "Brush it.", "Fill it.", lead="It takes an hour.")
+    builder.add_heading("Painting", 1)
+    builder.add_item("Paint it.", "1.")
+    text = chunk_of(builder.build()).text
+    second, third = text.index("2."), text.index("3.")
+    parts = [
+        hit_with(builder, start=second, upto=third, ordinal=1),
+        hit_with(builder, upto=second),
+        hit_with(builder, start=third, ordinal=2),
+    ]
+    assert draft_steps("Brush it.", *parts) == ["Cut it.", "Brush it.", "Fill it."]
+    assert draft_steps("Brush it.", *parts[::2]) == ["Brush it.", "Fill it."]
+    assert draft_steps("Cut it.", parts[1], parts[2]) == ["Cut it."]
+
+
+def test_bullets_below_other_words_are_no_steps() -> None:
+    builder = Builder()
+    builder.add_paragraph("Rice is cooked in a pot.")
+    for link in ("Previous page", "Next page"):
+        builder.add_item(link, "-")
+
+    def read(_: str, chunk: Chunk) -> Reading:
+        scores = {text: score for text, score in SCORES.items() if text in chunk.text}
+        spans = [reading(chunk, text, score).spans[0] for text, score in scores.items()]
+        return replace(reading(chunk, answerable=0.5, relevance=0.5), spans=tuple(spans))
+
+    reader = LocalReader(pairs=ScriptedCrossReader(read))
+    draft = reader.draft(Question("How do I boil an egg?"), [hit_with(builder)])
+    assert [item.quote for item in draft.evidence] == ["Rice is cooked in a pot."]
 
 
 def test_only_one_rule_gives_the_answer() -> None:

@@ -1,6 +1,6 @@
 """Answers that are lists: the steps of a task, the items asked for, and their number."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import fsum
@@ -16,6 +16,8 @@ from fathom.text.list_runs import (
     find_lead_start,
     find_outer_runs,
     find_runs,
+    goes_on,
+    list_numbers,
     normalize_label,
 )
 from fathom.text.numbers import parse_numbers
@@ -43,6 +45,7 @@ class ListAnswer:
         matches_question: Whether its heading or the line above it holds half of the question's
             words.
         lead_text: That heading and that line.
+        is_introduced: Whether a heading or a colon stands right above it.
         is_complete: Whether all its items are given: it ends within its hit, or in the next one.
     """
 
@@ -50,6 +53,7 @@ class ListAnswer:
     best: Candidate
     matches_question: bool
     lead_text: str
+    is_introduced: bool
     is_complete: bool
 
     def outweighs(self, other: Candidate, share: float) -> bool:
@@ -71,6 +75,15 @@ class ListAnswer:
         inner = {(item.hit.chunk.id, item.span) for item in other.evidence}
         outer = {(item.hit.chunk.id, item.span) for item in self.evidence}
         return other.matches_question and inner < outer
+
+    @property
+    def may_be_steps(self) -> bool:
+        """Whether it is numbered, or introduced by words of the question.
+
+        Other bullets are rules of all sorts, or the links of a page.
+        """
+        is_numbered = bool(_find_label_kind(self.evidence[0]).strip("-*\u2022\u00b7\u2013"))
+        return is_numbered or (self.matches_question and self.is_introduced)
 
     @property
     def score(self) -> float:
@@ -150,6 +163,60 @@ def _find_label_kind(item: Evidence) -> str:
     return next((normalize_label(chunk, block) for block in holding_blocks), "")
 
 
+def find_steps_around(step: Evidence, hits: Sequence[Hit]) -> tuple[Evidence, ...]:
+    """Return all steps of the numbered list that a quote is a part of, in order; often none.
+
+    The steps before and after those of its chunk are taken from the chunks beside it, if these are
+    among the hits and the numbers go on.
+
+    Args:
+        step: The quote.
+        hits: The hits.
+    """
+    run = _find_run_around(step)
+    if run is None:
+        return ()
+    chunks = {(hit.chunk.document_id, hit.chunk.ordinal): hit for hit in hits}
+    parts = [(step.hit, run)]
+    for offset in (-1, 1):
+        hit, part_run = step.hit, run
+        while beside := _find_run_beside(hit, part_run, offset, chunks):
+            hit, part_run = beside
+            parts.insert(0 if offset < 0 else len(parts), beside)
+    items = [(hit, span) for hit, part_run in parts for span in find_items(hit.chunk, part_run)]
+    if len(items) < _FEWEST_ITEMS:
+        return ()
+    return tuple(Evidence(hit=h, span=s, support=step.support) for h, s in items[:_MOST_ITEMS])
+
+
+def _find_run_around(step: Evidence) -> range | None:
+    """Return the numbered list of a chunk that holds a quote."""
+    chunk = step.hit.chunk
+    blocks = list_blocks(chunk)
+    numbered = (run for run in find_outer_runs(chunk) if list_numbers(chunk, run))
+    return next(
+        (
+            run
+            for run in numbered
+            if blocks[run[0]].start <= step.span.start and step.span.end <= blocks[run[-1]].end
+        ),
+        None,
+    )
+
+
+def _find_run_beside(
+    hit: Hit, run: range, offset: int, hits: Mapping[tuple[str, int], Hit]
+) -> tuple[Hit, range] | None:
+    """Return the part of a numbered list in the chunk before or after, if it goes on there."""
+    beside = hits.get((hit.chunk.document_id, hit.chunk.ordinal + offset))
+    runs = find_outer_runs(beside.chunk) if beside else []
+    if beside is None or not runs:
+        return None
+    if offset > 0:
+        return (beside, runs[0]) if goes_on(hit.chunk, run, beside.chunk, runs[0]) else None
+    return (beside, runs[-1]) if goes_on(beside.chunk, runs[-1], hit.chunk, run) else None
+
+
 def complete_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return evidence in which what a sentence with a colon introduces follows that sentence.
 
@@ -222,6 +289,7 @@ def _iterate_lists(
             best=best,
             matches_question=matches,
             lead_text=above,
+            is_introduced=_is_introduced(chunk, run[0]),
             is_complete=is_ended and len(items) <= _MOST_ITEMS,
         )
 
@@ -244,6 +312,14 @@ def _find_lead_text(chunk: Chunk, first: int) -> str:
         if block.kind == "paragraph" or (block.kind == "list_item" and ends_in_colon(text))
     ]
     return "\n".join([*chunk.headings, *heading, *lead])
+
+
+def _is_introduced(chunk: Chunk, first: int) -> bool:
+    """Return whether a heading or a colon stands right above a list, or its chunk begins there."""
+    block = list_blocks(chunk)[first - 1] if first else None
+    return block is None or (
+        block.kind == "heading" or ends_in_colon(chunk.text[block.start : block.end])
+    )
 
 
 def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:

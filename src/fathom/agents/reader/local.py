@@ -16,12 +16,14 @@ from fathom.agents.reader.candidates import (
     select_supporting,
 )
 from fathom.agents.reader.comparisons import decide_comparison, parse_value
+from fathom.agents.reader.entries import EntryReader
 from fathom.agents.reader.lists import (
     ListAnswer,
     complete_evidence,
     find_counted_list,
     find_list_around,
     find_lists,
+    find_steps_around,
     parse_stated_number,
 )
 from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
@@ -199,14 +201,20 @@ class QuestionReading:
         if form == "several" or self.question.asks_steps:
             # A best score of 0 never ends the reading: a list may go on in any hit.
             read_hits = self._read_in_order(hits, lambda _: 0.0)
-            return read_hits, self._draft_list(read_hits, several=form == "several")
+            draft = self._draft_list(read_hits, several=form == "several")
+            return read_hits, self._prefer_entry(draft, hits)
         read_hits = tuple(
             self._drop_misfits(
                 self.reader.tables(self.question, read_hit, self.session), comparable=comparable
             )
             for read_hit in self._read_in_order(hits, _compute_best_score)
         )
-        return read_hits, self._draft_single(read_hits, hits)
+        return read_hits, self._prefer_entry(self._draft_single(read_hits, hits), hits)
+
+    def _prefer_entry(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
+        """Return the draft of the entry that the question looks up, if the draft missed it."""
+        entries = EntryReader(extract_terms=self.extract_terms)
+        return entries(self.question, draft, hits, self.session)
 
     def _read_in_order(self, hits: Sequence[Hit], best: BestScore) -> tuple[ReadHit, ...]:
         return read_in_order(self.session, hits, best, fall=self.law.fall)
@@ -344,6 +352,8 @@ class QuestionReading:
         candidates = group_candidates(read_hits)
         lists = find_lists(self.question, read_hits, self.extract_terms) if candidates else []
         keep = self.reader.keep
+        if not several:
+            lists = [item for item in lists if item.may_be_steps]
         answer = next((item for item in lists if item.outweighs(candidates[0], keep)), None)
         if answer:
             best = max(answer.best, candidates[0], key=lambda candidate: candidate.score)
@@ -355,7 +365,12 @@ class QuestionReading:
         likely_spans = select_likely([candidate.places[0] for candidate in candidates], keep)[
             :_LONGEST_LIST
         ]
-        if not several or len(likely_spans) < 2:
+        if not several:
+            draft = self._draft_answer(candidates)
+            hits = [read_hit.hit for read_hit in read_hits]
+            steps = find_steps_around(draft.evidence[0], hits) if draft.evidence else ()
+            return replace(draft, evidence=steps, short_answer="") if steps else draft
+        if len(likely_spans) < 2:
             return self._draft_answer(candidates)
         return Draft(
             evidence=tuple(span.evidence for span in drop_repeated_quotes(likely_spans)),

@@ -1,0 +1,125 @@
+"""Questions that look something up in a manual: an option, a setting, a default; both languages."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from fathom.question.form import asks_steps
+from fathom.text.language import load_stop_words
+
+Want = Literal["name", "way", "meaning", "default"]
+
+_OPTION = re.compile(r"(?<![\w-])-{1,2}[A-Za-z0-9?][\w-]*")
+_IDENTIFIER = re.compile(
+    r"(?<![\w.:-])(?:[^\W\d]\w+(?:(?:::|\.|_)[\w-]*[^\W\d_][\w-]*)+|[a-z]+(?:[A-Z][a-z0-9]+)+"
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?![\w-])"
+)
+_QUOTED = re.compile(r"[\"'`\u201c\u2018](?P<name>[^\s\"'`\u201d\u2019]{2,40})[\"'`\u201d\u2019]")
+_KINDS = (
+    r"(?:options?|flags?|switch(?:es)?|arguments?|parameters?|settings?|directives?|variables?"
+    r"|keywords?|propert(?:y|ies)|attributes?|opsi|bendera|argumen|pengaturan|setelan|direktif"
+    r"|variabel|atribut)"
+)
+_NAMED = re.compile(
+    rf"\b(?P<before>[\w.-]+)\s+{_KINDS}\s+(?:do|mean|control|set|change)\b"
+    rf"|\b(?:arti|fungsi|kegunaan|guna|maksud)(?:nya)?\s+(?:dari\s+)?{_KINDS}\s+(?P<after>[\w.-]+)",
+    re.IGNORECASE,
+)
+_OWNER = re.compile(rf"\b(?P<name>[\w.:-]+)\s+{_KINDS}\b", re.IGNORECASE)
+_NAME_ASKED = re.compile(
+    rf"\b(?:which|what)\s+(?:[\w.-]+\s+){{0,3}}?{_KINDS}\b"
+    rf"|\b{_KINDS}\s+(?:[\w.-]+\s+){{0,2}}?(?:apa|mana)(?:kah)?\b"
+    rf"|\bapa(?:kah)?\s+{_KINDS}\b"
+    rf"|^(?:[\w.-]+\s+){{0,3}}{_KINDS}\s+(?:to|for|that|untuk|agar|supaya|yang)\b",
+    re.IGNORECASE,
+)
+_DEFAULT = re.compile(
+    r"(?<!non-)\bdefaults?\b|\bunless\s+(?:told|specified|configured|set|stated)\b"
+    r"|\bif\s+(?:none|nothing|no\s+\w+)\s+(?:is|are)\s+(?:given|set|specified|configured|chosen)\b"
+    r"|\b(?:nilai|secara|setelan|pengaturan)\s+(?:baku|bawaan|standar)\b|\bbawaan(?:nya)?\b"
+    r"|\b(?:jika|kalau|bila)\s+tidak\s+(?:di\w+|ada)\b",
+    re.IGNORECASE,
+)
+_MEANING = re.compile(
+    r"^\W*(?:and\s+)?what\s+(?:do(?:es)?\b.*\b(?:do|mean|control|set|change)\b"
+    r"|(?:is|are)\b(?:.*\b(?:for|about)\W*$|(?:\s+[\w.-]+){1,3}\W*$))"
+    r"|\b(?:meaning|purpose|effect|function)\s+of\b|\bwhat\s+happens\s+(?:with|if|when)\b"
+    r"|\b(?:arti|fungsi|kegunaan|guna|maksud|efek)(?:nya)?\b|\buntuk\s+apa\b|\bapa\s+itu\b"
+    r"|\bapa\s+yang\s+(?:di)?(?:laku|atur|lakukan|diatur)\w*",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = re.compile(
+    r"\?|\b(?:wh(?:at|ich|o|om|ose|en|ere|y)|how|apa(?:kah)?|siapa|kapan|mana|kenapa|mengapa"
+    r"|bagaimana|gimana|berapa|sebutkan|jelaskan)\b",
+    re.IGNORECASE,
+)
+_MOST_KEYWORDS = 8
+"""The words of a query of bare keywords."""
+_STATED = re.compile(r"(?<!non-)\bdefaults?\b|\b(?:baku|bawaan(?:nya)?|standar)\b", re.IGNORECASE)
+_ITSELF = re.compile(
+    r"\bthis\s+is\s+(?:also\s+)?the\s+(?:\w+\s+)?default\b|\(\s*(?:the\s+)?default\s*\)"
+    r"|\b(?:ini|yang)\s+(?:adalah\s+|merupakan\s+)?(?:nilai\s+|pilihan\s+)?(?:baku|bawaan)\b"
+    r"|\((?:baku|bawaan)\)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The entry of a manual that a question looks up.
+
+    Attributes:
+        want: The part that is asked for: its name by what it does, the name of an option as a way
+            to do something, the meaning, or the default.
+        names: The names of entries in the question, as written: options and identifiers.
+    """
+
+    want: Want
+    names: frozenset[str]
+
+
+def parse_lookup(question: str) -> Lookup | None:
+    """Return the entry that a question looks up; `None` where its words show none."""
+    names = _find_names(question)
+    if _DEFAULT.search(question):
+        owner = _OWNER.search(question)
+        is_name = owner is not None and owner["name"].casefold() not in load_stop_words("en")
+        return Lookup("default", names | {owner["name"]} if owner and is_name else names)
+    if names and (_MEANING.search(question) or is_keywords(question)):
+        return Lookup("meaning", names)
+    if _NAME_ASKED.search(question):
+        return Lookup("name", names)
+    is_way = asks_steps(question) or is_keywords(question)
+    return Lookup("way", names) if is_way else None
+
+
+def is_keywords(question: str) -> bool:
+    """Return whether a question is a query of bare keywords: "ssh-keygen rounds default"."""
+    return len(question.split()) <= _MOST_KEYWORDS and _QUESTION_WORD.search(question) is None
+
+
+def is_identifier(text: str) -> bool:
+    """Return whether a text is a name that programs read: an option, `max_height`, `mow.speed`."""
+    return bool(_OPTION.fullmatch(text) or _IDENTIFIER.fullmatch(text))
+
+
+def states_default(text: str) -> bool:
+    """Return whether a text tells a default."""
+    return _STATED.search(text) is not None
+
+
+def is_default_itself(text: str) -> bool:
+    """Return whether a text says of its own subject that it is the default."""
+    return _ITSELF.search(text) is not None
+
+
+def _find_names(question: str) -> frozenset[str]:
+    named = _NAMED.search(question)
+    return frozenset(
+        [
+            *_OPTION.findall(question),
+            *_IDENTIFIER.findall(question),
+            *(match["name"] for match in _QUOTED.finditer(question)),
+            *(group for group in (named.groups() if named else ()) if group),
+        ]
+    )
