@@ -1,9 +1,10 @@
 """The signals of an answer, column by column."""
 
 import pytest
-from tests.factories import FEES, QUESTION, hit_of, read_fees
+from tests.factories import FEES, QUESTION, hit_of, hit_with, read_fees
 
 from fathom.agents.reader.signals import COLUMNS, AnswerSignals
+from fathom.documents.base import Builder
 from fathom.models.reading import Reading
 from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
@@ -113,3 +114,52 @@ def test_without_hits_the_cited_hits_are_used(hits: tuple[Hit, ...]) -> None:
 
 def test_equal_drafts_have_equal_signals() -> None:
     assert measure(make_draft(hit_of()), hit_of()) == measure(make_draft(hit_of()), hit_of())
+
+
+def describe_form(question: str, quotes: list[str], builder: Builder) -> tuple[float, float]:
+    """Return the signals `formed` and `short` of a draft with these quotes of one document."""
+    hit = hit_with(builder)
+    starts = [hit.chunk.text.index(quote) for quote in quotes]
+    evidence = tuple(
+        Evidence(hit=hit, span=Span(start, start + len(quote)), support=0.8)
+        for start, quote in zip(starts, quotes, strict=True)
+    )
+    signals = measure(Draft(evidence=evidence, confidence=0.5), hit, question=question)
+    return signals["formed"], signals["short"]
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "formed"),
+    [
+        ("What is a quay?", "A quay is a wall where ships moor.", 1.0),
+        ("What is a quay?", "Every quay has a crane.", 0.0),
+        ("Apa itu dermaga?", "Dermaga adalah tempat kapal bersandar.", 1.0),
+        ("What does --edge do?", "Keeps the edges.", 1.0),
+        ("What does --quiet do?", "Keeps the edges.", -1.0),
+        ("Which option keeps edges?", "Keeps the edges.", 1.0),
+        ("Which edges are kept by default?", "Keeps the edges.", -1.0),
+        ("When are edges kept?", "Keeps the edges.", 0.0),
+    ],
+)
+def test_a_quote_of_the_asked_form_is_told(question: str, quote: str, formed: float) -> None:
+    builder = Builder()
+    builder.add_paragraph("A quay is a wall where ships moor. Every quay has a crane.")
+    builder.add_paragraph("Dermaga adalah tempat kapal bersandar.")
+    builder.add_paragraph("--edge\nKeeps the edges.")
+    assert describe_form(question, [quote], builder) == (formed, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "short"),
+    [
+        ("How do I fill a pothole?", 1.0),
+        ("Sebutkan langkahnya!", 1.0),
+        ("Who fills potholes?", 0.0),
+    ],
+)
+def test_the_list_asked_for_counts_as_a_short_answer(question: str, short: float) -> None:
+    builder = Builder()
+    builder.add_item("Cut it.", "1.")
+    builder.add_item("Fill it.", "2.")
+    assert describe_form(question, ["Cut it.", "Fill it."], builder) == (0.0, short)
+    assert describe_form(question, ["Cut it."], builder) == (0.0, 0.0)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fathom.agents.reader.asked_form import is_asked_list, rate_form
 from fathom.agents.reader.base import compute_logit
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
@@ -24,7 +25,7 @@ COLUMNS: Mapping[str, str] = {
     "typed": "1 where its words tell what kind of answer it wants: a date, a person, a number",
     "sure": "logit of the draft's own confidence",
     "support": "logit of the best evidence's support",
-    "short": "1 where the answer is told in a few words",
+    "short": "1 where the answer is told in a few words, or is the list of a document asked for",
     "length": "logarithm of the number of words of that short answer",
     "quotes": "logarithm of the number of quotes",
     "relevance": "logit: the cited chunk is about what is asked",
@@ -45,6 +46,7 @@ COLUMNS: Mapping[str, str] = {
     "quoted": "share of the question's content words in the best quote",
     "anchors": "share of the names and times of the question in the evidence",
     "fitting": "1 where the answer is of the kind asked for",
+    "formed": "1 where the quote is the definition or entry asked for, -1 where surely not",
     "conflict": "1 where another reading is shown that is not refuted",
     "documents": "share of the hits that are of the cited document",
     "searches": "logarithm of the number of searches",
@@ -164,7 +166,7 @@ def _describe_draft(question: Question, draft: Draft, hits: Sequence[Hit]) -> di
     return {
         "sure": compute_logit(draft.confidence),
         "support": compute_logit(best.support),
-        "short": bool(draft.short_answer),
+        "short": bool(draft.short_answer) or is_asked_list(question, draft),
         "length": math.log1p(len(draft.short_answer.split())),
         "quotes": math.log(len(draft.evidence)),
         "place": math.log1p(place),
@@ -174,6 +176,7 @@ def _describe_draft(question: Question, draft: Draft, hits: Sequence[Hit]) -> di
         "documents": _divide(len(same_document), len(hits)),
         "anchors": (anchor_count - len(gap.missing)) / anchor_count if anchor_count else 1.0,
         "fitting": not gap.kind,
+        "formed": rate_form(question, best),
         "conflict": any(not alternative.refuted for alternative in draft.alternatives),
     }
 
