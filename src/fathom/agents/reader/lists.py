@@ -78,7 +78,7 @@ class ListAnswer:
 
     @property
     def may_be_steps(self) -> bool:
-        """Whether it is numbered, or introduced by words of the question.
+        """True if it is numbered, or introduced by words of the question.
 
         Other bullets are rules of all sorts, or the links of a page.
         """
