@@ -34,7 +34,8 @@ def test_the_entry_that_is_looked_up_is_recognised(
 ) -> None:
     lookup = parse_lookup(question)
     assert lookup is not None
-    assert (lookup.want, lookup.names) == (want, names)
+    assert lookup.want == want
+    assert lookup.names == names
 
 
 @pytest.mark.parametrize(
