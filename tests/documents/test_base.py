@@ -53,6 +53,14 @@ def test_a_heading_is_the_title_only_if_it_opens_or_dominates_the_document(
     assert builder.build(opening=False).title == ""
 
 
+def test_chunks_carry_the_beginning_of_a_long_heading_and_the_text_holds_it_whole() -> None:
+    heading = "rules of the house " * 1000
+    parsed = build_document((heading, 1), ("Fees", 2)).build()
+    assert heading.strip() in parsed.text
+    assert parsed.title == heading[:300].strip()
+    assert [block.headings for block in parsed.blocks[-2:]] == [(parsed.title, "Fees")] * 2
+
+
 def list_kinds(*rows: str, head: bool = False) -> list[str]:
     """Return the kinds of the rows of a table after a paragraph."""
     builder = Builder()

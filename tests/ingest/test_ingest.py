@@ -503,3 +503,15 @@ def test_an_index_that_lost_all_its_documents_is_sound(
     file.unlink()
     engine.ingest([tmp_path / "px"], prune=True)
     assert (list(engine.documents.list()), engine.verify()) == ([], [])
+
+
+def test_a_long_heading_above_many_sections_does_not_fill_the_index(
+    engine: Engine, write: FileWriter
+) -> None:
+    sections = "".join(f"## Part {number}\n\n{'word ' * 45}\n\n" for number in range(20))
+    engine.ingest([write("long.md", f"# {'heading ' * 1000}\n\n{sections}")])
+    chunks = [hit.chunk for hit in engine.search("heading word", retriever="keyword", k=200)]
+    assert len(chunks) >= 20
+    assert sum(chunk.text.count("heading") for chunk in chunks) == 1000
+    carried = [sum(map(len, chunk.headings)) for chunk in chunks]
+    assert max(*carried, *(len(chunk.title) for chunk in chunks)) <= 300 + len("Part 19")

@@ -16,6 +16,10 @@ program and so on."""
 
 TABLE_KINDS: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
 """The kinds of blocks that make up a table."""
+MOST_TITLE = 300
+"""The characters of a title or heading that chunks carry; the text holds it whole."""
+MOST_LEVELS = 16
+"""The headings above a text that chunks carry."""
 CELL_SEPARATOR = " | "
 """The separator between the cells of a row."""
 NEEDS_OCR = "pip install 'fathom-qa[ocr]' to have it read"
@@ -107,6 +111,14 @@ class ParseLimits:
     ocr_wall_s: float = 300
 
 
+def cut_title(title: str) -> str:
+    """Return the part of a title or heading that every chunk below it carries.
+
+    Uncut, one long heading above many short sections would fill an index by itself.
+    """
+    return title[:MOST_TITLE].rstrip()
+
+
 class Parser(Protocol):
     """A function that turns the bytes of one format into text with structure.
 
@@ -166,7 +178,7 @@ class Builder:
             return
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
-        self._headings.append((level, title))
+        self._headings.append((level, cut_title(title)))
         self._add_block("heading", title)
 
     def add_paragraph(self, text: str) -> None:
@@ -241,11 +253,9 @@ class Builder:
         stated = " ".join(clean_text(title).split())
         return ParsedDocument(
             text=text,
-            title=stated
-            if is_title(stated)
-            else self._find_opening_heading(text)
-            if opening
-            else "",
+            title=cut_title(
+                stated if is_title(stated) else self._find_opening_heading(text) if opening else ""
+            ),
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
         )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.frames import LENGTHS, Frame, decode_frame, encode_frame
+from fathom.types import Block, Span
 
 
 def send_frame(frame: Frame) -> Frame:
@@ -39,6 +40,14 @@ def test_a_refusal_is_received() -> None:
     assert frame.refused is not None
     assert (frame.refused.outcome, frame.refused.reason) == ("encrypted", "locked")
     assert (frame.done, frame.peak_bytes) == (True, 5)
+
+
+def test_long_titles_and_deep_headings_of_any_reader_are_cut() -> None:
+    block = Block(kind="paragraph", span=Span(0, 1), headings=("h" * 1000,) * 50)
+    sent = ParsedDocument(text="a", title="t" * 1000, blocks=(block,))
+    (value,) = send_frame(Frame(values=(sent,))).values
+    assert isinstance(value, ParsedDocument)
+    assert (value.title, value.blocks[0].headings) == ("t" * 300, ("h" * 300,) * 16)
 
 
 @given(st.lists(st.text()))

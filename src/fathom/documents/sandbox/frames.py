@@ -10,7 +10,14 @@ import struct
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal, RecordFailure
+from fathom.documents.base import (
+    MOST_LEVELS,
+    ParsedDocument,
+    ParseOutcome,
+    ParseRefusal,
+    RecordFailure,
+    cut_title,
+)
 from fathom.documents.record_ids import check_record_id
 from fathom.types import Block, BlockKind, Scalar, Span
 
@@ -138,7 +145,7 @@ def _read_value(packed: dict[str, Any], text: str) -> ParsedDocument | RecordFai
         )
     return ParsedDocument(
         text=text,
-        title=_read_string(packed["title"]),
+        title=cut_title(_read_string(packed["title"])),
         blocks=_read_blocks(packed["blocks"], packed["paths"], len(text)),
         metadata={
             _read_string(key): _read_scalar(item) for key, item in packed["metadata"].items()
@@ -160,7 +167,9 @@ def _read_lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
 
 
 def _read_blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, ...]:
-    headings = [tuple(_read_string(title) for title in path) for path in paths]
+    headings = [
+        tuple(cut_title(_read_string(title)) for title in path[:MOST_LEVELS]) for path in paths
+    ]
     blocks: list[Block] = []
     last = 0
     for at in range(0, len(numbers), _FIELDS):
