@@ -17,10 +17,12 @@ from tests.serving.http.conftest import ADDRESS, ROOT
 from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
+from fathom.index.embedded.opening import take_lock
 from fathom.index.engines import EmbeddedIndex
 from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestProgress, IngestReport
 from fathom.serving.http import job_queue
+from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
@@ -236,6 +238,24 @@ class PausingEngine:
         self.begun.set()
         self.go.wait()
         on_progress(IngestReport(), IngestState())
+
+
+def test_an_upload_waits_while_another_process_writes_to_the_index(
+    fresh_client: TestClient, settings: Settings
+) -> None:
+    jobs = fresh_client.app.state.workspaces.get_workspace(LOCAL).jobs  # type: ignore[attr-defined]
+    with take_lock(settings.index.directory):
+        sent = fresh_client.post(
+            "/api/v1/documents", files=[("files", ("a.md", b"# Pier\n\nNo.\n"))]
+        )
+        jobs.submit(lambda: None).result()  # work is done in order
+        for _ in range(3):  # more often than a job may be begun by servers that die
+            jobs.resume()
+            jobs.submit(lambda: None).result()
+        waiting = jobs.get(sent.json()["job"])
+        assert (waiting.state, waiting.starts, waiting.reason) == ("waiting", 0, "")
+    job = wait_for_job(fresh_client, sent.json()["job"])
+    assert (job["state"], [file["outcome"] for file in job["files"]]) == ("done", ["ok"])
 
 
 def test_a_job_interrupted_by_the_end_of_the_server_is_continued_later(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
 from fathom.engine import Engine
-from fathom.errors import UsageError
+from fathom.errors import IndexLocked, UsageError
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.problems import build_problem
@@ -129,15 +129,16 @@ class Jobs:
         if job is not None:
             if job.starts > MOST_STARTS:
                 self._give_up(job)
-            else:
-                self._run_job(job)
+            elif not self._run_job(job):
+                return  # `resume`, which is called again and again, continues the job
             self._wake()
 
     def _give_up(self, job: Job) -> None:
         job.state, job.reason = "failed", _explain_failure(job)
         self._queue.save(job)
 
-    def _run_job(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> bool:
+        """Run a job; return whether the next one can begin at once."""
         try:
             job.names, earlier = self._files.map_paths(job.names)
             job.replaced = sorted({*job.replaced, *earlier})
@@ -145,10 +146,13 @@ class Jobs:
                 self._ingest_files(job, progress)
             job.state = "done"
         except _LeaseLost:
-            return
+            return True
         except _ServerEnding:
             self._queue.give_back(job)
-            return
+            return True
+        except IndexLocked:  # another process is writing, such as `fathom ingest`
+            self._queue.give_back(job)
+            return False
         except Exception as error:  # noqa: BLE001 - a job reports any error
             problem = build_problem(error)
             job.state, job.reason = (
@@ -156,6 +160,7 @@ class Jobs:
                 "; ".join(filter(None, (problem.detail, problem.next))),
             )
         self._queue.save(job)
+        return True
 
     def _ingest_files(self, job: Job, follow: "IngestProgress") -> None:
         with self._files.provide_files(job.names) as paths:
@@ -199,6 +204,7 @@ class Jobs:
 
 def _finish_job(job: Job, report: "IngestReport", folder: Path) -> None:
     """Enter the outcome of each file into the job."""
+    job.files = []  # an earlier start may have entered some
     for entry in report.files:
         # A record has the path of its file, `#`, and a name of its own.
         path, mark, record = entry.path.partition("#")
