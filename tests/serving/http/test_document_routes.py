@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx import Response
 from tests.serving.http.conftest import ADDRESS, ROOT
 
 from fathom.config import parse_settings
@@ -256,6 +257,28 @@ def test_an_upload_waits_while_another_process_writes_to_the_index(
         assert (waiting.state, waiting.starts, waiting.reason) == ("waiting", 0, "")
     job = wait_for_job(fresh_client, sent.json()["job"])
     assert (job["state"], [file["outcome"] for file in job["files"]]) == ("done", ["ok"])
+
+
+def test_a_repeated_upload_is_the_same_only_if_names_and_contents_are(
+    fresh_client: TestClient,
+) -> None:
+    def upload(*files: tuple[str, bytes]) -> Response:
+        parts = [("files", file) for file in files]
+        headers = {"Idempotency-Key": "upload-1"}
+        return fresh_client.post("/api/v1/documents", files=parts, headers=headers)
+
+    first = upload(("a.md", b"# Pier 8"), ("b.md", b"# Pier 9"))
+    again = upload(("a.md", b"# Pier 8"), ("b.md", b"# Pier 9"))
+    assert first.json() == again.json()
+    for others in (
+        (("a.md", b"# Pier 8"), ("b.md", b"# Pier 7")),
+        (("a.md", b"# Pier 9"), ("b.md", b"# Pier 8")),
+        (("a.md", b"# Pier 8"),),
+    ):
+        reply = upload(*others)
+        assert (reply.status_code, reply.json()["title"]) == (422, "key reused")
+    job = wait_for_job(fresh_client, first.json()["job"])
+    assert [file["outcome"] for file in job["files"]] == ["ok", "ok"]
 
 
 def test_a_job_interrupted_by_the_end_of_the_server_is_continued_later(tmp_path: Path) -> None:

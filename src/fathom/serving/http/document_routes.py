@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Annotated, Any, NamedTuple
@@ -102,9 +102,17 @@ async def upload_documents(
         job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
         return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
 
-    # Names and sizes tell requests apart well enough, without reading the files twice.
-    digest = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
-    return await space.replies.run_once(idempotency_key, digest.hexdigest(), work)
+    content = await asyncio.to_thread(_hash_files, files) if idempotency_key else ""
+    return await space.replies.run_once(idempotency_key, content, work)
+
+
+def _hash_files(files: list[UploadFile]) -> str:
+    """Return a hash of the names and contents of files, which can then be read again."""
+    digests = []
+    for file in files:
+        digests.append((file.filename, file_digest(file.file, "sha256").hexdigest()))
+        file.file.seek(0)
+    return sha256(repr(digests).encode("utf-8", "replace")).hexdigest()
 
 
 class UrlBody(Body):
