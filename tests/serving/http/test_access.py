@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import get_ident
 
 import pytest
+from click.testing import Result
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.types import Message, Scope
@@ -201,7 +202,9 @@ def test_allowed_host_names_are_accepted(tmp_path: Path) -> None:
         assert client.post("/api/v1/conversations", json={}, headers=headers).status_code == 201
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9999"])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:9999", "http://[", "http://a]:x"]
+)
 def test_a_page_of_another_site_may_not_ask(empty_client: TestClient, origin: str) -> None:
     reply = empty_client.post("/api/v1/conversations", json={}, headers={"Origin": origin})
     assert reply.status_code == 403
@@ -378,6 +381,19 @@ def test_keys_revoked_by_an_older_version_leave_a_server_closed(tmp_path: Path) 
     access.keys.revoke(key.id)
     assert access.keys.get_door() == "closed"
     access.close()
+
+
+@pytest.mark.parametrize("option", ["--per-minute", "--tokens-per-day"])
+def test_a_limit_of_a_key_that_no_database_holds_is_refused(tmp_path: Path, option: str) -> None:
+    def add(limit: int) -> Result:
+        arguments = ["keys", "add", "ana", option, str(limit), "--index", str(tmp_path)]
+        return CliRunner().invoke(commands, arguments)
+
+    assert [add(limit).exit_code for limit in (0, 10**15)] == [0, 0]
+    for limit in (10**15 + 1, 10**30 - 1):
+        assert isinstance(error := add(limit).exception, UsageError)
+        assert str(error).startswith(f"{option} {limit}: choose from 0 to 1000000000000000; ")
+    assert len(create_key_store(EmbeddedIndex(tmp_path)).list_keys()) == 2
 
 
 @pytest.mark.parametrize("verdict", ["a question without a key", "one with it"])

@@ -5,10 +5,12 @@ fathom.serving.http.openai.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from tests.foreign_packages import add_to_path, install
 from tests.serving.http.conftest import ADDRESS, KeyMaker, make_settings
@@ -346,3 +348,19 @@ def test_the_server_reports_its_health_its_state_and_its_metrics(client: TestCli
     assert 'fathom_answers_total{status="answered",stop="answered",strategy="naive"}' in numbers
     assert 'route="/api/v1/ask",status="200"' in numbers
     assert QUESTION not in numbers
+
+
+@pytest.mark.parametrize("bad_id", ["%00", "a%00b", "x" * 3000, "%ff", "..%2f..%2fkeys.db"])
+def test_an_id_that_cannot_exist_is_missing_on_every_route(client: TestClient, bad_id: str) -> None:
+    app = client.app
+    assert isinstance(app, FastAPI)
+    places = [
+        (method.upper(), re.sub(r"\{\w+\}", bad_id, path))
+        for path, methods in app.openapi()["paths"].items()
+        for method in methods
+        if "{" in path
+    ]
+    assert len(places) >= 14
+    for method, path in places:
+        body = {} if method == "POST" else None
+        assert 400 <= client.request(method, path, json=body).status_code < 500, (method, path)

@@ -259,6 +259,16 @@ def test_an_upload_waits_while_another_process_writes_to_the_index(
     assert (job["state"], [file["outcome"] for file in job["files"]]) == ("done", ["ok"])
 
 
+def test_a_server_that_cannot_store_uploads_names_the_folder(
+    fresh_client: TestClient, settings: Settings
+) -> None:
+    (settings.index.directory / UPLOADS).write_text("not a folder")
+    reply = fresh_client.post("/api/v1/documents", files=[("files", ("a.md", b"# Pier"))])
+    assert (reply.status_code, reply.json()["title"]) == (500, "failed")
+    reason = "uploads: File exists; uploads need a folder that the server may write"
+    assert reply.json()["detail"].endswith(reason)
+
+
 def test_a_repeated_upload_is_the_same_only_if_names_and_contents_are(
     fresh_client: TestClient,
 ) -> None:

@@ -1,7 +1,7 @@
 """The guard before the application: it checks host, origin and size of each request."""
 
 import asyncio
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -87,7 +87,7 @@ class Guard:
         if not origins:
             return None
         allowed = {headers.get("host", "").lower(), self._public.netloc.lower()} - {""}
-        if len(origins) == 1 and urlsplit(origins[0]).netloc.lower() in allowed:
+        if len(origins) == 1 and _parse_address(origins[0]).netloc.lower() in allowed:
             return None
         return Problem(
             403,
@@ -162,10 +162,15 @@ def _build_size_problem(limit: int) -> Problem:
 
 def _parse_hostname(host: str) -> str:
     """Return the name in a `Host` header, without its port."""
+    return (_parse_address(f"//{host}").hostname or "").lower()
+
+
+def _parse_address(address: str) -> SplitResult:
+    """Return the parts of an address; all are empty if it is not valid, such as `http://[`."""
     try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
+        return urlsplit(address)
     except ValueError:
-        return ""
+        return urlsplit("")
 
 
 def _add_safe_headers(send: Send) -> Send:

@@ -24,6 +24,8 @@ SCOPES: tuple[Scope, ...] = ("read", "ingest", "curate", "admin")
 counts for everybody in the workspace, `admin` the metrics."""
 CURATORS: frozenset[Scope] = frozenset({"ingest", "curate", "admin"})
 """Scopes that may change the answers of others: by feedback, documents, or as administrator."""
+MOST_LIMIT = 10**15
+"""The largest limit of requests or tokens, which every database and sum can hold."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 KEY_COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
@@ -124,7 +126,7 @@ class Keys:
             The key, and its text, which is stored nowhere.
 
         Raises:
-            UsageError: If the workspace's name, a scope, or the amount of money is invalid.
+            UsageError: If the workspace's name, a scope, or a limit is invalid.
         """
         if key.workspace and not _NAME.fullmatch(key.workspace):
             raise UsageError(
@@ -137,6 +139,8 @@ class Keys:
             raise UsageError(
                 f"--usd-per-day {key.usd_per_day}: give a number; without it there is no limit"
             )
+        _check_limit("--per-minute", key.per_minute)
+        _check_limit("--tokens-per-day", key.tokens_per_day)
         key_id, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         scopes = " ".join(sorted(key.scopes))
@@ -208,6 +212,13 @@ def compute_expiry(days: float | None) -> str | None:
         raise UsageError(f"--days {days}: give a number; without it a key never expires") from None
     except OverflowError:
         raise UsageError(f"--days {days:g}: too many; without it a key never expires") from None
+
+
+def _check_limit(option: str, limit: int | None) -> None:
+    if limit is not None and not 0 <= limit <= MOST_LIMIT:
+        raise UsageError(
+            f"{option} {limit}: choose from 0 to {MOST_LIMIT}; without it there is no limit"
+        )
 
 
 def _hash_secret(secret: str) -> str:

@@ -10,6 +10,8 @@ from secrets import token_hex
 
 from starlette.datastructures import UploadFile
 
+from fathom.errors import RunError
+
 PIECE = 1 << 20
 """The bytes of one read."""
 MOST_DEPTH = 8
@@ -67,9 +69,17 @@ def is_upload(path: Path, folder: Path) -> bool:
 
 
 def store_files(files: Sequence[UploadFile], folder: Path) -> StoredUpload:
-    """Write files into a folder; each is stored completely or not at all."""
+    """Write files into a folder; each is stored completely or not at all.
+
+    Raises:
+        RunError: If the folder cannot be made.
+    """
     stored = StoredUpload()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{folder}: {error.strerror}; uploads need a folder that the server may write"
+        raise RunError(reason) from error
     for file in files:
         client_name = file.filename or ""
         try:
