@@ -8,6 +8,7 @@ fathom.index.validation.
 import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -47,6 +48,17 @@ def test_an_index_of_failed_files_only_is_sound(tmp_path: Path) -> None:
     with open_writer(tmp_path, {"a": "1"}) as writer:
         writer.put([], [SourceRecord(path="/a", digest="d", outcome="failed", reason="torn")])
     assert verify(tmp_path) == []
+
+
+def test_only_the_owner_can_read_a_new_database(tmp_path: Path, make: EntryFactory) -> None:
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        writer.put(*([value] for value in make("one", "the words of one")))
+        files = list(tmp_path.glob("fathom.db*"))
+        assert len(files) == 3
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    (tmp_path / "fathom.db").chmod(0o640)
+    with open_writer(tmp_path, {"a": "1"}):
+        assert stat.S_IMODE((tmp_path / "fathom.db").stat().st_mode) == 0o640
 
 
 def test_a_missing_keyword_index_is_rebuilt(index: Path, make: EntryFactory) -> None:

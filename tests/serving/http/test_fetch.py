@@ -185,6 +185,18 @@ def test_public_addresses_are_public(address: str) -> None:
     assert is_public(address)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("fec0::1", "fec0:0:0:ffff::1", "3fff::1", "3fff:fff::1", "5f00::1", "100:0:0:1::1"),
+        *("64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "::ffff:127.0.0.1", "::127.0.0.1"),
+        *("2002:7f00:1::", "2001:0:7f00:1::1", "2001:db8::1", "ff02::1", "fe80::1%eth0", "::"),
+    ],
+)
+def test_addresses_of_ipv6_inside_or_for_examples_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
 def test_a_server_fetches_nothing_unless_configured(client: TestClient) -> None:
     reply = client.post("/api/v1/documents/from-url", json={"url": "http://example.org/"})
     assert reply.status_code == 403

@@ -149,6 +149,7 @@ def _replace_damaged_file(directory: Path, source: sqlite3.Connection) -> None:
     file = directory / schema.FILE
     partial = file.with_name(f"{schema.FILE}.part")
     partial.unlink(missing_ok=True)
+    schema.create_private_file(partial)
     with closing(sqlite3.connect(partial)) as copy:
         source.backup(copy)
     # The logs belong to the damaged file, and SQLite would apply them to the new one.

@@ -6,6 +6,7 @@ them. So old and new rows of one document exist side by side only while no reade
 after a kill, can see a mixture.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -88,11 +89,20 @@ def connect(
     with name_corruption(file):
         if not write:
             return _connect_to_read(file)
+        create_private_file(file)
         connection = _open(f"{file.absolute().as_uri()}?mode=rwc", WRITER_CACHE_KB)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {durability.upper()}")
         connection.execute("PRAGMA secure_delete = ON")
         return connection
+
+
+def create_private_file(file: Path) -> None:
+    """Create a file that only its owner can read; one that exists stays as it is.
+
+    SQLite would let others read a new file, and gives its logs the permissions of the file.
+    """
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:

@@ -4,7 +4,6 @@ The file is separate from the index, because a question's trace must be stored e
 process writes to the index.
 """
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from fathom.errors import RunError
+from fathom.index.embedded.schema import create_private_file
 from fathom.index.sql import SqlTransaction
 from fathom.index.sql_traces import SqlTraces
 from fathom.index.traces import (
@@ -83,8 +83,7 @@ class EmbeddedTraces(SqlTraces):
         self.path = path
         self._lock = threading.Lock()
         with self._name_failures():
-            # SQLite gives the log the permissions of the file, so it must be there first.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            create_private_file(path)
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA busy_timeout = 10000")
             self._connection.execute("PRAGMA secure_delete = ON")

@@ -32,7 +32,10 @@ MOST_AT_ONCE = 4
 """The number of fetches at the same time."""
 PIECE = 1 << 16
 """The bytes of one read."""
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""All IPv6 addresses that are given out for the Internet."""
+_DOCUMENTATION = ipaddress.ip_network("3fff::/20")
+"""Addresses for examples (RFC 9637), which Python does not exclude yet."""
 _ENDINGS = {
     "text/html": ".html",
     "application/pdf": ".pdf",
@@ -201,22 +204,24 @@ def is_public(address: str) -> bool:
         parsed: IPAddress = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(
-        candidate.is_global
-        and not (candidate.is_multicast or candidate.is_reserved or candidate.is_unspecified)
-        for candidate in (parsed, *_extract_inner_addresses(parsed))
+    return all(map(_is_global, (parsed, *_extract_inner_addresses(parsed))))
+
+
+def _is_global(address: IPAddress) -> bool:
+    if isinstance(address, ipaddress.IPv6Address) and (
+        address not in _UNICAST or address in _DOCUMENTATION
+    ):
+        return False
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or address.is_unspecified
     )
 
 
 def _extract_inner_addresses(address: IPAddress) -> list[IPAddress]:
-    """Return the IPv4 addresses that an IPv6 address stands for."""
+    """Return the addresses to which a gateway would forward an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return []
-    # A gateway would forward such an address to the IPv4 address inside it.
-    candidates: list[IPAddress | None] = [address.ipv4_mapped, address.sixtofour]
-    candidates += [*(address.teredo or ())]
-    if address in _NAT64:
-        candidates.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    candidates = (address.sixtofour, *(address.teredo or ()))
     return [candidate for candidate in candidates if candidate is not None]
 
 
