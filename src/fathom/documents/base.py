@@ -53,7 +53,8 @@ class ParsedDocument:
         metadata: Typed values such as author or date.
         record: The id of a corpus record as `record_ids.name_record` makes it; `None` for a file.
         lines: Pairs of offset and line number, as in `Document`.
-        unread: One line about pages that could not be read; empty if all were read.
+        unread: One line about pages that could not be read, and hidden text; empty if there is
+            none.
     """
 
     text: str
@@ -149,6 +150,7 @@ class Builder:
         self._headings: list[tuple[int, str]] = []
         self._page: int | None = None
         self._recognised: float | None = None
+        self._hidden = 0
 
     def set_sureness(self, sureness: float | None) -> None:
         """Set how surely the pieces that follow were recognised on a picture.
@@ -229,6 +231,14 @@ class Builder:
         """Add a foot- or endnote with its mark."""
         self._add_block("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
 
+    def skip_hidden(self, text: str) -> None:
+        """Leave out text that a reader of the file cannot see; the document reports it.
+
+        Args:
+            text: The text, of which only its presence counts.
+        """
+        self._hidden += bool(text.strip())
+
     def build(
         self,
         title: str = "",
@@ -258,6 +268,7 @@ class Builder:
             ),
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
+            unread=f"{self._hidden} hidden texts left out" if self._hidden else "",
         )
 
     def _find_opening_heading(self, text: str) -> str:

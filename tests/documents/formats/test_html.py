@@ -78,6 +78,44 @@ def test_invisible_text_is_dropped(hidden: str) -> None:
     assert parse(f"<p>seen</p>{hidden}<p>too</p>".encode()).text == "seen\n\ntoo"
 
 
+@pytest.mark.parametrize(
+    "style",
+    [
+        *("font-size:1px", "font-size: 1pt", "font-size:.1em", "font-size:2px !important"),
+        *("opacity:0.01", "opacity: 1%", "position:absolute;left:-9999px"),
+        *("position:fixed; top:-200em", "text-indent:-9999px", "margin-left:-5000px"),
+        *("clip-path: inset(50%)", "position:absolute;clip:rect(0,0,0,0)"),
+        *("width:1px;height:1px;overflow:hidden", "max-height:0;overflow:hidden"),
+        *("color:white", "color:#fff", "COLOR: #FEFEFE", "color:rgb(255, 255, 255)"),
+        *("color:transparent", "color:rgba(0,0,0,0)", "color:#123;background:#112233"),
+    ],
+)
+def test_text_that_is_drawn_but_not_seen_is_left_out_and_reported(style: str) -> None:
+    page = f"<p>seen</p><p>al<b style='{style}'>evil <i>words</i></b>so</p><p style='{style}'>x</p>"
+    parsed = parse(page.encode())
+    assert parsed.text == "seen\n\nalso"
+    assert parsed.unread == "2 hidden texts left out"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p style='font-size:8px;opacity:0.6;color:#333'>seen</p>",
+        "<div style='background:#003'><p style='color:white'>seen</p></div>",
+        "<table><tr bgcolor=navy><td style='color:#fff'>seen</td></tr></table>",
+        "<div class=banner><b style='color:#fff'>seen</b></div>",
+        "<style>p { background: navy }</style><p style='color:white'>seen</p>",
+        "<link rel=stylesheet href=a.css><p style='color:white'>seen</p>",
+        "<p style='position:absolute;left:-5px;text-indent:-2em'>seen</p>",
+        "<div style='overflow:hidden;width:100%;height:0.5em'>seen</div>",
+        "<p style='color:#fff;background:#000'>seen</p>",
+    ],
+)
+def test_text_that_may_be_seen_is_read(page: str) -> None:
+    parsed = parse(page.encode())
+    assert (parsed.text, parsed.unread) == ("seen", "")
+
+
 def test_small_print_is_read() -> None:
     assert parse(b"<p style='font-size:0.9em'>small</p>").text == "small"
 

@@ -10,6 +10,7 @@ from lxml.etree import ParserError
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
+from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
 from fathom.types import Scalar
 
 _UNSEEN = frozenset({
@@ -28,6 +29,8 @@ _HIDING = re.compile(
     r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|$|!)",
     re.IGNORECASE,
 )
+_PAINTED = frozenset({"class", "id", "bgcolor", "background"})
+"""Attributes that may paint what lies behind the text."""
 _SPACE = re.compile(r"[ \t\r\n\f\u200b]+")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -238,8 +241,31 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
         root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
     except (ParserError, ValueError) as error:
         raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
+    _drop_hidden_text(builder, root)
     HtmlWalk(builder).add_tree(root)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
+
+
+def _drop_hidden_text(builder: Builder, root: html.HtmlElement) -> None:
+    """Drop the text that is drawn so that no reader sees it, and count it for the report.
+
+    White letters are dropped only where the page behind them is surely white.
+    """
+    sheets = "".join(sheet.text or "" for sheet in root.iter("style"))
+    is_plain = "background" not in sheets and next(root.iter("link"), None) is None
+    todo: list[tuple[Any, bool]] = [(root, is_plain)]
+    while todo:
+        element, on_white = todo.pop()
+        if not isinstance(element.tag, str):
+            continue
+        style = parse_style(element.get("style") or "")
+        on_white = on_white and not (_PAINTED & set(element.keys()))
+        if element is not root and hides_text(style, on_white=on_white):
+            builder.skip_hidden("".join(element.itertext()))
+            element.drop_tree()
+            continue
+        on_white = on_white and not has_background(style)
+        todo.extend((child, on_white) for child in element)
 
 
 def add_fragment(builder: Builder, text: str) -> None:
