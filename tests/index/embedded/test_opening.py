@@ -52,7 +52,8 @@ def test_an_index_of_failed_files_only_is_sound(tmp_path: Path) -> None:
 
 def test_only_the_owner_can_read_a_new_database(tmp_path: Path, make: EntryFactory) -> None:
     with open_writer(tmp_path, {"a": "1"}) as writer:
-        writer.put(*([value] for value in make("one", "the words of one")))
+        entry, source = make("one", "the words of one")
+        writer.put([entry], [source])
         files = list(tmp_path.glob("fathom.db*"))
         assert len(files) == 3
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}

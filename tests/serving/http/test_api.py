@@ -362,5 +362,4 @@ def test_an_id_that_cannot_exist_is_missing_on_every_route(client: TestClient, b
     ]
     assert len(places) >= 14
     for method, path in places:
-        body = {} if method == "POST" else None
-        assert 400 <= client.request(method, path, json=body).status_code < 500, (method, path)
+        assert 400 <= client.request(method, path).status_code < 500, (method, path)

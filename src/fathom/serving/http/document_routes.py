@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Annotated, Any, NamedTuple
@@ -30,6 +30,7 @@ from fathom.serving.http.dependencies import (
 from fathom.serving.http.event_stream import build_json_reply, run_while_connected
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.uploads import PIECE
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
 from fathom.types import SECTION_SEPARATOR, Chunk, Document
@@ -108,11 +109,15 @@ async def upload_documents(
 
 def _hash_files(files: list[UploadFile]) -> str:
     """Return a hash of the names and contents of files, which can then be read again."""
-    digests = []
+    whole = sha256()
     for file in files:
-        digests.append((file.filename, file_digest(file.file, "sha256").hexdigest()))
+        content = sha256()
+        while piece := file.file.read(PIECE):
+            content.update(piece)
         file.file.seek(0)
-    return sha256(repr(digests).encode("utf-8", "replace")).hexdigest()
+        name = repr(file.filename).encode("utf-8", "replace")
+        whole.update(sha256(name).digest() + content.digest())
+    return whole.hexdigest()
 
 
 class UrlBody(Body):
