@@ -135,6 +135,12 @@ class Parser(Protocol):
         ...
 
 
+def _describe_hidden(count: int) -> str:
+    """Describe the texts that no reader sees, in one line; empty if there is none."""
+    places = "1 place" if count == 1 else f"{count} places"
+    return f"hidden text left out in {places}" if count else ""
+
+
 class Builder:
     """A collector of a document's pieces in reading order, with their spans.
 
@@ -231,13 +237,9 @@ class Builder:
         """Add a foot- or endnote with its mark."""
         self._add_block("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
 
-    def skip_hidden(self, text: str) -> None:
-        """Leave out text that a reader of the file cannot see; the document reports it.
-
-        Args:
-            text: The text, of which only its presence counts.
-        """
-        self._hidden += bool(text.strip())
+    def skip_hidden(self, count: int) -> None:
+        """Count texts that are left out because a reader of the file cannot see them."""
+        self._hidden += count
 
     def build(
         self,
@@ -268,7 +270,7 @@ class Builder:
             ),
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
-            unread=f"{self._hidden} hidden texts left out" if self._hidden else "",
+            unread=_describe_hidden(self._hidden),
         )
 
     def _find_opening_heading(self, text: str) -> str:

@@ -94,7 +94,7 @@ def test_text_that_is_drawn_but_not_seen_is_left_out_and_reported(style: str) ->
     page = f"<p>seen</p><p>al<b style='{style}'>evil <i>words</i></b>so</p><p style='{style}'>x</p>"
     parsed = parse(page.encode())
     assert parsed.text == "seen\n\nalso"
-    assert parsed.unread == "2 hidden texts left out"
+    assert parsed.unread == "hidden text left out in 2 places"
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,7 @@ def _drop_hidden_text(builder: Builder, root: html.HtmlElement) -> None:
         style = parse_style(element.get("style") or "")
         on_white = on_white and not (_PAINTED & set(element.keys()))
         if element is not root and hides_text(style, on_white=on_white):
-            builder.skip_hidden("".join(element.itertext()))
+            builder.skip_hidden(any(text.strip() for text in element.itertext()))
             element.drop_tree()
             continue
         on_white = on_white and not has_background(style)

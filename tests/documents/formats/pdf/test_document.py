@@ -170,3 +170,35 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(ParseRefusal, match="damaged PDF") as refusal:
         parse(b"%PDF-1.4 nonsense")
     assert refusal.value.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "BT /F1 10 Tf 1 1 1 rg 50 600 Td (evil words) Tj ET",
+        "BT /F1 10 Tf 0.97 g 50 600 Td (evil words) Tj ET",
+        "BT /F1 1 Tf 50 600 Td (evil words) Tj ET",
+        "BT /F1 10 Tf -900 600 Td (evil words) Tj ET",
+        "BT /F1 10 Tf 50 900 Td (evil words) Tj ET",
+        "BT /F1 10 Tf 3 Tr 50 600 Td (evil words) Tj ET",
+        "BT /F1 10 Tf 1 1 1 rg 120 700 Td (evil words) Tj ET",
+    ],
+)
+def test_words_that_no_reader_sees_are_left_out_and_reported(hidden: str) -> None:
+    parsed = parse(make_pdf(f"{make_lines('Seen words')}\n{hidden}"))
+    assert parsed.text == "Seen words"
+    assert parsed.unread == "hidden text left out in 1 place"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "0 0 0.4 rg 40 590 200 30 re f BT /F1 10 Tf 1 1 1 rg 50 600 Td (Seen words) Tj ET",
+        "BT /F1 5 Tf 0.5 g 50 600 Td (Seen words) Tj ET",
+        "BT /F1 1 Tf 10 0 0 10 50 600 Tm (Seen words) Tj ET",
+        "BT /F1 10 Tf 0 1 -1 0 50 600 Tm (Seen words) Tj ET",
+    ],
+)
+def test_words_on_a_dark_ground_or_scaled_or_turned_are_read(content: str) -> None:
+    parsed = parse(make_pdf(content))
+    assert (parsed.text, parsed.unread) == ("Seen words", "")

@@ -21,6 +21,7 @@ from fathom.documents.formats.pdf.lines import (
     summarize_recognition,
 )
 from fathom.documents.formats.pdf.scans import draw_pixels, is_scan
+from fathom.documents.formats.pdf.sight import PageSight
 from fathom.types import Scalar
 
 _MOST_PAGES = 20_000
@@ -50,11 +51,12 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     if unread and not any(page.lines for page in pages):
         raise ParseRefusal("no_text_layer", unread)
     builder = Builder()
+    builder.skip_hidden(sum(page.hidden for page in pages))
     add_pages(builder, pages)
     if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
         title = find_opening_title(pages[0])
     parsed = builder.build(title, {**facts, **summarize_recognition(pages)}, opening=False)
-    return replace(parsed, unread=unread)
+    return replace(parsed, unread="; ".join(filter(None, (unread, parsed.unread))))
 
 
 def _describe_unread(pages: Sequence[PageLines]) -> str:
@@ -123,15 +125,17 @@ def _remove_encryption(data: bytes) -> bytes:
 def _read_pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
     for index in range(len(document)):
         lines: tuple[PrintedLine, ...] = ()
-        scan = False
+        scan, hidden = False, 0
         # One broken page must not take the others with it.
         with contextlib.suppress(pdfium.PdfiumError):
             page = document[index]
             with contextlib.closing(page), contextlib.closing(page.get_textpage()) as text_page:
-                lines = read_lines(text_page)
+                lines, hidden = read_lines(text_page, PageSight(page, text_page).sees)
                 scan = is_scan(page, lines)
         page_titles = tuple(titles.get(index, ()))
-        yield PageLines(number=index + 1, lines=lines, titles=page_titles, is_scan=scan)
+        yield PageLines(
+            number=index + 1, lines=lines, titles=page_titles, is_scan=scan, hidden=hidden
+        )
 
 
 def _recognise_scans(

@@ -2,9 +2,9 @@
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pypdfium2.raw as native
@@ -58,12 +58,14 @@ class PageLines:
         number: From 1.
         titles: Bookmarks that point to the page, as (level from 1, title).
         is_scan: Whether the page is a picture of text that the lines hold hardly or not at all.
+        hidden: The number of texts on it that no reader sees; the lines lack them.
     """
 
     number: int
     lines: tuple[PrintedLine, ...]
     titles: tuple[tuple[int, str], ...] = ()
     is_scan: bool = False
+    hidden: int = 0
 
 
 class Recogniser(Protocol):
@@ -102,20 +104,41 @@ def summarize_recognition(pages: Sequence[PageLines]) -> dict[str, Scalar]:
     return {"recognised_pages": count, "recognised": round(sure, 3)}
 
 
-def read_lines(text_page: Any) -> tuple[PrintedLine, ...]:  # noqa: ANN401 - pypdfium2 has no types
-    """Return the lines of a PDFium text page that hold more than white space."""
+def read_lines(
+    text_page: Any,  # noqa: ANN401 - pypdfium2 has no types
+    sees: Callable[[int], bool] = lambda _: True,
+) -> tuple[tuple[PrintedLine, ...], int]:
+    """Return the lines of a PDFium text page that hold more than white space.
+
+    Args:
+        text_page: The page.
+        sees: Returns whether a reader sees the word that begins at a place in the page's text.
+
+    Returns:
+        The lines, and the number of runs of words in them that no reader sees, which are left out.
+    """
     text = text_page.get_text_range()
-    lines = []
+    lines: list[PrintedLine] = []
+    hidden = 0
     start = 0
     for end in [*_LINE_ENDS.finditer(text), None]:
         stop = end.start() if end else len(text)
-        printed = text[start:stop]
-        if printed.strip():
-            first = start + len(printed) - len(printed.lstrip())
-            last = start + len(printed.rstrip()) - 1
-            lines.append(_read_line(text_page, printed, first, last))
+        for is_seen, first, last in _split_by_sight(text, start, stop, sees):
+            hidden += not is_seen
+            if is_seen:
+                lines.append(_read_line(text_page, text[first : last + 1], first, last))
         start = end.end() if end else stop
-    return tuple(lines)
+    return tuple(lines), hidden
+
+
+def _split_by_sight(
+    text: str, start: int, stop: int, sees: Callable[[int], bool]
+) -> Iterator[tuple[bool, int, int]]:
+    """Yield runs of words that are all seen or all hidden, with the places of their ends."""
+    words = _WORD.finditer(text, start, stop)
+    for is_seen, run in groupby(words, key=lambda word: sees(word.start())):
+        places = [word.span() for word in run]
+        yield is_seen, places[0][0], places[-1][1] - 1
 
 
 def split_lines(text: str) -> tuple[PrintedLine, ...]:
