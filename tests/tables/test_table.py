@@ -35,3 +35,8 @@ def test_a_column_that_only_numbers_the_rows_is_an_order() -> None:
     table = read_table("No,Ship,Crew\n1,Alma,12\n2,Bora,9\n3,Cora,7\n", "ships.csv")
     assert [column.is_order for column in table.columns] == [True, False, False]
     assert table.key == 1
+
+
+def test_amounts_that_look_like_years_are_numbers_where_the_head_has_a_unit() -> None:
+    table = read_table("Ship,Launch,Weight (t)\nAlma,1911,1200\nBora,1925,1750\n", "ships.csv")
+    assert [column.kind for column in table.columns] == ["text", "date", "number"]

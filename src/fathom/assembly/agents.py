@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fathom.agents.web.search import WebSearch
     from fathom.planner.policy import Policy
     from fathom.retrieval.quotes import QuoteLookup
+    from fathom.retrieval.table_lookup import TableLookup
 
 
 class Assembly(RetrievalParts):
@@ -52,6 +53,13 @@ class Assembly(RetrievalParts):
 
         # The index is looked up at each call: another one may have taken its place since.
         return QuoteLookup(lambda document: self._index().get_document(document))
+
+    @cached_property
+    def tables(self) -> "TableLookup":
+        """The lookup of the whole tables of which hits show a part."""
+        from fathom.retrieval.table_lookup import TableLookup
+
+        return TableLookup(lambda document: self._index().get_document(document))
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":

@@ -10,7 +10,7 @@ from fathom.tables.links import TableWords
 
 _LEAST_SCORE = 0.3
 """The least score of an answer; below it the candidates are told only."""
-_SURE_SCORE = 0.65
+_SURE_SCORE = 0.68
 """The least score of an answer that is not tentative."""
 _SEVERAL = 0.8
 """The factor for the score of a lookup that gives several values where one is asked for."""

@@ -52,6 +52,7 @@ _YEARS_BETWEEN = re.compile(
 _HOW_MUCH = re.compile(r"how (?:long|many|much|high|old|tall|deep)\b")
 _FREQUENT = re.compile(r"\b(?:appear\w*|listed|times|often|frequent\w*|common)\b")
 _OWNING = re.compile(r"\b(?:win|won|earn\w*|receiv\w*|scor\w*|got|get|have|had|has|with|took)\b")
+_ASKS_THING = re.compile(r"(?:which|who|whose|where|when|list|name|siapa|di mana|kapan)\b")
 _SAME = re.compile(r"\b(?:same|equal|identical|sama)\b")
 
 
@@ -106,6 +107,9 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
         ("growth", _GROWTH), ("difference", _DIFFERENCE), ("ratio", _RATIO), ("share", _SHARE)
     )  # fmt: skip
     operation = next((name for name, pattern in patterns if pattern.search(reading.text)), None)
+    # A column may itself hold growth or shares, which are then looked up or compared.
+    if operation in {"growth", "share"} and _ASKS_THING.match(reading.text):
+        return
     if operation is None:
         return
     groups = _list_groups(reading)
@@ -409,11 +413,14 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
     operation: Operation | None = (
         "mean" if _MEAN.search(reading.text) else "sum" if _SUM.search(reading.text) else None
     )
-    if operation is None:
+    # "Which team has the highest total?" asks for a thing, not for a number.
+    if operation is None or _ASKS_THING.match(reading.text):
+        return
+    if _find_superlative(reading) is not None:
         return
     measured = frozenset({"number", "duration"})
     asked = reading.asked_column
-    is_counted = operation == "sum" and _COUNTING.match(reading.text) and asked is not None
+    is_counted = operation == "sum" and _COUNT.search(reading.text) and asked is not None
     if is_counted and asked is not None and reading.table.columns[asked.column].kind == "text":
         return
     bounded = frozenset(condition.column for condition in reading.kept)

@@ -115,7 +115,9 @@ def build_table(raw: RawTable, title: str = "") -> Table:
     width = max(len(raw.names), *(row[-1].column + 1 for row in raw.rows))
     names = _name_columns(raw, width)
     rows = tuple(_fill_row(row, width) for row in raw.rows)
-    columns = tuple(_type_column(names[at], [row[at] for row in rows]) for at in range(width))
+    columns = tuple(
+        _type_column(names[at], [row[at] for row in rows], is_first=at == 0) for at in range(width)
+    )
     return Table(
         title=(raw.headings[-1] if raw.headings else "") or title,
         columns=columns,
@@ -154,8 +156,8 @@ def _read_cell(named: NamedCell) -> Cell:
     )
 
 
-def _type_column(name: str, cells: Sequence[Cell]) -> Column:
-    """Return a column with the kind of most of its cells."""
+def _type_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
+    """Return a column with the kind of most of its cells; the first one may number the rows."""
     filled = [cell for cell in cells if not cell.is_blank]
     kind = _find_kind(name, filled)
     bare_name = re.sub(r"[^\w#.]", " ", name.lower()).strip()
@@ -166,7 +168,7 @@ def _type_column(name: str, cells: Sequence[Cell]) -> Column:
         unit=_find_unit(name, filled) if kind == "number" else "",
         scale=_read_scale(name),
         is_order=bool(_ORDER_NAME.fullmatch(bare_name))
-        or (is_counter and len(filled) > 2 and kind != "date"),
+        or (is_first and is_counter and len(filled) > 2 and kind != "date"),
     )
 
 
@@ -193,7 +195,8 @@ def _find_kind(name: str, filled: Sequence[Cell]) -> ColumnKind:
     )
     if is_mostly(years) and (_YEAR_NAME.search(name) or not is_mostly(bare_years)):
         return "date"
-    if is_mostly(bare_years) and bare_years == len(filled):
+    # Amounts of a thousand and more may look like years.
+    if is_mostly(bare_years) and bare_years == len(filled) and not _UNIT.search(name):
         return "date"
     if is_mostly(sum(cell.duration is not None for cell in filled)):
         return "duration"

@@ -342,14 +342,15 @@ class TableQuestion:
         """Return the score of a computation: the share of words that it explains, by its rule."""
         stop_words = load_stop_words("en") | load_stop_words("id")
         explained = set[int]().union(*(condition.words for condition in plan.conditions))
-        columns = {plan.target, plan.order} | {condition.column for condition in plan.conditions}
+        columns = {plan.target, plan.order, self.table.key}
+        columns |= {condition.column for condition in plan.conditions}
         for link in self.columns:
             if link.column in columns:
                 explained |= set(range(link.first, link.last + 1))
         content = [
             at
             for at, word in enumerate(self.words)
-            if word.text not in stop_words and word.text not in _CUES and len(word.text) > 1
+            if word.text not in stop_words | _CUES and len(word.text) > 1
         ]
         cues = {at for at in content if self.words[at].text in SUPERLATIVES | COMPARATIVES | ENDS}
         open_words = [at for at in content if at not in explained and at not in cues]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
+from fathom.agents.calculator import Calculator
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.base import ReadHit, compute_logit, outline_draft
 from fathom.agents.reader.candidates import (
@@ -104,6 +105,7 @@ class LocalReader:
         rivalry: The search for documents that give another value.
         tables: The corrector of answers in the cells of tables.
         verdicts: The laws of yes and no by the language of the question.
+        calculator: The agent that computes over tables; `None` to read only.
     """
 
     pairs: CrossReader
@@ -114,17 +116,24 @@ class LocalReader:
     rivalry: RivalFinder = field(default_factory=RivalFinder)
     tables: TableCorrector = field(default_factory=TableCorrector)
     verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
+    calculator: Calculator | None = None
 
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the agent from the assembly."""
-        return cls(pairs=assembly.cross_reader, sentences=assembly.settings.ask.sentences)
+        return cls(
+            pairs=assembly.cross_reader,
+            sentences=assembly.settings.ask.sentences,
+            calculator=Calculator.of(assembly),
+        )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits with the pair reader and draft an answer."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
         with context.step("read", agent="reader", inputs=inputs) as step:
             read_hits, draft = await step.compute("read", lambda: self.read_hits(question, hits))
+            if self.calculator is not None:
+                draft = await self.calculator.compute(question, hits, step) or draft
             reason = (
                 f"confidence {draft.confidence:.2f}, {len(read_hits)} of {len(hits)} chunks read"
             )

@@ -1,0 +1,60 @@
+"""The calculator in an engine: computed answers over whole tables, their rows cited."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.factories import FEES, engine_at
+from tests.tables.ports import PORTS
+
+from fathom.engine import Engine
+
+SHIPS = "Ship,Owner,Weight (t),Crew\n" + "".join(
+    f"Ship {at},{'Norland' if at % 3 else 'Sudria'} Line,{1000 + at},{at}\n" for at in range(1, 61)
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """An engine over a text, a table in a text, and a table of several chunks."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "ports.md").write_text(PORTS)
+    (corpus / "ships.csv").write_text(SHIPS)
+    (corpus / "fees.md").write_text(f"# Fees\n\n{FEES} The total of all fees is not published.\n")
+    with engine_at(tmp_path) as opened:
+        opened.ingest([corpus])
+        yield opened
+
+
+def list_agents(engine: Engine, trace_id: str | None) -> list[str]:
+    """Return the agents of the steps of a run."""
+    return [step.agent for step in engine.trace(str(trace_id)).steps]
+
+
+@pytest.mark.parametrize("strategy", ["naive", "adaptive"])
+def test_a_sum_is_answered_with_its_line_and_its_rows(engine: Engine, strategy: str) -> None:
+    answer = engine.ask("What is the total number of cranes in Norland?", strategy=strategy)
+    assert answer.status == "answered"
+    assert answer.short_answer == "23"
+    assert answer.answer.startswith("14 + 9 = 23 (Cranes, Country) [1][2]")
+    assert [citation.quote[:5] for citation in answer.citations] == ["Aldby", "Brask"]
+    assert all(citation.verified for citation in answer.citations)
+
+
+def test_a_table_of_several_chunks_is_computed_as_a_whole(engine: Engine) -> None:
+    answer = engine.ask("What is the total crew of the Sudria Line?", strategy="naive")
+    assert answer.short_answer == str(sum(range(3, 61, 3)))
+    assert len(answer.citations) == 20
+    assert engine.replay(str(answer.trace_id)).same
+
+
+def test_a_question_without_a_word_for_a_computation_is_only_read(engine: Engine) -> None:
+    answer = engine.ask("How much does a mooring permit cost?", strategy="naive")
+    assert "calculator" not in list_agents(engine, answer.trace_id)
+
+
+def test_what_no_table_answers_is_left_to_the_reader(engine: Engine) -> None:
+    question = "What is the total of all fees for a mooring permit?"
+    answer = engine.ask(question, strategy="naive")
+    assert "=" not in answer.answer
