@@ -54,7 +54,7 @@ def test_a_question_without_a_word_for_a_computation_is_only_read(engine: Engine
     assert "calculator" not in list_agents(engine, answer.trace_id)
 
 
-def test_what_no_table_answers_is_left_to_the_reader(engine: Engine) -> None:
+def test_a_question_that_no_table_answers_is_left_to_the_reader(engine: Engine) -> None:
     question = "What is the total of all fees for a mooring permit?"
     answer = engine.ask(question, strategy="naive")
     assert "=" not in answer.answer

@@ -26,6 +26,11 @@ _DAY_OF_YEAR = re.compile(
 )
 _FIGURES = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
 _YEARS = re.compile(rf"\b({YEAR})\s*[-\u2013\u2014/]\s*(\d{{2}}(?:\d\d)?)?(?!\d)")
+_TIME_WORD = re.compile(
+    r"\d\s?(?:m?s|h|sec|min|hour|day|week|month|year|detik|menit|jam|hari|minggu|bulan|tahun)",
+    re.IGNORECASE,
+)
+_MAYBE_DATE = re.compile(rf"\d\d\d|\d/\d|\b{MONTH}|\bcentur|\babad", re.IGNORECASE)
 _EMPTY = re.compile(r"[\s\-\u2013\u2014.?]*|n/?a|none", re.IGNORECASE)
 
 
@@ -83,7 +88,9 @@ def parse_duration(text: str) -> float | None:
     clock = _CLOCK.match(bare)
     if clock is not None:
         return 3600 * float(clock["h"] or 0) + 60 * float(clock["m"]) + float(clock["s"])
-    quantities = parse_quantities(bare) if bare[:1].isdigit() else []
+    # Most cells hold no time, and a look for one word costs much less than reading all units.
+    is_time = bare[:1].isdigit() and _TIME_WORD.search(bare)
+    quantities = parse_quantities(bare) if is_time else []
     if not quantities or any(quantity.kind != "time" for quantity in quantities):
         return None
     return sum(quantity.value for quantity in quantities)
@@ -92,6 +99,8 @@ def parse_duration(text: str) -> float | None:
 def parse_period(text: str) -> tuple[Date, Date] | None:
     """Return the first and the last date that a cell names; equal if there is one only."""
     bare = strip_footnotes(text)
+    if not _MAYBE_DATE.search(bare):
+        return None
     years = _YEARS.search(bare)
     if years is not None and not re.search(MONTH, bare.lower()):
         end = years[2] or ""
