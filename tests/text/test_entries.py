@@ -46,6 +46,16 @@ def test_paragraphs_below_a_name_describe_it_up_to_the_next_name() -> None:
     ]
 
 
+def test_a_paragraph_of_one_word_is_the_name_of_those_below() -> None:
+    builder = Builder()
+    for text in ("0", "All is mown.", "1", "Something is left.", "See below", "For more."):
+        builder.add_paragraph(text)
+    assert list_pairs(builder) == [
+        ("0", "All is mown."),
+        ("1", "Something is left.\n\nSee below\n\nFor more."),
+    ]
+
+
 def test_a_row_of_a_table_is_an_entry_named_by_its_first_cell() -> None:
     builder = Builder()
     builder.add_row(["Level", "Meaning"], head=True)

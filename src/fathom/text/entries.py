@@ -21,6 +21,8 @@ _OPTION_HEAD = re.compile(
 _TERM = rf"[{_MARKS}]*\w[^\n:|]{{0,60}}?"
 _LINE_HEAD = re.compile(rf"{_TERM}(?=\n\s*[^\Wa-z_])")
 _MARKED_HEAD = re.compile(rf"{_TERM}(?=:\s|\s[\u2013\u2014-]\s|\s{{3,}}\S)")
+_WORD = re.compile(r"[^\s:|]{1,40}$")
+"""A paragraph of one word, such as an exit code above its meaning."""
 _FIELD = re.compile(
     r"(?:option|setting|name|parameter|directive|variable|key|opsi|setelan|nama|variabel)\s*:\s*"
     r"(?=[^\s:|]+\s*$)",
@@ -103,7 +105,7 @@ def _find_head(text: str, block: ChunkBlock) -> Span | None:
     option = _OPTION_HEAD.match(text, start, block.end)
     if option:
         return Span(option.start(), option.end())
-    for form in (_LINE_HEAD, _MARKED_HEAD):
+    for form in (_LINE_HEAD, _MARKED_HEAD, _WORD):
         match = form.match(text, start, block.end)
         if match and _is_name(match[0]):
             return Span(match.start(), match.end())

@@ -234,6 +234,31 @@ def test_bullets_below_other_words_are_no_steps() -> None:
     assert [item.quote for item in draft.evidence] == ["Rice is cooked in a pot."]
 
 
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("What are the exit codes of mow?", 3),
+        ("Apa saja exit code mow?", 3),
+        ("What are the colours of the daisies?", 1),
+    ],
+)
+def test_the_entries_below_what_is_asked_are_a_list(question: str, count: int) -> None:
+    builder = Builder()
+    builder.add_heading("EXIT STATUS", 1)
+    for code, text in {"0": "All is mown.", "1": "Something is left.", "2": "No fuel."}.items():
+        builder.add_paragraph(code)
+        builder.add_paragraph(f"{text} More of it.")
+    hit = hit_with(builder)
+    hit = replace(hit, chunk=replace(hit.chunk, title="mow - cuts lawns", id="d1#0"))
+    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "All is mown.", 0.6))
+    draft = LocalReader(pairs=pairs).draft(Question(question), [hit])
+    quotes = ["0\n\nAll is mown.", "1\n\nSomething is left.", "2\n\nNo fuel."]
+    expected = quotes if count > 1 else ["All is mown."]
+    assert [" ".join(item.quote.split()) for item in draft.evidence] == [
+        " ".join(quote.split()) for quote in expected
+    ]
+
+
 def test_only_one_rule_gives_the_answer() -> None:
     def choose_lists(*answers: tuple[str, float]) -> list[ListAnswer]:
         builder = Builder()

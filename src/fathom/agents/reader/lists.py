@@ -10,6 +10,7 @@ from fathom.agents.reader.candidates import AnswerSpan, Candidate
 from fathom.models.reading import ReadSpan
 from fathom.question.question import Question
 from fathom.text.content_words import Terms
+from fathom.text.entries import ManualEntry, list_entries
 from fathom.text.list_runs import (
     ends_in_colon,
     find_items,
@@ -21,7 +22,7 @@ from fathom.text.list_runs import (
     normalize_label,
 )
 from fathom.text.numbers import parse_numbers
-from fathom.text.quotable import list_blocks
+from fathom.text.quotable import list_blocks, list_units
 from fathom.types import Chunk, Evidence, Hit, Span
 
 _MOST_ITEMS = 24
@@ -119,7 +120,12 @@ def find_lists(question: Question, read_hits: Sequence[ReadHit], terms: Terms) -
         return 2 * len(question_terms & terms(above)) >= max(len(question_terms), 1)
 
     answers = [
-        answer for read_hit in read_hits for answer in _iterate_lists(read_hit, hits, is_led)
+        answer
+        for read_hit in read_hits
+        for answer in (
+            *_iterate_lists(read_hit, hits, is_led),
+            *_iterate_entry_lists(read_hit, is_led),
+        )
     ]
     outer = {
         at for at, answer in enumerate(answers) if any(answer.contains(other) for other in answers)
@@ -292,6 +298,64 @@ def _iterate_lists(
             is_introduced=_is_introduced(chunk, run[0]),
             is_complete=is_ended and len(items) <= _MOST_ITEMS,
         )
+
+
+def _iterate_entry_lists(read_hit: ReadHit, is_led: Callable[[str], bool]) -> Iterator[ListAnswer]:
+    """Yield the runs of a manual's entries below what the question asks for, such as exit codes.
+
+    Each item is a name with the first sentence of its description. The title of the document counts
+    as a part of the lead, since a heading such as "EXIT STATUS" does not tell of which program.
+    """
+    chunk = read_hit.hit.chunk
+    blocks = list_blocks(chunk)
+    for first, entries in _group_entries(chunk):
+        lead = f"{chunk.title}\n{_find_lead_text(chunk, first)}"
+        if len(entries) < _FEWEST_ITEMS or not is_led(lead):
+            continue
+        span = Span(entries[0].head.start, entries[-1].body.end)
+        total = fsum(s.score for s in read_hit.reading.spans if _is_within(s.span, span))
+        support = min(1.0, round(total, 6))
+        evidence = tuple(
+            Evidence(hit=read_hit.hit, span=_cut_item(chunk, entry), support=support)
+            for entry in entries[:_MOST_ITEMS]
+        )
+        score = round(read_hit.trust * support, 6)
+        answerable = read_hit.reading.answerable
+        place = AnswerSpan(text="", score=score, answerable=answerable, evidence=evidence[0])
+        yield ListAnswer(
+            evidence=evidence,
+            best=Candidate(text="", score=score, places=(place,)),
+            matches_question=True,
+            lead_text=lead,
+            is_introduced=False,
+            is_complete=entries[-1].body.end < blocks[-1].end and len(entries) <= _MOST_ITEMS,
+        )
+
+
+def _group_entries(chunk: Chunk) -> Iterator[tuple[int, list[ManualEntry]]]:
+    """Yield the runs of entries in paragraphs, each after the place of its first block."""
+    blocks = list_blocks(chunk)
+    starts = {block.start: at for at, block in enumerate(blocks) if block.kind == "paragraph"}
+    group: list[ManualEntry] = []
+    for entry in list_entries(chunk):
+        if entry.head.start not in starts:
+            continue
+        if group and chunk.text[group[-1].body.end : entry.head.start].strip():
+            yield starts[group[0].head.start], group
+            group = []
+        group.append(entry)
+    if group:
+        yield starts[group[0].head.start], group
+
+
+def _cut_item(chunk: Chunk, entry: ManualEntry) -> Span:
+    """Return the span from the name of an entry to the end of its first sentence."""
+    ends = (unit.span.end for unit in list_units(chunk) if unit.span.end > entry.body.start)
+    return Span(entry.head.start, min(next(ends, entry.body.end), entry.body.end))
+
+
+def _is_within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _sum_largest_item(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
