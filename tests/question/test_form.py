@@ -19,6 +19,9 @@ from fathom.question.form import (
         "Apakah perpustakaan buka pada hari Minggu?",
         "Bolehkah warga membawa hewan?",
         "Menurut aturan, apakah denda berlaku atau tidak?",
+        "Apakah layanan itu memerlukan kunci?",
+        "Apakah rumus ikut tersimpan di berkas?",
+        "Apakah masa kerja diakui penuh?",
     ],
 )
 def test_yes_or_no_questions_are_recognised(question: str) -> None:
@@ -54,6 +57,9 @@ def test_questions_for_several_things_are_recognised(question: str) -> None:
         "Apa ibu kota Prancis?",
         "Apakah nama kapal itu?",
         "Apakah hewan yang bisa terbang?",
+        "Apakah nama kapal yang menabrak dermaga?",
+        "Apakah jabatan terdakwa ketika memimpin rapat?",
+        "Apakah menteri pertama?",
         "Berapa tarif sewa?",
         "What is the list price?",
         "Which business is open?",

@@ -8,6 +8,17 @@ from fathom.text.numbers import NUMBER_WORDS, parse_numbers
 _MOST_ITEMS = 50
 Form = Literal["one", "several", "yes or no"]
 
+_ASKED_NOUN = (
+    r"(?:(?:arti|nama|(?:pe)?nyebab|sebab|manfaat|(?:ke)?guna|fungsi|tujuan|(?:per)?beda|jenis"
+    r"|alasan|dampak|akibat|isi|makna|definisi|pengertian|hubungan|pekerjaan|profesi|jabatan|gelar"
+    r"|ibu|bahasa|maksud|peran|cara|efek|syarat|tugas|ciri|bentuk|kepanjangan|judul|hasil|faktor"
+    r"|dasar|contoh|sumber|julukan|sebutan|istilah)\w*|itu)\b"
+)
+"""The nouns after "apakah" that it asks for: "Apakah nama kapal itu?"."""
+_VERB = (
+    r"(?:(?!(?:menteri|memori|mereka|merdeka|menurut|melayu|menara|merek|mengenai|mental)\b)"
+    r"me(?:m|ng?|ny|l|r|w)[a-z]{3,}|ikut|butuh|punya|tersimpan|di[a-z]{3,}(?:kan|i))"
+)
 _LEAD = r"^(?:[^?]{0,80}?,\s*)?"  # as in "In 2024, is it ...?"
 _YES_NO = re.compile(
     _LEAD + r"(?:(?:is|are|was|were|am|do|does|did|can|could|may|might|must|should|shall|will|"
@@ -16,7 +27,8 @@ _YES_NO = re.compile(
     r"benarkah|betulkah|sudahkah|pernahkah|akankah|apa benar|apa boleh)\b"
     # "Apakah" alone means "what" more often than it asks for yes or no.
     r"|apakah\s(?!.*\byang\b)(?=.*\b(?:ada|akan|benar|berlaku|bisa|boleh|buka|dapat|harus|lebih|masih|"
-    r"merupakan|mungkin|perlu|pernah|sudah|termasuk|tutup|wajib)\b))",
+    r"merupakan|mungkin|perlu|pernah|sudah|termasuk|tutup|wajib)\b)"
+    rf"|apakah\s(?!.*\byang\b|{_ASKED_NOUN})(?=.*\b{_VERB}\b))",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b(?!\s+(?:not|tidak|bukan))", re.IGNORECASE)

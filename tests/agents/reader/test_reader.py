@@ -59,6 +59,19 @@ def test_an_answer_of_another_kind_is_dropped(question: str) -> None:
     assert make_draft(question, answers, hits).short_answer == "Two came in 1890"
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What did the mill grind beside rye?", "wheat"),
+        ("Apa yang digiling the mill selain rye?", "wheat"),
+    ],
+)
+def test_an_answer_that_only_repeats_the_question_is_dropped(question: str, answer: str) -> None:
+    hits = [hit_of("The mill ground rye.", document="d0"), hit_of("It ground wheat too.", rank=2)]
+    answers = {hits[0].chunk.text: ("rye", 0.9), hits[1].chunk.text: ("wheat", 0.4)}
+    assert make_draft(question, answers, hits).short_answer == answer
+
+
 def make_parts_draft(place_score: float) -> Draft:
     """Return a draft of a question in two parts, the second with this score."""
     year, place = "The mill was built in 1890.", "The mill stands in Merrow."

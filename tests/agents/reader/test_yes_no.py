@@ -13,7 +13,7 @@ from fathom.models.reading import NOTHING, Reading
 from fathom.question.question import Question
 from fathom.question.statement import parse_statement
 from fathom.testing.doubles import ScriptedCrossReader, reading
-from fathom.types import Chunk, Hit
+from fathom.types import Chunk, Evidence, Hit, Span
 
 QUESTION = "Are dogs allowed in the library?"
 YES = "Dogs are allowed in the library. Cats sleep."
@@ -59,6 +59,22 @@ def test_a_contradicting_sentence_decides_no() -> None:
 
 def test_a_yes_beside_a_no_decides_nothing() -> None:
     assert decide([YES, NO]) is None
+
+
+def test_a_no_that_is_nearly_sure_leaves_a_yes_undecided() -> None:
+    quote, opposite = (
+        Evidence(hit=hit_of(text), span=Span(0, 4), support=0.9) for text in (YES, NO)
+    )
+
+    def judge(opposed: float) -> Verdict | None:
+        sides = [Verdict(yes=True, confidence=0.65, evidence=quote)]
+        sides += [Verdict(yes=False, confidence=opposed, evidence=opposite)]
+        return YesNoJudge(pairs=ScriptedCrossReader(read_claim)).choose(sides)
+
+    assert judge(0.55) is None
+    undisputed = judge(0.45)
+    assert undisputed is not None
+    assert undisputed.yes
 
 
 def test_an_unsure_sentence_decides_nothing() -> None:

@@ -89,11 +89,16 @@ def find_misfit(question: Question, short: str) -> str:
     expected = question.expected_value
     if expected is not None and contradicts_kind(expected, short):
         return f"The question asks for a {expected.kind}."
+    return (
+        "What you answered only repeats the question." if repeats_question(question, short) else ""
+    )
+
+
+def repeats_question(question: Question, short: str) -> bool:
+    """Return whether an answer only repeats words of a question that offers no options."""
     is_open = question.form == "one" and not question.options and question.comparison is None
-    terms = _EXTRACT_TERMS(short)
-    if is_open and terms and terms <= _EXTRACT_TERMS(question.text):
-        return "What you answered only repeats the question."
-    return ""
+    terms = _EXTRACT_TERMS(short) if is_open else frozenset()
+    return bool(terms) and terms <= _EXTRACT_TERMS(question.text)
 
 
 def select_bearing(short: str, quotes: Sequence[str]) -> tuple[int, ...]:

@@ -90,34 +90,41 @@ class YesNoJudge:
 
     Attributes:
         sure: The confidence from which on a sentence decides.
+        near: A sentence that says the opposite with a confidence so little below `sure` leaves the
+            question undecided.
         laws: The laws of confidence by the language of the question.
         extract_terms: A function that returns the content words of a text.
     """
 
     pairs: CrossReader
-    sure: float = 0.75
+    sure: float = 0.6
+    near: float = 0.1
     laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(self, question: Question, read_hits: Sequence[ReadHit]) -> Verdict | None:
         """Return the surest verdict of the hits that were read.
 
-        `None` if the form of the question is unknown, if nothing is sure, or if some sentence
-        surely says yes and another one no.
+        `None` if the form of the question is unknown, or as `choose` says.
         """
         parsed = question.statement
         if parsed is None:
             return None
-        verdicts = [
-            verdict
-            for read_hit in read_hits
-            for verdict in self.judge_sentences(question, parsed, read_hit)
-        ]
-        sure = [verdict for verdict in verdicts if verdict.confidence >= self.sure]
-        # None is sure, or sure ones disagree: either way nothing is decided.
-        if len({verdict.yes for verdict in sure}) != 1:
-            return None
-        return max(sure, key=lambda verdict: verdict.confidence)
+        return self.choose(
+            [
+                verdict
+                for read_hit in read_hits
+                for verdict in self.judge_sentences(question, parsed, read_hit)
+            ]
+        )
+
+    def choose(self, verdicts: Sequence[Verdict]) -> Verdict | None:
+        """Return the surest verdict; `None` if none is sure, or the opposite is nearly sure."""
+        floor = self.sure - self.near
+        likely = [verdict for verdict in verdicts if verdict.confidence >= floor]
+        best = max(likely, key=lambda verdict: verdict.confidence, default=None)
+        is_disputed = len({verdict.yes for verdict in likely}) > 1
+        return None if best is None or best.confidence < self.sure or is_disputed else best
 
     def judge_sentences(
         self, question: Question, parsed: Statement, read_hit: ReadHit
