@@ -158,7 +158,8 @@ def format_page(
         yield f"gold   {' | '.join(' / '.join(item) for item in gold.items) or '(no answer)'}"
         yield f"       {', '.join(gold.documents)}: {' ... '.join(gold.quotes)}"
         sure = "" if record.confidence is None else f" ({record.confidence:.2f})"
-        yield f"said   {record.status}{sure}: {record.short_answer}"
+        status = "tentative" if record.tentative else record.status
+        yield f"said   {status}{sure}: {record.short_answer}"
         yield from (f"       {line}" for line in record.plain_text.splitlines())
         for citation in record.citations:
             where = names.get(citation.document, citation.document)
@@ -205,9 +206,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     eye = read_grades(options.eye) if options.eye else {}
     for gold in golds:
         print(f"{gold.id}  {grades[gold.id]:<8} {eye.get(gold.id, ''):<8} {gold.text}")
-    for name, grades_given in (("by rules", grades), ("by eye", eye)):
-        if grades_given:
-            print(f"\n{name}\n", *format_table(golds, grades_given), sep="\n")
+    tentative = [gold for gold in golds if records[gold.id].tentative]
+    for name, grades_given, graded in (
+        ("by rules", grades, golds),
+        ("by rules, of these tentative", grades, tentative),
+        ("by eye", eye, golds),
+        ("by eye, of these tentative", eye, tentative),
+    ):
+        if grades_given and graded:
+            print(f"\n{name}\n", *format_table(graded, grades_given), sep="\n")
     if options.show:
         options.show.write_text("\n".join(format_page(golds, records, grades)), encoding="utf-8")
     if options.save:
@@ -227,6 +234,7 @@ def format_saved(
     for gold in golds:
         record = records[gold.id]
         row = {"_id": gold.id, "status": record.status, "confidence": record.confidence}
+        row |= {"tentative": True} if record.tentative else {}
         row |= {"rules": grades[gold.id]} | ({"eye": eye[gold.id]} if gold.id in eye else {})
         yield json.dumps(row) + "\n"
 

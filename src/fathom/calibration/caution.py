@@ -23,7 +23,7 @@ class ProbabilityBounds(NamedTuple):
 
 
 LEVELS: Mapping[Caution, ProbabilityBounds] = {
-    "cautious": ProbabilityBounds(0.5, 0.3),
+    "cautious": ProbabilityBounds(0.6, 0.3),
     "balanced": ProbabilityBounds(0.3, 0.15),
     "eager": ProbabilityBounds(0.1, 0.0),
 }
