@@ -42,6 +42,7 @@ pytestmark = pytest.mark.skipif(
 ROOT = Path(__file__).parent.parent.parent.parent
 ITEMS = "How many items may be borrowed from the Merrow library at a time?"
 BRIDGE = "When was the Mill Bridge opened?"
+HOLIDAY = "How many days of holiday does an apprentice gardener get?"
 FILM = "What is the late fee per day for a film?"
 SHELTER = "How many people can the sports hall in Linden Road take in?"
 SKIP = "How much does a skip on a public street cost per week?"
@@ -118,6 +119,33 @@ def test_an_answer_opens_its_source_at_the_highlighted_quote(watched_page: Watch
     assert beside is not None
     assert answer is not None
     assert answer["x"] + answer["width"] <= beside["x"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_tentative_answer_says_so_in_a_colour_of_its_own(
+    chrome: Browser, server: ServerProcess, scheme: str
+) -> None:
+    eager = serve(server.index, "--set", "ask.caution=eager")
+    try:
+        with open_tab(chrome, eager.address, scheme=scheme, trusting=True) as watched:
+            page = watched.ask(HOLIDAY)
+            expect(page.locator(".answer.tentative .unsure")).to_contain_text("Not sure:")
+            expect(page.locator(".answer .source").first).to_be_visible()
+            colours = page.evaluate(
+                """() => ["body", ".unsure", ".tentative .short"].map((selector) =>
+                    getComputedStyle(document.querySelector(selector)).color)"""
+            )
+            assert colours[0] != colours[1] == colours[2]
+            violations = Axe().run(page).response["violations"]
+            impacts = {violation["impact"] for violation in violations}
+            assert not impacts & {"serious", "critical"}
+            watched.open_screen("#/traces")
+            expect(page.locator(".card").first).to_contain_text("not sure")
+            assert watched.list_faults() == []
+    finally:
+        eager.stop()
+    with open_tab(chrome, server.address) as watched:
+        expect(watched.ask(ITEMS).locator(".unsure")).to_have_count(0)
 
 
 def test_a_pdf_is_shown_as_drawn(watched_page: WatchedTab) -> None:
