@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-SETUP = """
+import fathom
+from fathom.documents.sandbox.landlock import describe_landlock, find_version
+
+SETUP = f"""
 import os, sys
+sys.path.insert(0, {str(Path(fathom.__file__).parents[1])!r})  # `-I` ignores PYTHONPATH
 from fathom.documents.sandbox import jail
 from fathom.documents.base import ParseLimits
 gate = jail.enter_jail(ParseLimits(), os.getppid())
@@ -61,6 +65,68 @@ def test_everything_else_is_forbidden(code: str, allowed_file: Path) -> None:
     assert run_jailed(code, allowed_file).startswith("PermissionError: a document may not cause")
     assert sorted(path.name for path in allowed_file.parent.iterdir()) == ["given.txt", "other.txt"]
     assert allowed_file.read_text() == "given"
+
+
+START = (
+    "read, write = os.pipe(); arguments = [b'/bin/true'], [b'/bin/true'], True, (), None, None; "
+    "pipes = -1, -1, -1, -1, -1, -1, read, write; "
+    "rest = False, False, -1, None, None, None, -1, None, False; "
+    "print(_posixsubprocess.fork_exec(*arguments, *pipes, *rest))"
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"import _posixsubprocess; {START}",
+        f"del sys.modules['_posixsubprocess']; import _posixsubprocess; {START}",
+        "import subprocess; print(subprocess._fork_exec(*range(23)))",
+    ],
+)
+def test_no_program_is_started_past_the_audit_hook(code: str, allowed_file: Path) -> None:
+    assert run_jailed(code, allowed_file).startswith("PermissionError: a document may not cause")
+
+
+@pytest.mark.parametrize(
+    ("call", "least"),
+    [
+        ("libc.unlink(b'other.txt')", 1),
+        ("libc.rename(b'other.txt', b'third.txt')", 1),
+        ("libc.mkdir(b'new', 0o700)", 1),
+        ("libc.open(b'new.txt', os.O_CREAT | os.O_WRONLY, 0o600)", 1),
+        ("libc.open(b'other.txt', os.O_WRONLY)", 1),
+        ("libc.execv(b'/bin/true', (ctypes.c_char_p * 2)(b'true', None))", 1),
+        ("libc.truncate(b'other.txt', ctypes.c_long(0))", 3),
+        ("libc.kill(os.getppid(), 0)", 6),
+    ],
+)
+def test_native_code_writes_removes_starts_and_signals_nothing(
+    call: str, least: int, allowed_file: Path
+) -> None:
+    if find_version() < least:
+        pytest.skip(f"needs Landlock {least}")
+    native = f"import ctypes; libc = ctypes.CDLL(None); print({call}, libc.getpid() > 0)"
+    assert run_jailed(native, allowed_file) == "-1 True"
+    assert sorted(path.name for path in allowed_file.parent.iterdir()) == ["given.txt", "other.txt"]
+    assert (allowed_file.parent / "other.txt").read_text() == "other"
+
+
+@pytest.mark.parametrize(
+    ("version", "part"),
+    [
+        (0, "no Landlock in this kernel: "),
+        (3, "start programs, but not TCP and signals; a newer kernel does"),
+        (4, "start programs, but not signals; a newer kernel does"),
+        (7, "Landlock 7 refuses native code to write files and start programs"),
+    ],
+)
+def test_it_is_told_what_the_kernel_lacks(version: int, part: str) -> None:
+    assert part in describe_landlock(version)
+
+
+def test_nothing_may_still_be_written_to(allowed_file: Path) -> None:
+    code = "print(open('/dev/null', 'w').write('x'), open(sys.argv[1]).read())"
+    assert run_jailed(code, allowed_file) == "1 given"
 
 
 def test_libraries_can_still_be_imported(allowed_file: Path) -> None:

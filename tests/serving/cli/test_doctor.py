@@ -126,6 +126,7 @@ def test_the_doctor_says_what_auto_takes_and_how_fast_it_is(
     offline = ("--json", "--set", "offline=true")
     nothing = read_details(run("doctor", *offline))
     assert nothing["language model"] == "none; every question is answered locally"
+    assert "Landlock" in nothing["sandbox"]
     assert nothing["-m auto"].startswith("none: --offline asks no Ollama, and no file is pulled; ")
     folder = tmp_path / ".local" / "share" / "fathom" / "models"
     folder.mkdir(parents=True)

@@ -1,11 +1,13 @@
 """The rights that the reading process gives up before it reads a file.
 
 Layers, weakest assumption first: resource limits hold for native code too; the network namespace,
-if the system grants one, takes the network away from native code; the audit hook stops Python code
-from opening sockets, programs and any file but the given one.
+if the system grants one, takes the network away from native code, and Landlock, if the kernel has
+it, writing, removing and running files and signals to other processes; the audit hook stops Python
+code from opening sockets, programs and any file but the given one.
 """
 
 import contextlib
+import importlib
 import os
 import resource
 import signal
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fathom.documents.base import ParseLimits
+from fathom.documents.sandbox.landlock import give_up_rights
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -28,6 +31,10 @@ _FORBIDDEN = (
 )  # fmt: skip
 _STATUS_BYTES = 1 << 14
 _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
+
+
+_STARTER = "_posixsubprocess"
+"""The module that starts programs without an event for the audit hook."""
 
 
 class AuditGate:
@@ -59,6 +66,8 @@ class AuditGate:
         """
         if event == "open":
             self._check_open(*args)
+        elif event == "import" and args[0] == _STARTER:
+            raise PermissionError(f"a document may not cause the import of {_STARTER}")
         elif event in {"os.listdir", "os.scandir"}:
             self._check_listing(args[0])
         elif event.startswith(_FORBIDDEN):
@@ -113,9 +122,25 @@ def enter_jail(limits: ParseLimits, parent: int) -> AuditGate:
     _set_limit(resource.RLIMIT_CORE, 0)
     _set_limit(resource.RLIMIT_FSIZE, 0)
     _set_limit(resource.RLIMIT_NOFILE, 64)
+    _disable_starter()
     gate = AuditGate()
     sys.addaudithook(gate)
     return gate
+
+
+def _disable_starter() -> None:
+    """Disable the function that starts programs, for modules that import it later too."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("a document may not cause the start of a program")
+
+    # Imported here, because the audit hook refuses the module from then on.
+    starter = importlib.import_module(_STARTER)
+    start = starter.fork_exec
+    for module in (starter, sys.modules.get("subprocess")):
+        for name, value in list(vars(module).items()) if module else ():
+            if value is start:
+                setattr(module, name, refuse)
 
 
 def renew_cpu(seconds: int) -> None:
@@ -157,3 +182,4 @@ def _restrict_kernel(parent: int) -> None:
     # Only root may take a network namespace directly; others need a user namespace with it.
     if libc.unshare(_CLONE_NEWNET) != 0:
         libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+    give_up_rights()
