@@ -1,7 +1,7 @@
 // An answer: its words with citations, who says otherwise, how sure it is, what it cost.
 
 import { mayCurate, post } from "./api.js";
-import { add, el, fill, icon, iconButton, safeLink } from "./dom.js";
+import { add, el, fill, icon, iconButton, parseSafeLink } from "./dom.js";
 import { called, has, number, percent, seconds, t } from "./i18n.js";
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
@@ -127,7 +127,7 @@ function sources(answer, open) {
 }
 
 function source(citation, open) {
-  const outside = citation.source === "web" ? safeLink(citation.path) : null;
+  const outside = citation.source === "web" ? parseSafeLink(citation.path) : null;
   const inner = [
     el("span", { class: "n" }, citation.n),
     el(

@@ -1,13 +1,13 @@
-// Elements are made here and nowhere else: by createElement and text, never from markup.
+// The only place that creates elements: with createElement and text, never from markup.
 
-/** An element. Properties: `class`, `on` ({click: f}), `data` ({name: value}); others are attributes. */
+/** Create an element. Properties: `class`, `on` ({click: f}), `data` ({name: value}); others are attributes. */
 export function el(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) set(made, name, value);
+  for (const [element, value] of Object.entries(properties)) setProperty(made, element, value);
   return add(made, ...children);
 }
 
-function set(node, name, value) {
+function setProperty(node, name, value) {
   if (value === undefined || value === null || value === false) return;
   if (name === "class") node.className = value;
   else if (name === "on") for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
@@ -16,7 +16,7 @@ function set(node, name, value) {
   else node.setAttribute(name, value === true ? "" : value);
 }
 
-/** Put nodes and texts at the end of a node; nothing, null and false are left out. */
+/** Append nodes and texts to a node; undefined, null and false are left out. */
 export function add(node, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
@@ -25,7 +25,7 @@ export function add(node, ...children) {
   return node;
 }
 
-/** Give a node other children. */
+/** Replace the children of a node. */
 export function fill(node, ...children) {
   node.replaceChildren();
   return add(node, ...children);
@@ -58,7 +58,7 @@ const PATHS = {
   outside: ["M14 4h6v6M20 4l-9 9M19 14v6H4V5h6"],
 };
 
-/** A small drawing that says nothing to who cannot see it; the words beside it do. */
+/** Draw a small icon, hidden from screen readers, which read the words beside it. */
 export function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
@@ -73,14 +73,14 @@ export function icon(name) {
   return svg;
 }
 
-/** A button with a drawing; its name is read out and shown as a hint. */
+/** Create a button with an icon; screen readers read its label, and the pointer shows it as a hint. */
 export function iconButton(name, label, act, properties = {}) {
   const hint = { type: "button", "aria-label": label, title: label };
   return el("button", { class: "quiet round", ...hint, on: { click: act }, ...properties }, icon(name));
 }
 
-/** The address of a link to the outside, if it is one that a browser may be sent to. */
-export function safeLink(address) {
+/** Return the address of an external link, or null unless it is http or https. */
+export function parseSafeLink(address) {
   try {
     const url = new URL(address);
     return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;

@@ -1,10 +1,10 @@
-// Runs before anything is painted, so that neither colours nor language flash.
+// Sets colours and language before the first paint, so that neither flashes.
 "use strict";
 (() => {
   const root = document.documentElement;
   const theme = localStorage.getItem("fathom.theme");
   if (theme === "light" || theme === "dark") root.dataset.theme = theme;
-  const chosen = localStorage.getItem("fathom.language");
-  const own = (navigator.language || "en").slice(0, 2);
-  root.lang = chosen === "en" || chosen === "id" ? chosen : own === "id" ? "id" : "en";
+  const storedLanguage = localStorage.getItem("fathom.language");
+  const browserLanguage = (navigator.language || "en").slice(0, 2);
+  root.lang = storedLanguage === "en" || storedLanguage === "id" ? storedLanguage : browserLanguage === "id" ? "id" : "en";
 })();
