@@ -2,7 +2,7 @@
 
 import { mayCurate, post } from "./api.js";
 import { add, el, fill, icon, iconButton, parseSafeLink } from "./dom.js";
-import { called, has, number, percent, seconds, t } from "./i18n.js";
+import { nameDocument, has, formatNumber, formatPercent, formatSeconds, t } from "./i18n.js";
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
 
@@ -49,8 +49,8 @@ const marks = (answer, open) =>
   });
 
 function mark(citation, open) {
-  const label = t("cite.open", { n: citation.n, title: called(citation) });
-  return el("button", { type: "button", class: "mark", "aria-label": label, title: called(citation), on: { click: () => open(citation) } }, citation.n);
+  const label = t("cite.open", { n: citation.n, title: nameDocument(citation) });
+  return el("button", { type: "button", class: "mark", "aria-label": label, title: nameDocument(citation), on: { click: () => open(citation) } }, citation.n);
 }
 
 /** A row of a table as it is quoted, `Name: value | Name: value`, in its cells. */
@@ -91,7 +91,7 @@ function said(citation, open) {
   return el(
     "button",
     { type: "button", class: "who", on: { click: () => open(citation) } },
-    el("strong", {}, called(citation)),
+    el("strong", {}, nameDocument(citation)),
     el("span", { class: "soft small" }, place(citation)),
     quoteView(citation.quote),
   );
@@ -133,7 +133,7 @@ function source(citation, open) {
     el(
       "span",
       { class: "source-words" },
-      el("strong", {}, called(citation)),
+      el("strong", {}, nameDocument(citation)),
       el("span", { class: "soft small" }, citation.source === "web" ? t("sources.web") : place(citation)),
       quoteView(citation.quote),
       citation.verified ? null : el("span", { class: "bad small" }, t("sources.unverified")),
@@ -161,9 +161,9 @@ export function sureness(answer) {
   const value = answer.confidence;
   if (value === null || value === undefined) return el("p", { class: "sure none" }, meter(0), el("span", {}, el("strong", {}, t("sure.none")), " ", t("sure.none.why")));
   const [, level] = LEVELS.find(([from]) => value >= from);
-  const meaning = t("sure.meaning", { n: number(Math.round(value * 100)) });
+  const meaning = t("sure.meaning", { n: formatNumber(Math.round(value * 100)) });
   const by = answer.calibration ? t("sure.by", { by: answer.calibration }) : "";
-  return el("p", { class: `sure ${level}` }, meter(value), el("span", {}, el("strong", {}, t(`sure.${level}`)), ` ${percent(value)}. `, el("span", { class: "soft" }, `${meaning} ${by}`)));
+  return el("p", { class: `sure ${level}` }, meter(value), el("span", {}, el("strong", {}, t(`sure.${level}`)), ` ${formatPercent(value)}. `, el("span", { class: "soft" }, `${meaning} ${by}`)));
 }
 
 function meter(value) {
@@ -192,7 +192,7 @@ function footer(answer) {
 }
 
 function plain(answer) {
-  const listed = answer.citations.map((each) => `[${each.n}] ${called(each)}${place(each) ? `, ${place(each)}` : ""}: ${each.quote}`);
+  const listed = answer.citations.map((each) => `[${each.n}] ${nameDocument(each)}${place(each) ? `, ${place(each)}` : ""}: ${each.quote}`);
   return [unsure(answer, answer.answer), "", ...listed].join("\n");
 }
 
@@ -242,11 +242,11 @@ function spent(answer) {
   const { usage = {}, budget = {} } = answer;
   const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
   const rows = [
-    ["usage.seconds", usage.seconds ?? 0, budget.seconds, (value) => seconds(value)],
-    ["usage.retrievals", usage.retrievals ?? 0, budget.retrievals, (value) => number(value)],
-    ["usage.llm", usage.llm_calls ?? 0, budget.calls, (value) => number(value)],
-    ["usage.tokens", tokens, budget.tokens, (value) => number(value)],
-    ["usage.cost", usage.cost_usd ?? null, budget.cost_usd, (value) => `$${number(value, 4)}`],
+    ["usage.seconds", usage.seconds ?? 0, budget.seconds, (value) => formatSeconds(value)],
+    ["usage.retrievals", usage.retrievals ?? 0, budget.retrievals, (value) => formatNumber(value)],
+    ["usage.llm", usage.llm_calls ?? 0, budget.calls, (value) => formatNumber(value)],
+    ["usage.tokens", tokens, budget.tokens, (value) => formatNumber(value)],
+    ["usage.cost", usage.cost_usd ?? null, budget.cost_usd, (value) => `$${formatNumber(value, 4)}`],
   ];
   const line = ([key, used, cap, shown]) => {
     const bar = el("i", {});

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { answerView, gist } from "./answer.js";
 import { strategyHint, strategySelect } from "./composer.js";
 import { add, el, fill } from "./dom.js";
-import { called, number, percent, seconds, t } from "./i18n.js";
+import { nameDocument, formatNumber, formatPercent, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { Run, work } from "./steps.js";
 
@@ -69,15 +69,15 @@ function side(n, name) {
 function table(names, answers) {
   const cell = (value) => el("td", {}, value);
   const tokens = (each) => (each.usage.prompt_tokens ?? 0) + (each.usage.completion_tokens ?? 0);
-  const sure = (each) => (each.confidence === null ? t("sure.none") : percent(each.confidence));
+  const sure = (each) => (each.confidence === null ? t("sure.none") : formatPercent(each.confidence));
   const rows = [
     ["compare.answer", gist],
     ["compare.sure", sure],
-    ["usage.seconds", (each) => seconds(each.usage.seconds)],
-    ["usage.retrievals", (each) => number(each.usage.retrievals)],
-    ["usage.llm", (each) => number(each.usage.llm_calls)],
-    ["usage.tokens", (each) => number(tokens(each))],
-    ["compare.sources", (each) => [...new Set(each.citations.map(called))].join(", ") || "–"],
+    ["usage.seconds", (each) => formatSeconds(each.usage.seconds)],
+    ["usage.retrievals", (each) => formatNumber(each.usage.retrievals)],
+    ["usage.llm", (each) => formatNumber(each.usage.llm_calls)],
+    ["usage.tokens", (each) => formatNumber(tokens(each))],
+    ["compare.sources", (each) => [...new Set(each.citations.map(nameDocument))].join(", ") || "–"],
   ];
   const same = gist(answers[0]).trim().toLowerCase() === gist(answers[1]).trim().toLowerCase();
   return el(

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { el, fill, icon, iconButton } from "./dom.js";
-import { has, number, t } from "./i18n.js";
+import { has, formatNumber, t } from "./i18n.js";
 
 const LIMITS = { max_tokens: "tokens", max_calls: "calls", deadline: "seconds", max_cost: "cost_usd" };
 const EFFORTS = ["low", "medium", "high"];
@@ -137,7 +137,7 @@ function budgetFields() {
     });
     strategies().then((ways) => {
       const limit = ways.efforts[chosen.effort || ways.effort || "medium"]?.[LIMITS[name]];
-      input.placeholder = limit === null || limit === undefined ? t("budget.free") : number(limit);
+      input.placeholder = limit === null || limit === undefined ? t("budget.free") : formatNumber(limit);
     }, () => {});
     return el("div", { class: "field" }, el("label", { for: `limit-${name}` }, t(`budget.${name}`)), input);
   });

@@ -3,7 +3,7 @@
 import { get, remove, upload } from "./api.js";
 import { walk } from "./answer.js";
 import { add, el, fill, icon, iconButton } from "./dom.js";
-import { bytes, called, count, date, has, number, seconds, t } from "./i18n.js";
+import { formatBytes, nameDocument, count, formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { documentView } from "./source.js";
 
@@ -50,7 +50,7 @@ export function documentsScreen() {
   function line(each) {
     const file = each.path.split(/[\\/]/).pop();
     const removed = async () => {
-      if (await confirmed(t("documents.sure", { title: called(each) }))) {
+      if (await confirmed(t("documents.sure", { title: nameDocument(each) }))) {
         try {
           await remove(`/documents/${encodeURIComponent(each.id)}`);
           await load();
@@ -62,12 +62,12 @@ export function documentsScreen() {
     return el(
       "tr",
       { data: { words: `${each.title} ${each.path}`.toLowerCase() } },
-      el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(each.id)}` }, called(each))),
+      el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(each.id)}` }, nameDocument(each))),
       el("td", { class: "c-file soft", title: each.path }, file),
       el("td", { class: "c-language soft" }, has(`language.${each.language}`) ? t(`language.${each.language}`) : each.language),
-      el("td", { class: "c-chunks soft" }, number(each.chunks)),
-      el("td", { class: "c-updated soft", title: date(each.updated) }, date(each.updated, { time: false })),
-      el("td", {}, iconButton("trash", t("documents.remove.one", { title: called(each) }), removed)),
+      el("td", { class: "c-chunks soft" }, formatNumber(each.chunks)),
+      el("td", { class: "c-updated soft", title: formatDate(each.updated) }, formatDate(each.updated, { time: false })),
+      el("td", {}, iconButton("trash", t("documents.remove.one", { title: nameDocument(each) }), removed)),
     );
   }
   async function send(files) {
@@ -142,9 +142,9 @@ function jobCard(files) {
     const over = job.state === "done" || job.state === "failed";
     const share = over ? 1 : job.bytes_total ? job.bytes_done / job.bytes_total : job.files_total ? job.files_done / job.files_total : 0;
     set(share);
-    const parts = [t(`job.${job.state}`), t("job.files", { n: number(job.files_done ?? 0), all: number(job.files_total ?? files) })];
-    if (!over && job.rate) parts.push(t("job.rate", { rate: bytes(job.rate) }));
-    if (!over && job.seconds_left) parts.push(t("job.left", { time: seconds(job.seconds_left) }));
+    const parts = [t(`job.${job.state}`), t("job.files", { n: formatNumber(job.files_done ?? 0), all: formatNumber(job.files_total ?? files) })];
+    if (!over && job.rate) parts.push(t("job.rate", { rate: formatBytes(job.rate) }));
+    if (!over && job.seconds_left) parts.push(t("job.left", { time: formatSeconds(job.seconds_left) }));
     fill(head, parts.join(" · "), job.reason ? el("span", { class: "bad" }, ` ${job.reason}`) : null);
     fill(list, (job.files ?? []).map(fileLine));
     view.classList.toggle("over", over);

@@ -6,7 +6,7 @@ import { askScreen } from "./ask.js";
 import { compareScreen } from "./compare.js";
 import { documentScreen, documentsScreen } from "./documents.js";
 import { add, el, fill, icon, iconButton } from "./dom.js";
-import { language, LANGUAGES, setLanguage, t } from "./i18n.js";
+import { readLanguage, LANGUAGES, setLanguage, t } from "./i18n.js";
 import { keyForm } from "./problem.js";
 import { reportScreen, reportsScreen } from "./reports.js";
 import { traceScreen, tracesScreen } from "./traces.js";
@@ -108,7 +108,7 @@ async function recent() {
 
 function languageSelect() {
   const select = el("select", { "aria-label": t("language.label"), title: t("language.label"), class: "language" });
-  add(select, Object.entries(LANGUAGES).map(([name, words]) => el("option", { value: name, lang: name, selected: name === language() }, words)));
+  add(select, Object.entries(LANGUAGES).map(([name, words]) => el("option", { value: name, lang: name, selected: name === readLanguage() }, words)));
   select.addEventListener("change", () => {
     setLanguage(select.value);
     show();

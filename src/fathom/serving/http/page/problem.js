@@ -1,11 +1,11 @@
-// What went wrong, in words, with what to do next.
+// Error messages with the next step, and the form for the server's key.
 
 import { setKey } from "./api.js";
 import { el } from "./dom.js";
 import { has, t } from "./i18n.js";
 
-/** A problem for people; `again()` is offered where trying again may help. */
-export function problemView(problem, again) {
+/** Show a problem; a button calls `onRetry()` where a second try may help. */
+export function problemView(problem, onRetry) {
   const key = `problem.${problem.message}`;
   const words = has(key) ? t(key) : problem.message || t("problem.unknown");
   return el(
@@ -14,17 +14,17 @@ export function problemView(problem, again) {
     el("p", {}, words),
     problem.next ? el("p", { class: "soft small" }, problem.next) : null,
     problem.status === 401 ? el("button", { type: "button", class: "plain", on: { click: () => document.dispatchEvent(new CustomEvent("fathom:key")) } }, t("key.give")) : null,
-    again && problem.status !== 401 ? el("button", { type: "button", class: "plain", on: { click: again } }, t("again")) : null,
+    onRetry && problem.status !== 401 ? el("button", { type: "button", class: "plain", on: { click: onRetry } }, t("again")) : null,
   );
 }
 
-/** Where the key of the server is given; it is kept until this tab is closed, and nowhere else. */
-export function keyForm(done) {
+/** Create the form for the server's key, which is stored in this tab alone until the tab closes. */
+export function keyForm(onDone) {
   const field = el("input", { type: "password", id: "key", autocomplete: "off", placeholder: "fth_…", spellcheck: "false" });
   const submit = (event) => {
     event.preventDefault();
     setKey(field.value.trim());
-    done();
+    onDone();
   };
   return el(
     "form",

@@ -3,13 +3,13 @@
 import { get } from "./api.js";
 import { walk } from "./answer.js";
 import { el, fill } from "./dom.js";
-import { date, t } from "./i18n.js";
+import { formatDate, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 
 export function reportsScreen() {
   const list = el("ul", { class: "cards", on: { keydown: walk } });
   const screen = el("div", { class: "wide" }, el("h1", {}, t("reports.head")), el("p", { class: "soft" }, t("reports.note")), list);
-  const card = (each) => el("li", {}, el("a", { class: "card", href: `#/reports/${encodeURIComponent(each.name)}` }, el("strong", {}, each.title), el("span", { class: "soft small" }, date(each.created))));
+  const card = (each) => el("li", {}, el("a", { class: "card", href: `#/reports/${encodeURIComponent(each.name)}` }, el("strong", {}, each.title), el("span", { class: "soft small" }, formatDate(each.created))));
   get("/reports").then(
     ({ reports }) => fill(list, reports.length ? reports.map(card) : el("li", { class: "none" }, el("p", {}, t("reports.none")), el("code", {}, "fathom eval questions.jsonl --strategy naive,adaptive --html report.html"))),
     (problem) => fill(list, el("li", {}, problemView(problem))),

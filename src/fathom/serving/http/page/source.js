@@ -2,7 +2,7 @@
 
 import { get, getText, image } from "./api.js";
 import { add, el, fill, iconButton } from "./dom.js";
-import { called, number, t } from "./i18n.js";
+import { nameDocument, formatNumber, t } from "./i18n.js";
 import { walk } from "./answer.js";
 
 const AROUND = 5000;
@@ -60,8 +60,8 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
 
   function heading(about) {
     const file = about.path.split(/[\\/]/).pop();
-    const facts = [file, about.language === "und" ? "" : about.language.toUpperCase(), about.pages ? t("document.pages", { n: number(about.pages) }) : ""];
-    return el("div", {}, el(level, { class: "document-title" }, called(about)), el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")));
+    const facts = [file, about.language === "und" ? "" : about.language.toUpperCase(), about.pages ? t("document.pages", { n: formatNumber(about.pages) }) : ""];
+    return el("div", {}, el(level, { class: "document-title" }, nameDocument(about)), el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")));
   }
   const closer = () => (onClose ? iconButton("close", t("close"), onClose, { data: { close: "" } }) : null);
 
@@ -153,7 +153,7 @@ function pagesOf(link, about, place, signal) {
 
   async function draw() {
     const request = ++latest;
-    fill(told, t("page.of", { n: number(page), all: number(about.pages) }));
+    fill(told, t("page.of", { n: formatNumber(page), all: formatNumber(about.pages) }));
     back.disabled = page <= 1;
     next.disabled = page >= about.pages;
     const marked = place.end > place.start ? `&start=${place.start}&end=${place.end}` : "";
@@ -165,7 +165,7 @@ function pagesOf(link, about, place, signal) {
         picture.src = address;
       });
       URL.revokeObjectURL(address);
-      if (request === latest) picture.alt = t("page.alt", { n: page, title: called(about) });
+      if (request === latest) picture.alt = t("page.alt", { n: page, title: nameDocument(about) });
     } catch (problem) {
       if (problem.name !== "AbortError" && request === latest) fill(told, problem.message);
     }

@@ -1,7 +1,7 @@
 // What the agents do, while they do it and afterwards: a list of steps, and debates as conversations.
 
 import { add, el, fill, icon } from "./dom.js";
-import { count, has, number, percent, seconds, t } from "./i18n.js";
+import { count, has, formatNumber, formatPercent, formatSeconds, t } from "./i18n.js";
 
 /** The steps of one run, as the stream or a trace tells them. */
 export class Run {
@@ -84,7 +84,7 @@ function row(run, step) {
     { class: "step-head" },
     el("span", { class: "step-name" }, label(run, step)),
     el("span", { class: "step-news" }, state === "now" ? t("step.now") : outcome(run, step, below)),
-    step.seconds === undefined ? null : el("span", { class: "step-time" }, seconds(step.seconds)),
+    step.seconds === undefined ? null : el("span", { class: "step-time" }, formatSeconds(step.seconds)),
   );
   const item = el("li", { class: `step ${state}` }, head, titles(run, step, below));
   if (told.length > 0) add(item, el("ul", { class: "substeps" }, told.slice(0, 8).map((each) => substep(run, each))));
@@ -128,9 +128,9 @@ function outcome(run, step, below) {
 
 const PATTERNS = [
   [/^(\d+) hits$/, ([, n]) => count(Number(n), "found.hits")],
-  [/^(\d+) hits over (\d+) bridges$/, ([, n, m]) => t("found.bridges", { n: number(Number(n)), m })],
+  [/^(\d+) hits over (\d+) bridges$/, ([, n, m]) => t("found.bridges", { n: formatNumber(Number(n)), m })],
   [/^(\d+) hits, (\d+) found twice$/, ([, n, m]) => t("found.twice", { n, m })],
-  [/^confidence ([\d.]+), (\d+) of (\d+) chunks read$/, ([, c, n, m]) => t("found.read", { c: percent(Number(c)), n, m })],
+  [/^confidence ([\d.]+), (\d+) of (\d+) chunks read$/, ([, c, n, m]) => t("found.read", { c: formatPercent(Number(c)), n, m })],
   [/^(\d+) of (\d+) chunks(?: read)?$/, ([, n, m]) => t("found.chunks", { n, m })],
   [/^(\d+)% sure$/, ([, n]) => t("found.sure", { n })],
 ];
@@ -190,7 +190,7 @@ function debate(run, step, said) {
 
 function share(step) {
   const part = step.outputs?.share;
-  return part === undefined ? "" : t("debate.share", { n: percent(part) });
+  return part === undefined ? "" : t("debate.share", { n: formatPercent(part) });
 }
 
 const agentOf = (step) => /agent (\d+)/.exec(step.id)?.[1] ?? "?";
@@ -227,7 +227,7 @@ export function work(run, { open = true } = {}) {
 
 function worked(answer) {
   const usage = answer.usage ?? {};
-  const parts = [answer.strategy, count(usage.retrievals ?? 0, "found.searches"), seconds(usage.seconds ?? 0)];
+  const parts = [answer.strategy, count(usage.retrievals ?? 0, "found.searches"), formatSeconds(usage.seconds ?? 0)];
   if (usage.llm_calls) parts.splice(2, 0, count(usage.llm_calls, "usage.calls"));
   return t("work.done", { what: parts.join(" · ") });
 }

@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { answerView, walk } from "./answer.js";
 import { add, el, fill, icon } from "./dom.js";
-import { date, has, number, seconds, t } from "./i18n.js";
+import { formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { Run, news_of } from "./steps.js";
 
@@ -11,7 +11,7 @@ export function tracesScreen() {
   const list = el("ul", { class: "cards", on: { keydown: walk } });
   const screen = el("div", { class: "wide" }, el("h1", {}, t("traces.head")), el("p", { class: "soft" }, t("traces.note")), list);
   const card = (each) =>
-    el("li", {}, el("a", { class: "card", href: `#/traces/${each.id}` }, el("strong", {}, each.question), el("span", { class: "soft small" }, [date(each.started_at), each.strategy, t(`status.${each.status}`)].join(" · "))));
+    el("li", {}, el("a", { class: "card", href: `#/traces/${each.id}` }, el("strong", {}, each.question), el("span", { class: "soft small" }, [formatDate(each.started_at), each.strategy, t(`status.${each.status}`)].join(" · "))));
   get("/traces").then(
     ({ traces }) => fill(list, traces.length ? traces.map(card) : el("li", { class: "soft" }, t("traces.none"))),
     (problem) => fill(list, el("li", {}, problemView(problem))),
@@ -41,7 +41,7 @@ function shown(trace) {
   const run = Run.of(trace.lines);
   const total = Math.max(end.seconds ?? 0, ...[...run.steps.values()].map((step) => (step.started_at ?? 0) + (step.seconds ?? 0)), 1e-6);
   const outcome = el("div", { role: "status" });
-  const facts = [origin.strategy, date(origin.started_at), seconds(total), t("trace.index", { revision: origin.index_revision ?? "" })];
+  const facts = [origin.strategy, formatDate(origin.started_at), formatSeconds(total), t("trace.index", { revision: origin.index_revision ?? "" })];
   return [
     el("h1", { class: "question" }, origin.question),
     el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")),
@@ -81,7 +81,7 @@ function branch(run, step, total) {
     el("span", { class: "step-name" }, name, step.agent ? el("span", { class: "soft" }, ` ${step.agent}`) : null),
     el("span", { class: step.error ? "step-news bad" : "step-news" }, news_of(step)),
     el("span", { class: "timeline", "aria-hidden": "true" }, bar),
-    el("span", { class: "step-time" }, seconds(step.seconds ?? 0)),
+    el("span", { class: "step-time" }, formatSeconds(step.seconds ?? 0)),
   );
   const inner = run.inside(step.id);
   const item = el("details", {}, summary, facts(step));
@@ -95,7 +95,7 @@ function facts(step) {
   }
   if (step.verdict) rows.push([t("trace.verdict"), step.verdict]);
   if (step.reason) rows.push([t("trace.reason"), step.reason]);
-  if (step.usage) for (const [name, value] of Object.entries(step.usage)) if (value) rows.push([name, number(value, value < 1 ? 3 : 0)]);
+  if (step.usage) for (const [name, value] of Object.entries(step.usage)) if (value) rows.push([name, formatNumber(value, value < 1 ? 3 : 0)]);
   return el("dl", { class: "facts" }, rows.map(([name, value]) => add(el("div", {}), el("dt", {}, name), el("dd", {}, value))));
 }
 
