@@ -1,15 +1,15 @@
-// What the server is asked, and how it answers: JSON, problems, and the stream of events.
+// Requests to the server and its replies: JSON, problems, and the stream of events.
 
 const KEY = "fathom.key";
 
-export const key = () => sessionStorage.getItem(KEY) ?? "";
+export const readKey = () => sessionStorage.getItem(KEY) ?? "";
 
 export function setKey(value) {
   if (value) sessionStorage.setItem(KEY, value);
   else sessionStorage.removeItem(KEY);
 }
 
-/** What went wrong, as the server tells it (RFC 9457). */
+/** A problem as the server reports it (RFC 9457). */
 export class Problem extends Error {
   constructor(status, detail, next = "") {
     super(detail);
@@ -18,10 +18,10 @@ export class Problem extends Error {
   }
 }
 
-async function send(path, options = {}) {
+async function sendRequest(path, options = {}) {
   const headers = new Headers(options.headers);
-  const used = key();
-  if (used) headers.set("Authorization", `Bearer ${used}`);
+  const usedKey = readKey();
+  if (usedKey) headers.set("Authorization", `Bearer ${usedKey}`);
   let reply;
   try {
     reply = await fetch(`/api/v1${path}`, { ...options, headers, credentials: "omit" });
@@ -30,79 +30,79 @@ async function send(path, options = {}) {
     throw new Problem(0, "offline");
   }
   if (reply.ok) return reply;
-  let told = {};
+  let problem = {};
   try {
-    told = await reply.json();
+    problem = await reply.json();
   } catch {
-    // A server between may answer in other words; its status says enough.
+    // A proxy may reply with something other than JSON; its status is enough.
   }
-  // Another key was entered while the server refused this one, so nobody is asked again.
-  if (reply.status === 401 && key() !== used) return send(path, options);
+  // Another key was entered while the server refused this one: use it rather than ask for a third.
+  if (reply.status === 401 && readKey() !== usedKey) return sendRequest(path, options);
   if (reply.status === 401) document.dispatchEvent(new CustomEvent("fathom:key"));
-  throw new Problem(reply.status, told.detail ?? reply.statusText, told.next ?? "");
+  throw new Problem(reply.status, problem.detail ?? reply.statusText, problem.next ?? "");
 }
 
-const asJson = (method, body, signal) => ({
+const buildJsonRequest = (method, body, signal) => ({
   method,
   signal,
   headers: { "Content-Type": "application/json" },
   body: JSON.stringify(body),
 });
 
-export const get = async (path, signal) => (await send(path, { signal })).json();
-export const getText = async (path, signal) => (await send(path, { signal })).text();
-export const post = async (path, body = {}, signal) => (await send(path, asJson("POST", body, signal))).json();
+export const get = async (path, signal) => (await sendRequest(path, { signal })).json();
+export const getText = async (path, signal) => (await sendRequest(path, { signal })).text();
+export const post = async (path, body = {}, signal) => (await sendRequest(path, buildJsonRequest("POST", body, signal))).json();
 export const remove = async (path) => {
-  await send(path, { method: "DELETE" });
+  await sendRequest(path, { method: "DELETE" });
 };
 
-/** An image as an address that this page may show; let go of it with URL.revokeObjectURL. */
-export async function image(path, signal) {
-  return URL.createObjectURL(await (await send(path, { signal })).blob());
+/** Fetch an image and return an object URL; release it with URL.revokeObjectURL. */
+export async function fetchImage(path, signal) {
+  return URL.createObjectURL(await (await sendRequest(path, { signal })).blob());
 }
 
 let rights = null;
 
-/** Whether the key may correct answers for everybody; asked once for each key. */
+/** Return a promise of whether the key may correct answers for everybody; cached until the key changes. */
 export function mayCurate() {
-  if (rights?.key !== key()) {
-    const may = get("/status").then(({ scopes }) => scopes.some((scope) => scope !== "read"));
-    // The server decides in the end, so where it did not say the form is shown.
-    rights = { key: key(), may: may.catch(() => true) };
+  if (rights?.key !== readKey()) {
+    const permission = get("/status").then(({ scopes }) => scopes.some((scope) => scope !== "read"));
+    // The server checks every correction, so the form is shown where the scopes are unknown.
+    rights = { key: readKey(), may: permission.catch(() => true) };
   }
   return rights.may;
 }
 
-export async function upload(files) {
+export async function uploadFiles(files) {
   const body = new FormData();
   for (const file of files) body.append("files", file, file.webkitRelativePath || file.name);
-  return (await send("/documents", { method: "POST", body })).json();
+  return (await sendRequest("/documents", { method: "POST", body })).json();
 }
 
-/** Ask, and be told what happens: `tell(name, data)` for each event; returns the whole answer. */
-export async function ask(body, tell, signal) {
-  const reply = await send("/ask/stream", asJson("POST", body, signal));
+/** Ask a question, call `onEvent(name, data)` for each event, and return the whole answer. */
+export async function askQuestion(body, onEvent, signal) {
+  const reply = await sendRequest("/ask/stream", buildJsonRequest("POST", body, signal));
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let unread = "";
   let answer = null;
   for (;;) {
     const { value, done } = await reader.read();
     if (done) break;
-    const frames = (rest + value).split("\n\n");
-    rest = frames.pop();
+    const frames = (unread + value).split("\n\n");
+    unread = frames.pop();
     for (const frame of frames) {
-      const event = read(frame);
+      const event = parseFrame(frame);
       if (!event) continue;
       if (event.name === "error") throw new Problem(event.data.status ?? 500, event.data.detail ?? "", event.data.next);
       if (event.name === "final") answer = event.data;
-      tell(event.name, event.data);
+      onEvent(event.name, event.data);
     }
   }
   if (!answer) throw new Problem(0, "cut");
   return answer;
 }
 
-function read(frame) {
+function parseFrame(frame) {
   let name = "message";
   const data = [];
   for (const line of frame.split("\n")) {

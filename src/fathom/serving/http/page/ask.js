@@ -1,6 +1,6 @@
 // The conversation: questions, the agents at work, answers, and the source beside them.
 
-import { ask, get, post } from "./api.js";
+import { askQuestion, get, post } from "./api.js";
 import { add, el, fill } from "./dom.js";
 import { answerView, gist } from "./answer.js";
 import { choices, composer } from "./composer.js";
@@ -71,7 +71,7 @@ export function askScreen({ conversation, onConversation }) {
     };
     box.setBusy(true);
     try {
-      const answer = await ask(await body(question), tell, stop.signal);
+      const answer = await askQuestion(await body(question), tell, stop.signal);
       finish(turn, answer);
       doing.refresh(answer);
       doing.box.open = false;

@@ -1,6 +1,6 @@
 // One question, two strategies, side by side.
 
-import { ask } from "./api.js";
+import { askQuestion } from "./api.js";
 import { answerView, gist } from "./answer.js";
 import { strategyHint, strategySelect } from "./composer.js";
 import { add, el, fill } from "./dom.js";
@@ -48,7 +48,7 @@ function side(n, name) {
     const place = el("div", {});
     fill(body, doing.box, place);
     try {
-      const answer = await ask({ question, strategy: select.value }, (event, data) => {
+      const answer = await askQuestion({ question, strategy: select.value }, (event, data) => {
         steps.tell(event, data);
         doing.refresh(null);
       }, signal);

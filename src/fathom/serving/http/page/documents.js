@@ -1,6 +1,6 @@
 // The documents: what there is, what goes in and why something did not, and one of them opened.
 
-import { get, remove, upload } from "./api.js";
+import { get, remove, uploadFiles } from "./api.js";
 import { walk } from "./answer.js";
 import { add, el, fill, icon, iconButton } from "./dom.js";
 import { formatBytes, nameDocument, count, formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
@@ -75,7 +75,7 @@ export function documentsScreen() {
     const card = jobCard(files.length);
     jobs.prepend(card.view);
     try {
-      await follow(card, await upload(files));
+      await follow(card, await uploadFiles(files));
     } catch (problem) {
       card.fail(problem);
     }

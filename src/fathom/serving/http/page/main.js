@@ -1,6 +1,6 @@
 // The frame: navigation, addresses, keys, colours and language.
 
-import { get, key, setKey } from "./api.js";
+import { get, readKey, setKey } from "./api.js";
 import { walk } from "./answer.js";
 import { askScreen } from "./ask.js";
 import { compareScreen } from "./compare.js";
@@ -149,7 +149,7 @@ function askKey() {
     { "aria-label": t("key.title") },
     el("h2", {}, t("key.title")),
     keyForm(done),
-    el("div", { class: "buttons" }, key() ? el("button", { type: "button", class: "plain", on: { click: () => { setKey(""); done(); } } }, t("key.forget")) : null, el("button", { type: "button", class: "plain", on: { click: close } }, t("cancel"))),
+    el("div", { class: "buttons" }, readKey() ? el("button", { type: "button", class: "plain", on: { click: () => { setKey(""); done(); } } }, t("key.forget")) : null, el("button", { type: "button", class: "plain", on: { click: close } }, t("cancel"))),
   );
   document.body.append(asked);
   asked.showModal();

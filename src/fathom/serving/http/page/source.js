@@ -1,6 +1,6 @@
 // A document: its text around a place, with the quote marked; its pages as they look; its outline.
 
-import { get, getText, image } from "./api.js";
+import { get, getText, fetchImage } from "./api.js";
 import { add, el, fill, iconButton } from "./dom.js";
 import { nameDocument, formatNumber, t } from "./i18n.js";
 import { walk } from "./answer.js";
@@ -158,7 +158,7 @@ function pagesOf(link, about, place, signal) {
     next.disabled = page >= about.pages;
     const marked = place.end > place.start ? `&start=${place.start}&end=${place.end}` : "";
     try {
-      const address = await image(`${link}/pages/${page}.png?width=1000${marked}`, signal);
+      const address = await fetchImage(`${link}/pages/${page}.png?width=1000${marked}`, signal);
       if (request !== latest) return URL.revokeObjectURL(address);
       await new Promise((done) => {
         picture.onload = picture.onerror = done;
