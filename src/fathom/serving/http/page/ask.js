@@ -1,43 +1,43 @@
-// The conversation: questions, the agents at work, answers, and the source beside them.
+// The conversation: questions, the steps of the agents, answers, and a panel with the source.
 
 import { askQuestion, get, post } from "./api.js";
 import { add, el, fill } from "./dom.js";
 import { answerView, gist } from "./answer.js";
-import { choices, composer } from "./composer.js";
+import { readChoices, composerView } from "./composer.js";
 import { count, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { documentView } from "./source.js";
 import { Run, work } from "./steps.js";
 
-/** The screen. `conversation` is the id of an earlier one, or nothing. */
+/** Create the screen. `conversation` is the id of an earlier conversation, or null for a new one. */
 export function askScreen({ conversation, onConversation }) {
   const turns = el("div", { class: "turns" });
   const welcome = el("div", { class: "welcome" }, el("h1", {}, t("ask.title")), el("p", { class: "soft", id: "welcome-note" }, "\u00a0"));
   const status = el("p", { class: "visually-hidden", role: "status" });
   const panel = el("aside", { class: "panel", "aria-label": t("source.label"), hidden: true });
-  const said = [];
+  const questions = [];
   const history = [];
   let id = conversation ?? null;
-  let stop = null;
-  let shown = null;
+  let controller = null;
+  let sourceView = null;
   let opener = null;
 
-  const box = composer({ onAsk: put, onStop: () => stop?.abort(), before: () => said.at(-1) ?? "" });
-  const column = el("div", { class: "column" }, welcome, turns, status, el("div", { class: "dock" }, box.form));
+  const composer = composerView({ onAsk: submitQuestion, onStop: () => controller?.abort(), readPreviousQuestion: () => questions.at(-1) ?? "" });
+  const column = el("div", { class: "column" }, welcome, turns, status, el("div", { class: "dock" }, composer.form));
   const screen = el("div", { class: "ask empty" }, column, panel);
 
-  function open(citation) {
+  function openSource(citation) {
     opener = document.activeElement;
-    shown?.end();
-    shown = documentView(citation, { onClose: close });
-    fill(panel, shown.view);
+    sourceView?.end();
+    sourceView = documentView(citation, { onClose: closeSource });
+    fill(panel, sourceView.view);
     panel.hidden = false;
     screen.classList.add("beside");
-    shown.ready.then(() => panel.querySelector("[data-close]")?.focus({ preventScroll: true }));
+    sourceView.ready.then(() => panel.querySelector("[data-close]")?.focus({ preventScroll: true }));
   }
-  function close() {
+  function closeSource() {
     if (panel.hidden) return false;
-    shown?.end();
+    sourceView?.end();
     panel.hidden = true;
     fill(panel);
     screen.classList.remove("beside");
@@ -45,66 +45,66 @@ export function askScreen({ conversation, onConversation }) {
     return true;
   }
 
-  async function put(question) {
-    begin(question);
+  async function submitQuestion(question) {
+    beginTurn(question);
     const run = new Run();
-    const doing = work(run);
-    const turn = el("article", { class: "turn" }, el("h2", { class: "question" }, question), doing.box);
+    const progress = work(run);
+    const turn = el("article", { class: "turn" }, el("h2", { class: "question" }, question), progress.box);
     add(turns, turn);
-    const place = el("div", { "aria-busy": "true" });
-    add(turn, place);
-    turn.scrollIntoView({ block: "start", behavior: calm() });
-    stop = new AbortController();
-    let waiting = false;
-    const tell = (name, data) => {
+    const answerBox = el("div", { "aria-busy": "true" });
+    add(turn, answerBox);
+    turn.scrollIntoView({ block: "start", behavior: chooseScrollBehavior() });
+    controller = new AbortController();
+    let isDrawPending = false;
+    const showEvent = (name, data) => {
       run.tell(name, data);
-      if (name === "plan" && data.standalone && data.standalone !== question) understood(turn, data.standalone);
-      if (waiting) return;
-      waiting = true;
+      if (name === "plan" && data.standalone && data.standalone !== question) showUnderstanding(turn, data.standalone);
+      if (isDrawPending) return;
+      isDrawPending = true;
       requestAnimationFrame(() => {
-        waiting = false;
-        if (place.hasAttribute("aria-busy")) {
-          doing.refresh(null);
-          fill(place, run.words ? el("p", { class: "whole large" }, run.words.replace(/\s*\[\d+\]/g, "")) : null);
+        isDrawPending = false;
+        if (answerBox.hasAttribute("aria-busy")) {
+          progress.refresh(null);
+          fill(answerBox, run.words ? el("p", { class: "whole large" }, run.words.replace(/\s*\[\d+\]/g, "")) : null);
         }
       });
     };
-    box.setBusy(true);
+    composer.setBusy(true);
     try {
-      const answer = await askQuestion(await body(question), tell, stop.signal);
-      finish(turn, answer);
-      doing.refresh(answer);
-      doing.box.open = false;
-      fill(place, answerView(answer, open));
+      const answer = await askQuestion(await buildRequest(question), showEvent, controller.signal);
+      finishTurn(turn, answer);
+      progress.refresh(answer);
+      progress.box.open = false;
+      fill(answerBox, answerView(answer, openSource));
       fill(status, `${t("answer.ready")} ${gist(answer)}`);
       onConversation(id);
     } catch (problem) {
-      fill(place, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => put(question)));
-      doing.refresh({ strategy: run.plan?.strategy ?? "", usage: {} });
-      doing.box.open = false;
+      fill(answerBox, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => submitQuestion(question)));
+      progress.refresh({ strategy: run.plan?.strategy ?? "", usage: {} });
+      progress.box.open = false;
     } finally {
-      place.removeAttribute("aria-busy");
-      box.setBusy(false);
-      stop = null;
+      answerBox.removeAttribute("aria-busy");
+      composer.setBusy(false);
+      controller = null;
     }
   }
 
-  function begin(question) {
+  function beginTurn(question) {
     screen.classList.remove("empty");
     welcome.hidden = true;
-    said.push(question);
+    questions.push(question);
   }
-  function finish(turn, answer) {
-    if (answer.standalone_question && answer.standalone_question !== answer.question) understood(turn, answer.standalone_question);
+  function finishTurn(turn, answer) {
+    if (answer.standalone_question && answer.standalone_question !== answer.question) showUnderstanding(turn, answer.standalone_question);
     history.push({ role: "user", content: answer.question }, { role: "assistant", content: answer.answer || gist(answer) });
   }
-  function understood(turn, question) {
+  function showUnderstanding(turn, question) {
     if (turn.querySelector(".understood")) return;
     turn.querySelector(".question").after(el("p", { class: "understood soft small" }, t("ask.understood", { question })));
   }
 
-  /** The request; the server keeps the conversation where it can, else the page sends it along. */
-  async function body(question) {
+  /** Build the request; where the server cannot store the conversation, the request carries it. */
+  async function buildRequest(question) {
     if (!id) {
       try {
         id = (await post("/conversations", {})).id;
@@ -112,18 +112,18 @@ export function askScreen({ conversation, onConversation }) {
         if (problem.status === 401 || problem.status === 0) throw problem;
       }
     }
-    const before = id ? { conversation: id } : history.length ? { history: history.slice(-20) } : {};
-    return { question, ...choices(), ...before };
+    const context = id ? { conversation: id } : history.length ? { history: history.slice(-20) } : {};
+    return { question, ...readChoices(), ...context };
   }
 
-  async function restore() {
+  async function restoreTurns() {
     try {
-      const kept = await get(`/conversations/${encodeURIComponent(id)}`);
-      for (const { question, answer } of kept.turns) {
-        begin(question);
+      const record = await get(`/conversations/${encodeURIComponent(id)}`);
+      for (const { question, answer } of record.turns) {
+        beginTurn(question);
         const turn = el("article", { class: "turn" }, el("h2", { class: "question" }, question));
-        add(turns, add(turn, steps(answer), answer ? answerView(answer, open) : null));
-        if (answer) finish(turn, answer);
+        add(turns, add(turn, stepsView(answer), answer ? answerView(answer, openSource) : null));
+        if (answer) finishTurn(turn, answer);
       }
       turns.lastElementChild?.scrollIntoView({ block: "start" });
     } catch (problem) {
@@ -132,11 +132,11 @@ export function askScreen({ conversation, onConversation }) {
     }
   }
 
-  if (id) restore();
-  else greet();
+  if (id) restoreTurns();
+  else showWelcome();
 
-  /** How many documents there are to ask. */
-  async function greet() {
+  /** Show the number of documents, or how to add some. */
+  async function showWelcome() {
     const note = welcome.querySelector("#welcome-note");
     try {
       const { total } = await get("/documents?limit=1");
@@ -149,32 +149,32 @@ export function askScreen({ conversation, onConversation }) {
 
   return {
     screen,
-    focus: () => box.field.focus(),
-    escape: () => close() || (stop ? (stop.abort(), true) : false),
+    focus: () => composer.field.focus(),
+    escape: () => closeSource() || (controller ? (controller.abort(), true) : false),
     leave: () => {
-      stop?.abort();
-      shown?.end();
+      controller?.abort();
+      sourceView?.end();
     },
-    ask: put,
+    ask: submitQuestion,
   };
 }
 
-/** The steps of an earlier answer, fetched when they are opened. */
-export function steps(answer) {
+/** Show the steps of an earlier answer, fetched when the reader opens them. */
+export function stepsView(answer) {
   if (!answer?.trace_id) return null;
   const run = new Run();
-  const doing = work(run, { open: false });
-  doing.refresh(answer);
-  let fetched = false;
-  doing.box.addEventListener("toggle", async () => {
-    if (!doing.box.open || fetched) return;
-    fetched = true;
+  const progress = work(run, { open: false });
+  progress.refresh(answer);
+  let isFetched = false;
+  progress.box.addEventListener("toggle", async () => {
+    if (!progress.box.open || isFetched) return;
+    isFetched = true;
     const trace = await get(`/traces/${answer.trace_id}`);
     run.steps = Run.of(trace.lines).steps;
     for (const citation of answer.citations) run.titles.set(citation.document, citation.title);
-    doing.refresh(answer);
+    progress.refresh(answer);
   });
-  return doing.box;
+  return progress.box;
 }
 
-export const calm = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
+export const chooseScrollBehavior = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");

@@ -1,4 +1,4 @@
-// The box where a question is written, with how much may be spent on it.
+// The box for a question, with its strategy, effort and budget.
 
 import { get } from "./api.js";
 import { el, fill, icon, iconButton } from "./dom.js";
@@ -6,45 +6,45 @@ import { has, formatNumber, t } from "./i18n.js";
 
 const LIMITS = { max_tokens: "tokens", max_calls: "calls", deadline: "seconds", max_cost: "cost_usd" };
 const EFFORTS = ["low", "medium", "high"];
-const chosen = { strategy: "", effort: "", budget: {} };
-let known = null;
+const choices = { strategy: "", effort: "", budget: {} };
+let cachedCatalogue = null;
 
-/** The ways of answering, asked for once. */
-export async function strategies() {
-  known ??= await get("/strategies");
-  return known;
+/** Load the strategies and efforts of the server once. */
+export async function loadCatalogue() {
+  cachedCatalogue ??= await get("/strategies");
+  return cachedCatalogue;
 }
 
 export const strategyHint = (name) => (has(`strategy.${name}`) ? t(`strategy.${name}`) : name);
 
-/** A choice of strategies; `first` is what stands for the server's own choice. */
-export function strategySelect(label, value, first) {
+/** Create a list of strategies; `defaultLabel` names the entry that leaves the choice to the server. */
+export function strategySelect(label, value, defaultLabel) {
   const select = el("select", { "aria-label": label, title: label });
-  const filled = strategies().then((ways) => {
-    const option = (name, text) => el("option", { value: name, selected: name === value }, text);
-    fill(select, first === undefined ? [] : option("", first), ways.strategies.map((each) => option(each.name, each.name)));
+  const ready = loadCatalogue().then((catalogue) => {
+    const buildOption = (name, text) => el("option", { value: name, selected: name === value }, text);
+    fill(select, defaultLabel === undefined ? [] : buildOption("", defaultLabel), catalogue.strategies.map((strategy) => buildOption(strategy.name, strategy.name)));
     select.value = value;
-    return ways;
+    return catalogue;
   });
-  filled.catch(() => fill(select, el("option", { value: "" }, first ?? "")));
-  return { select, filled };
+  ready.catch(() => fill(select, el("option", { value: "" }, defaultLabel ?? "")));
+  return { select, ready };
 }
 
-/** What goes with a question: strategy, effort and budget, where they were chosen. */
-export function choices() {
-  const budget = Object.fromEntries(Object.entries(chosen.budget).filter(([, value]) => value !== null));
+/** Return the strategy, effort and budget that the user chose, for the request. */
+export function readChoices() {
+  const budget = Object.fromEntries(Object.entries(choices.budget).filter(([, value]) => value !== null));
   return {
-    ...(chosen.strategy && { strategy: chosen.strategy }),
-    ...(chosen.effort && { effort: chosen.effort }),
+    ...(choices.strategy && { strategy: choices.strategy }),
+    ...(choices.effort && { effort: choices.effort }),
     ...(Object.keys(budget).length && { budget }),
   };
 }
 
 /**
- * The box. `onAsk(question)` is called on Enter; `onStop()` while one is being answered.
- * `before()` gives the question before, for the arrow key.
+ * Create the box. Enter calls `onAsk(question)`, or `onStop()` while a question is being answered.
+ * The arrow key fills the box from `readPreviousQuestion()`.
  */
-export function composer({ onAsk, onStop, before }) {
+export function composerView({ onAsk, onStop, readPreviousQuestion }) {
   let busy = false;
   const field = el("textarea", {
     id: "question",
@@ -57,42 +57,42 @@ export function composer({ onAsk, onStop, before }) {
   });
   const send = el("button", { type: "submit", class: "send", "aria-label": t("ask.send"), title: t("ask.send") }, icon("send"));
   const budget = budgetFields();
-  const more = iconButton("sliders", t("budget.title"), toggle, { "aria-expanded": "false", "aria-controls": "budget" });
+  const more = iconButton("sliders", t("budget.title"), toggleBudget, { "aria-expanded": "false", "aria-controls": "budget" });
   const form = el(
     "form",
-    { class: "composer", on: { submit } },
+    { class: "composer", on: { submit: submitQuestion } },
     field,
-    el("div", { class: "composer-row" }, effortSelect(), ownStrategy(), more, el("span", { class: "spring" }), send),
+    el("div", { class: "composer-row" }, effortSelect(), buildStrategyChoice(), more, el("span", { class: "spring" }), send),
     budget,
   );
 
-  function toggle() {
+  function toggleBudget() {
     budget.hidden = !budget.hidden;
     more.setAttribute("aria-expanded", String(!budget.hidden));
     if (!budget.hidden) budget.querySelector("input").focus();
   }
-  function submit(event) {
+  function submitQuestion(event) {
     event?.preventDefault();
     if (busy) return onStop();
     const question = field.value.trim();
     if (!question) return field.focus();
     field.value = "";
-    grow();
+    growField();
     onAsk(question);
   }
-  function grow() {
+  function growField() {
     field.style.height = "auto";
     field.style.height = `${Math.min(field.scrollHeight, 220)}px`;
   }
-  field.addEventListener("input", grow);
+  field.addEventListener("input", growField);
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      if (!busy) submit();
-    } else if (event.key === "ArrowUp" && !field.value && before?.()) {
+      if (!busy) submitQuestion();
+    } else if (event.key === "ArrowUp" && !field.value && readPreviousQuestion?.()) {
       event.preventDefault();
-      field.value = before();
-      grow();
+      field.value = readPreviousQuestion();
+      growField();
     }
   });
   return {
@@ -110,33 +110,33 @@ export function composer({ onAsk, onStop, before }) {
 
 function effortSelect() {
   const label = t("effort.label");
-  const select = el("select", { "aria-label": label, title: label, on: { change: () => (chosen.effort = select.value) } });
+  const select = el("select", { "aria-label": label, title: label, on: { change: () => (choices.effort = select.value) } });
   fill(select, ["", ...EFFORTS].map((name) => el("option", { value: name }, t(name ? `effort.${name}` : "effort.auto"))));
-  select.value = chosen.effort;
+  select.value = choices.effort;
   return select;
 }
 
-function ownStrategy() {
-  const { select, filled } = strategySelect(t("strategy.label"), chosen.strategy, t("strategy.auto"));
-  const hint = (ways) => (select.title = strategyHint(select.value || ways.default));
+function buildStrategyChoice() {
+  const { select, ready } = strategySelect(t("strategy.label"), choices.strategy, t("strategy.auto"));
+  const showHint = (catalogue) => (select.title = strategyHint(select.value || catalogue.default));
   select.addEventListener("change", () => {
-    chosen.strategy = select.value;
-    filled.then(hint);
+    choices.strategy = select.value;
+    ready.then(showHint);
   });
-  filled.then(hint).catch(() => {});
+  ready.then(showHint).catch(() => {});
   return select;
 }
 
-/** What one question may spend at most; an empty field leaves it to the effort. */
+/** Create the fields for the limits of one question; an empty field leaves the limit to the effort. */
 function budgetFields() {
   const fields = Object.keys(LIMITS).map((name) => {
     const input = el("input", { type: "number", min: 0, step: name === "max_cost" ? "any" : 1, inputmode: "decimal", id: `limit-${name}` });
-    if (chosen.budget[name] !== undefined && chosen.budget[name] !== null) input.value = chosen.budget[name];
+    if (choices.budget[name] !== undefined && choices.budget[name] !== null) input.value = choices.budget[name];
     input.addEventListener("change", () => {
-      chosen.budget[name] = input.value === "" || !input.checkValidity() ? null : Number(input.value);
+      choices.budget[name] = input.value === "" || !input.checkValidity() ? null : Number(input.value);
     });
-    strategies().then((ways) => {
-      const limit = ways.efforts[chosen.effort || ways.effort || "medium"]?.[LIMITS[name]];
+    loadCatalogue().then((catalogue) => {
+      const limit = catalogue.efforts[choices.effort || catalogue.effort || "medium"]?.[LIMITS[name]];
       input.placeholder = limit === null || limit === undefined ? t("budget.free") : formatNumber(limit);
     }, () => {});
     return el("div", { class: "field" }, el("label", { for: `limit-${name}` }, t(`budget.${name}`)), input);
