@@ -1,4 +1,4 @@
-// An answer: its words with citations, who says otherwise, how sure it is, what it cost.
+// An answer: its text with citations, conflicting sources, confidence and cost.
 
 import { mayCurate, post } from "./api.js";
 import { add, el, fill, icon, iconButton, parseSafeLink } from "./dom.js";
@@ -6,239 +6,239 @@ import { nameDocument, has, formatNumber, formatPercent, formatSeconds, t } from
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
 
-/** An answer with all that belongs to it; `open(citation)` shows a source. */
-export function answerView(answer, open) {
+/** Show an answer with its sources, confidence, warnings and footer; `openSource(citation)` shows a source. */
+export function answerView(answer, openSource) {
   const box = el("section", { class: `answer ${answer.tentative ? "tentative" : answer.status}`, "aria-label": t("answer.label") });
   if (answer.tentative) add(box, el("p", { class: "unsure" }, icon("warn"), el("strong", {}, t("answer.unsure")), t("answer.unsure.why")));
-  if (answer.status === "answered") add(box, answered(answer, open));
-  else add(box, unanswered(answer));
-  return add(box, sources(answer, open), sureness(answer), warnings(answer), footer(answer));
+  if (answer.status === "answered") add(box, buildAnswerBody(answer, openSource));
+  else add(box, buildAbstention(answer));
+  return add(box, buildSources(answer, openSource), sureness(answer), buildWarnings(answer), buildFooter(answer));
 }
 
-function answered(answer, open) {
-  const says = has_words(answer.short_answer) && trimmed(answer.short_answer) !== trimmed(answer.answer);
-  if (answer.conflicts.length) return [conflicts(answer, open)];
-  const row = rowOf(unmarked(answer.answer));
-  const quoted = says && row.length && answer.citations.some((each) => each.quote === unmarked(answer.answer));
+function buildAnswerBody(answer, openSource) {
+  const hasShortAnswer = hasWords(answer.short_answer) && stripSentence(answer.short_answer) !== stripSentence(answer.answer);
+  if (answer.conflicts.length) return [buildConflicts(answer, openSource)];
+  const row = parseRow(removeMarks(answer.answer));
+  const isQuotedRow = hasShortAnswer && row.length && answer.citations.some((citation) => citation.quote === removeMarks(answer.answer));
   return [
-    says ? el("p", { class: "short" }, answer.short_answer, quoted ? marks(answer, open) : null) : null,
-    quoted ? null : row.length ? el("div", { class: "whole" }, rowView(row), marks(answer, open)) : sentence(answer, open, !says),
+    hasShortAnswer ? el("p", { class: "short" }, answer.short_answer, isQuotedRow ? buildMarks(answer, openSource) : null) : null,
+    isQuotedRow ? null : row.length ? el("div", { class: "whole" }, rowView(row), buildMarks(answer, openSource)) : buildSentence(answer, openSource, !hasShortAnswer),
     answer.stop_reason === "partial_list" ? el("p", { class: "soft" }, t("answer.partial")) : null,
   ];
 }
 
-const has_words = (text) => Boolean(text && text.trim());
-const unmarked = (text) => text.replace(/\s*\[\d+\]/g, "").trim();
-const trimmed = (text) => unmarked(text).replace(/[.\s]+$/, "");
+const hasWords = (text) => Boolean(text && text.trim());
+const removeMarks = (text) => text.replace(/\s*\[\d+\]/g, "").trim();
+const stripSentence = (text) => removeMarks(text).replace(/[.\s]+$/, "");
 
-/** The sentences, each `[n]` a button that opens the source. */
-function sentence(answer, open, large) {
-  const line = el("p", { class: large ? "whole large" : "whole" });
+/** Build the text of the answer, with each `[n]` as a button that opens the source. */
+function buildSentence(answer, openSource, isLarge) {
+  const line = el("p", { class: isLarge ? "whole large" : "whole" });
   for (const part of answer.answer.split(/(\[\d+\])/)) {
     const n = /^\[(\d+)\]$/.exec(part)?.[1];
-    const citation = n && answer.citations.find((each) => each.n === Number(n));
-    add(line, citation ? mark(citation, open) : part);
+    const citation = n && answer.citations.find((candidate) => candidate.n === Number(n));
+    add(line, citation ? buildMark(citation, openSource) : part);
   }
   return line;
 }
 
-const marks = (answer, open) =>
+const buildMarks = (answer, openSource) =>
   [...answer.answer.matchAll(/\[(\d+)\]/g)].map(([, n]) => {
-    const citation = answer.citations.find((each) => each.n === Number(n));
-    return citation ? mark(citation, open) : `[${n}]`;
+    const citation = answer.citations.find((candidate) => candidate.n === Number(n));
+    return citation ? buildMark(citation, openSource) : `[${n}]`;
   });
 
-function mark(citation, open) {
+function buildMark(citation, openSource) {
   const label = t("cite.open", { n: citation.n, title: nameDocument(citation) });
-  return el("button", { type: "button", class: "mark", "aria-label": label, title: nameDocument(citation), on: { click: () => open(citation) } }, citation.n);
+  return el("button", { type: "button", class: "mark", "aria-label": label, title: nameDocument(citation), on: { click: () => openSource(citation) } }, citation.n);
 }
 
-/** A row of a table as it is quoted, `Name: value | Name: value`, in its cells. */
-export function rowOf(text) {
+/** Split a quoted row of a table, `Name: value | Name: value`, into its cells; return [] for other text. */
+export function parseRow(text) {
   const cells = text.split(" | ").map((cell) => /^([^:]{1,60}): (.+)$/s.exec(cell.trim()));
   return cells.length > 1 && cells.every(Boolean) ? cells.map(([, name, value]) => [name, value]) : [];
 }
 
 const rowView = (cells) => el("dl", { class: "row" }, cells.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 
-/** Who says what, side by side. */
-function sidesOf(answer) {
+/** List the answers that contradict each other with their citations, the answer's own first. */
+function listSides(answer) {
   if (answer.status !== "answered" || !answer.conflicts.length) return [];
-  const cited = new Set(answer.conflicts.flatMap((each) => each.citations));
-  const own = answer.citations.filter((each) => !cited.has(each.n)).map((each) => each.n);
-  return [{ answer: answer.short_answer || unmarked(answer.answer), citations: own, first: true }, ...answer.conflicts];
+  const citedNumbers = new Set(answer.conflicts.flatMap((conflict) => conflict.citations));
+  const firstNumbers = answer.citations.filter((citation) => !citedNumbers.has(citation.n)).map((citation) => citation.n);
+  return [{ answer: answer.short_answer || removeMarks(answer.answer), citations: firstNumbers, first: true }, ...answer.conflicts];
 }
 
-function conflicts(answer, open) {
-  const side = (each) =>
+function buildConflicts(answer, openSource) {
+  const buildSide = (side) =>
     el(
       "li",
-      { class: `claim${each.first ? " first" : ""}` },
-      el("p", { class: "side-answer" }, each.answer || "–"),
-      el("p", { class: "soft small" }, t(each.first ? "conflict.first" : each.refuted ? "conflict.refuted" : "conflict.other")),
-      each.citations.map((n) => said(answer.citations.find((one) => one.n === n), open)),
+      { class: `claim${side.first ? " first" : ""}` },
+      el("p", { class: "side-answer" }, side.answer || "–"),
+      el("p", { class: "soft small" }, t(side.first ? "conflict.first" : side.refuted ? "conflict.refuted" : "conflict.other")),
+      side.citations.map((n) => buildCitationButton(answer.citations.find((citation) => citation.n === n), openSource)),
     );
   return el(
     "div",
     { class: "conflict" },
     el("h3", {}, icon("warn"), t("conflict.title")),
-    el("ul", { class: "sides" }, sidesOf(answer).map(side)),
+    el("ul", { class: "sides" }, listSides(answer).map(buildSide)),
   );
 }
 
-function said(citation, open) {
+function buildCitationButton(citation, openSource) {
   if (!citation) return null;
   return el(
     "button",
-    { type: "button", class: "who", on: { click: () => open(citation) } },
+    { type: "button", class: "who", on: { click: () => openSource(citation) } },
     el("strong", {}, nameDocument(citation)),
-    el("span", { class: "soft small" }, place(citation)),
+    el("span", { class: "soft small" }, describePlace(citation)),
     quoteView(citation.quote),
   );
 }
 
-function unanswered(answer) {
+function buildAbstention(answer) {
   const key = answer.status === "failed" ? "answer.failed" : `abstained.${answer.stop_reason}`;
-  const why = has(key) ? t(key, { why: answer.stop_reason }) : answer.stop_reason;
-  return [el("p", { class: "short" }, t(answer.status === "failed" ? "answer.none" : "answer.unknown")), el("p", { class: "whole large" }, why)];
+  const explanation = has(key) ? t(key, { why: answer.stop_reason }) : answer.stop_reason;
+  return [el("p", { class: "short" }, t(answer.status === "failed" ? "answer.none" : "answer.unknown")), el("p", { class: "whole large" }, explanation)];
 }
 
-const page_word = (path) => (/\.(pptx|odp)$/i.test(path) ? "place.slide" : /\.(xlsx|ods)$/i.test(path) ? "place.sheet" : "place.page");
+const choosePageKey = (path) => (/\.(pptx|odp)$/i.test(path) ? "place.slide" : /\.(xlsx|ods)$/i.test(path) ? "place.sheet" : "place.page");
 
-/** Where a citation stands, in a few words. */
-export function place(citation) {
-  const parts = [citation.section, citation.page ? t(page_word(citation.path), { n: citation.page }) : citation.line ? t("place.line", { n: citation.line }) : ""];
+/** Return the section and the page or line of a citation as text. */
+export function describePlace(citation) {
+  const parts = [citation.section, citation.page ? t(choosePageKey(citation.path), { n: citation.page }) : citation.line ? t("place.line", { n: citation.line }) : ""];
   return parts.filter(Boolean).join(" · ");
 }
 
 export function quoteView(quote) {
-  const row = rowOf(quote);
+  const row = parseRow(quote);
   return row.length ? rowView(row) : el("q", {}, quote);
 }
 
-/** The sources as a list; the arrow keys go through it. */
-function sources(answer, open) {
-  const shown = new Set(sidesOf(answer).flatMap((each) => each.citations));
-  const rest = answer.citations.filter((each) => !shown.has(each.n));
+/** Build the list of sources, which the arrow keys go through. */
+function buildSources(answer, openSource) {
+  const sideNumbers = new Set(listSides(answer).flatMap((side) => side.citations));
+  const rest = answer.citations.filter((citation) => !sideNumbers.has(citation.n));
   if (!rest.length) return null;
-  const list = el("ol", { class: "sources", on: { keydown: walk } }, rest.map((each) => source(each, open)));
+  const list = el("ol", { class: "sources", on: { keydown: moveFocus } }, rest.map((citation) => buildSource(citation, openSource)));
   const title = answer.status === "answered" ? "sources.title" : "sources.nearest";
   return el("div", {}, el("h3", { class: "label" }, t(title)), list);
 }
 
-function source(citation, open) {
-  const outside = citation.source === "web" ? parseSafeLink(citation.path) : null;
+function buildSource(citation, openSource) {
+  const webAddress = citation.source === "web" ? parseSafeLink(citation.path) : null;
   const inner = [
     el("span", { class: "n" }, citation.n),
     el(
       "span",
       { class: "source-words" },
       el("strong", {}, nameDocument(citation)),
-      el("span", { class: "soft small" }, citation.source === "web" ? t("sources.web") : place(citation)),
+      el("span", { class: "soft small" }, citation.source === "web" ? t("sources.web") : describePlace(citation)),
       quoteView(citation.quote),
       citation.verified ? null : el("span", { class: "bad small" }, t("sources.unverified")),
     ),
   ];
-  if (outside) return el("li", {}, el("a", { class: "source", href: outside, rel: "noopener noreferrer nofollow", target: "_blank" }, inner));
-  return el("li", {}, el("button", { type: "button", class: "source", on: { click: () => open(citation) } }, inner));
+  if (webAddress) return el("li", {}, el("a", { class: "source", href: webAddress, rel: "noopener noreferrer nofollow", target: "_blank" }, inner));
+  return el("li", {}, el("button", { type: "button", class: "source", on: { click: () => openSource(citation) } }, inner));
 }
 
-/** The arrow keys move the focus among the buttons and links of a list. */
-export function walk(event) {
-  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!by) return;
-  const all = [...event.currentTarget.querySelectorAll("button, a")];
-  const at = all.indexOf(document.activeElement);
-  if (at < 0 || !all[at + by]) return;
+/** Move the focus to the next or previous button or link of a list with the arrow keys. */
+export function moveFocus(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  const targets = [...event.currentTarget.querySelectorAll("button, a")];
+  const position = targets.indexOf(document.activeElement);
+  if (position < 0 || !targets[position + step]) return;
   event.preventDefault();
-  all[at + by].focus();
+  targets[position + step].focus();
 }
 
-/** How sure, in words and as a figure; of an answer that was withheld there is none to be sure of. */
+/** Show the confidence in words and as a figure; return null where no answer was given. */
 export function sureness(answer) {
   if (answer.status !== "answered") return null;
   if (answer.phase === "verified") return el("p", { class: "sure very" }, icon("check"), t("sure.verified"));
   const value = answer.confidence;
-  if (value === null || value === undefined) return el("p", { class: "sure none" }, meter(0), el("span", {}, el("strong", {}, t("sure.none")), " ", t("sure.none.why")));
-  const [, level] = LEVELS.find(([from]) => value >= from);
+  if (value === null || value === undefined) return el("p", { class: "sure none" }, buildMeter(0), el("span", {}, el("strong", {}, t("sure.none")), " ", t("sure.none.why")));
+  const [, level] = LEVELS.find(([lowest]) => value >= lowest);
   const meaning = t("sure.meaning", { n: formatNumber(Math.round(value * 100)) });
-  const by = answer.calibration ? t("sure.by", { by: answer.calibration }) : "";
-  return el("p", { class: `sure ${level}` }, meter(value), el("span", {}, el("strong", {}, t(`sure.${level}`)), ` ${formatPercent(value)}. `, el("span", { class: "soft" }, `${meaning} ${by}`)));
+  const calibrationNote = answer.calibration ? t("sure.by", { by: answer.calibration }) : "";
+  return el("p", { class: `sure ${level}` }, buildMeter(value), el("span", {}, el("strong", {}, t(`sure.${level}`)), ` ${formatPercent(value)}. `, el("span", { class: "soft" }, `${meaning} ${calibrationNote}`)));
 }
 
-function meter(value) {
-  const made = el("span", { class: "meter", "aria-hidden": "true" });
-  const on = Math.round(value * 5);
-  return add(made, [1, 2, 3, 4, 5].map((n) => el("i", { class: n <= on ? "on" : "" })));
+function buildMeter(value) {
+  const meter = el("span", { class: "meter", "aria-hidden": "true" });
+  const litCount = Math.round(value * 5);
+  return add(meter, [1, 2, 3, 4, 5].map((n) => el("i", { class: n <= litCount ? "on" : "" })));
 }
 
-const warnings = (answer) => (answer.warnings ?? []).map((each) => el("p", { class: "warning" }, icon("warn"), el("span", {}, each)));
+const buildWarnings = (answer) => (answer.warnings ?? []).map((warning) => el("p", { class: "warning" }, icon("warn"), el("span", {}, warning)));
 
-/** Judging, copying, the trace, and what was spent. */
-function footer(answer) {
+/** Build the row below an answer: judgement, copy button, usage and link to the trace. */
+function buildFooter(answer) {
   const row = el("div", { class: "answer-foot" });
   const below = el("div", {});
-  if (answer.trace_id) add(row, judging(answer, below));
+  if (answer.trace_id) add(row, buildJudgement(answer, below));
   if (answer.status === "answered") {
     const copy = iconButton("copy", t("answer.copy"), async () => {
-      await navigator.clipboard?.writeText(plain(answer));
+      await navigator.clipboard?.writeText(formatPlainText(answer));
       fill(copy, icon("check"));
     });
     add(row, copy);
   }
-  add(row, el("span", { class: "spring" }), spent(answer));
+  add(row, el("span", { class: "spring" }), buildUsage(answer));
   if (answer.trace_id) add(row, el("a", { class: "link small", href: `#/traces/${answer.trace_id}` }, t("answer.trace")));
   return [row, below];
 }
 
-function plain(answer) {
-  const listed = answer.citations.map((each) => `[${each.n}] ${nameDocument(each)}${place(each) ? `, ${place(each)}` : ""}: ${each.quote}`);
-  return [unsure(answer, answer.answer), "", ...listed].join("\n");
+function formatPlainText(answer) {
+  const citationLines = answer.citations.map((citation) => `[${citation.n}] ${nameDocument(citation)}${describePlace(citation) ? `, ${describePlace(citation)}` : ""}: ${citation.quote}`);
+  return [markTentative(answer, answer.answer), "", ...citationLines].join("\n");
 }
 
-function judging(answer, below) {
-  const answered = answer.status === "answered";
-  const good = iconButton("up", t("judge.good"), () => give({ correct: true }, good), { "aria-pressed": "false" });
-  const bad = answered ? iconButton("down", t("judge.bad"), refuse, { "aria-pressed": "false" }) : el("button", { type: "button", class: "link small", hidden: true, on: { click: correct } }, t("judge.know"));
-  if (!answered) mayCurate().then((may) => (bad.hidden = !may));
+function buildJudgement(answer, below) {
+  const isAnswered = answer.status === "answered";
+  const goodButton = iconButton("up", t("judge.good"), () => sendJudgement({ correct: true }, goodButton), { "aria-pressed": "false" });
+  const badButton = isAnswered ? iconButton("down", t("judge.bad"), rejectAnswer, { "aria-pressed": "false" }) : el("button", { type: "button", class: "link small", hidden: true, on: { click: openCorrection } }, t("judge.know"));
+  if (!isAnswered) mayCurate().then((isAllowed) => (badButton.hidden = !isAllowed));
   const status = el("span", { class: "soft small", role: "status" });
-  async function give(judgement, pressed) {
+  async function sendJudgement(judgement, pressedButton) {
     try {
       await post("/feedback", { trace_id: answer.trace_id, ...judgement });
-      if (answered) for (const each of [good, bad]) each.setAttribute("aria-pressed", String(each === pressed));
+      if (isAnswered) for (const button of [goodButton, badButton]) button.setAttribute("aria-pressed", String(button === pressedButton));
       fill(status, t("judge.thanks"));
       fill(below);
     } catch (problem) {
       fill(status, [problem.message, problem.next].filter(Boolean).join("; "));
     }
   }
-  /** A key that may not correct answers says only that this one is wrong. */
-  async function refuse() {
-    if (await mayCurate()) correct();
-    else await give({ correct: false }, bad);
+  /** Open the correction form; a key without the right to correct only marks the answer as wrong. */
+  async function rejectAnswer() {
+    if (await mayCurate()) openCorrection();
+    else await sendJudgement({ correct: false }, badButton);
   }
-  function correct() {
-    const right = el("textarea", { rows: 2, id: `right-${answer.trace_id}`, required: !answered });
+  function openCorrection() {
+    const field = el("textarea", { rows: 2, id: `right-${answer.trace_id}`, required: !isAnswered });
     const submit = (event) => {
       event.preventDefault();
-      const said = right.value.trim();
-      give({ correct: false, ...(said && { answer: said }) }, bad);
+      const correctAnswer = field.value.trim();
+      sendJudgement({ correct: false, ...(correctAnswer && { answer: correctAnswer }) }, badButton);
     };
     const form = el(
       "form",
       { class: "correction", on: { submit } },
-      el("label", { for: right.id }, t(answered ? "judge.right" : "judge.answer")),
-      right,
-      el("div", { class: "buttons" }, el("button", { type: "submit", class: "primary" }, t("judge.send")), el("button", { type: "button", class: "plain", on: { click: () => { fill(below); bad.focus(); } } }, t("cancel"))),
+      el("label", { for: field.id }, t(isAnswered ? "judge.right" : "judge.answer")),
+      field,
+      el("div", { class: "buttons" }, el("button", { type: "submit", class: "primary" }, t("judge.send")), el("button", { type: "button", class: "plain", on: { click: () => { fill(below); badButton.focus(); } } }, t("cancel"))),
     );
     fill(below, form);
-    right.focus();
+    field.focus();
   }
-  return [answered ? good : null, bad, status];
+  return [isAnswered ? goodButton : null, badButton, status];
 }
 
-/** What was spent of what was allowed. */
-function spent(answer) {
+/** Build the table of usage against the budget. */
+function buildUsage(answer) {
   const { usage = {}, budget = {} } = answer;
   const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
   const rows = [
@@ -248,18 +248,18 @@ function spent(answer) {
     ["usage.tokens", tokens, budget.tokens, (value) => formatNumber(value)],
     ["usage.cost", usage.cost_usd ?? null, budget.cost_usd, (value) => `$${formatNumber(value, 4)}`],
   ];
-  const line = ([key, used, cap, shown]) => {
+  const buildRow = ([key, used, cap, format]) => {
     const bar = el("i", {});
     bar.style.width = cap ? `${Math.min(100, (100 * (used ?? 0)) / cap)}%` : "0";
-    const allowed = cap === null || cap === undefined ? "" : t("usage.of", { cap: shown(cap) });
-    return el("tr", {}, el("th", { scope: "row" }, t(key)), el("td", {}, used === null ? t("usage.unknown") : shown(used), " ", el("span", { class: "soft" }, allowed)), el("td", { "aria-hidden": "true" }, el("span", { class: "bar" }, bar)));
+    const allowance = cap === null || cap === undefined ? "" : t("usage.of", { cap: format(cap) });
+    return el("tr", {}, el("th", { scope: "row" }, t(key)), el("td", {}, used === null ? t("usage.unknown") : format(used), " ", el("span", { class: "soft" }, allowance)), el("td", { "aria-hidden": "true" }, el("span", { class: "bar" }, bar)));
   };
-  return el("details", { class: "spent" }, el("summary", { class: "link small" }, t("usage.title")), el("table", {}, el("tbody", {}, rows.map(line))));
+  return el("details", { class: "spent" }, el("summary", { class: "link small" }, t("usage.title")), el("table", {}, el("tbody", {}, rows.map(buildRow))));
 }
 
-/** What an answer says in few words, where it is one of several. */
-export const gist = (answer) =>
-  answer.status === "answered" ? unsure(answer, answer.short_answer || unmarked(answer.answer)) : t(answer.status === "failed" ? "answer.none" : "answer.unknown");
+/** Return the short text of an answer, for places that show several answers. */
+export const summarizeAnswer = (answer) =>
+  answer.status === "answered" ? markTentative(answer, answer.short_answer || removeMarks(answer.answer)) : t(answer.status === "failed" ? "answer.none" : "answer.unknown");
 
-const unsure = (answer, text) => (answer.tentative ? `${t("answer.unsure")} ${text}` : text);
+const markTentative = (answer, text) => (answer.tentative ? `${t("answer.unsure")} ${text}` : text);
 

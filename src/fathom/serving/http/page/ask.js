@@ -2,7 +2,7 @@
 
 import { askQuestion, get, post } from "./api.js";
 import { add, el, fill } from "./dom.js";
-import { answerView, gist } from "./answer.js";
+import { answerView, summarizeAnswer } from "./answer.js";
 import { readChoices, composerView } from "./composer.js";
 import { count, t } from "./i18n.js";
 import { problemView } from "./problem.js";
@@ -76,7 +76,7 @@ export function askScreen({ conversation, onConversation }) {
       progress.refresh(answer);
       progress.box.open = false;
       fill(answerBox, answerView(answer, openSource));
-      fill(status, `${t("answer.ready")} ${gist(answer)}`);
+      fill(status, `${t("answer.ready")} ${summarizeAnswer(answer)}`);
       onConversation(id);
     } catch (problem) {
       fill(answerBox, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => submitQuestion(question)));
@@ -96,7 +96,7 @@ export function askScreen({ conversation, onConversation }) {
   }
   function finishTurn(turn, answer) {
     if (answer.standalone_question && answer.standalone_question !== answer.question) showUnderstanding(turn, answer.standalone_question);
-    history.push({ role: "user", content: answer.question }, { role: "assistant", content: answer.answer || gist(answer) });
+    history.push({ role: "user", content: answer.question }, { role: "assistant", content: answer.answer || summarizeAnswer(answer) });
   }
   function showUnderstanding(turn, question) {
     if (turn.querySelector(".understood")) return;

@@ -1,7 +1,7 @@
 // The screen that answers one question with two strategies, side by side.
 
 import { askQuestion } from "./api.js";
-import { answerView, gist } from "./answer.js";
+import { answerView, summarizeAnswer } from "./answer.js";
 import { strategyHint, strategySelect } from "./composer.js";
 import { add, el, fill } from "./dom.js";
 import { nameDocument, formatNumber, formatPercent, formatSeconds, t } from "./i18n.js";
@@ -71,7 +71,7 @@ function buildTable(names, answers) {
   const countTokens = (answer) => (answer.usage.prompt_tokens ?? 0) + (answer.usage.completion_tokens ?? 0);
   const describeConfidence = (answer) => (answer.confidence === null ? t("sure.none") : formatPercent(answer.confidence));
   const rows = [
-    ["compare.answer", gist],
+    ["compare.answer", summarizeAnswer],
     ["compare.sure", describeConfidence],
     ["usage.seconds", (answer) => formatSeconds(answer.usage.seconds)],
     ["usage.retrievals", (answer) => formatNumber(answer.usage.retrievals)],
@@ -79,7 +79,7 @@ function buildTable(names, answers) {
     ["usage.tokens", (answer) => formatNumber(countTokens(answer))],
     ["compare.sources", (answer) => [...new Set(answer.citations.map(nameDocument))].join(", ") || "–"],
   ];
-  const isSame = gist(answers[0]).trim().toLowerCase() === gist(answers[1]).trim().toLowerCase();
+  const isSame = summarizeAnswer(answers[0]).trim().toLowerCase() === summarizeAnswer(answers[1]).trim().toLowerCase();
   return el(
     "div",
     { class: "verdict" },

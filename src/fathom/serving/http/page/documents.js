@@ -1,7 +1,7 @@
 // The documents: what there is, what goes in and why something did not, and one of them opened.
 
 import { get, remove, uploadFiles } from "./api.js";
-import { walk } from "./answer.js";
+import { moveFocus } from "./answer.js";
 import { add, el, fill, icon, iconButton } from "./dom.js";
 import { formatBytes, nameDocument, count, formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
@@ -11,7 +11,7 @@ const EVERY_MS = 400;
 const PAGE = 100;
 
 export function documentsScreen() {
-  const list = el("tbody", { on: { keydown: walk } });
+  const list = el("tbody", { on: { keydown: moveFocus } });
   const total = el("p", { class: "soft", role: "status" });
   const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => load(false) } }, t("more"));
   const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: narrow } });

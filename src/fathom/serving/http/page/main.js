@@ -1,7 +1,7 @@
 // The frame: navigation, addresses, keys, colours and language.
 
 import { get, readKey, setKey } from "./api.js";
-import { walk } from "./answer.js";
+import { moveFocus } from "./answer.js";
 import { askScreen } from "./ask.js";
 import { compareScreen } from "./compare.js";
 import { documentScreen, documentsScreen } from "./documents.js";
@@ -103,7 +103,7 @@ async function recent() {
     // Without them the page works as well.
   }
   const item = (each) => el("li", {}, el("a", { href: `#/c/${encodeURIComponent(each.id)}`, title: each.title }, each.title || t("nav.untitled")));
-  fill(earlier, kept.length ? [el("h2", { class: "label" }, t("nav.earlier")), el("ul", { on: { keydown: walk } }, kept.map(item))] : null);
+  fill(earlier, kept.length ? [el("h2", { class: "label" }, t("nav.earlier")), el("ul", { on: { keydown: moveFocus } }, kept.map(item))] : null);
 }
 
 function languageSelect() {

@@ -1,13 +1,13 @@
 // Evaluation reports: tables, sentences and plots, as `fathom eval` made them.
 
 import { get } from "./api.js";
-import { walk } from "./answer.js";
+import { moveFocus } from "./answer.js";
 import { el, fill } from "./dom.js";
 import { formatDate, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 
 export function reportsScreen() {
-  const list = el("ul", { class: "cards", on: { keydown: walk } });
+  const list = el("ul", { class: "cards", on: { keydown: moveFocus } });
   const screen = el("div", { class: "wide" }, el("h1", {}, t("reports.head")), el("p", { class: "soft" }, t("reports.note")), list);
   const card = (each) => el("li", {}, el("a", { class: "card", href: `#/reports/${encodeURIComponent(each.name)}` }, el("strong", {}, each.title), el("span", { class: "soft small" }, formatDate(each.created))));
   get("/reports").then(

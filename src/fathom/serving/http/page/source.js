@@ -3,7 +3,7 @@
 import { get, getText, fetchImage } from "./api.js";
 import { add, el, fill, iconButton } from "./dom.js";
 import { nameDocument, formatNumber, t } from "./i18n.js";
-import { walk } from "./answer.js";
+import { moveFocus } from "./answer.js";
 
 const AROUND = 5000;
 const STEP = 8000;
@@ -72,7 +72,7 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
       item.dataset.level = Math.min(each.level - top, 3);
       return el("li", {}, item);
     });
-    add(contents, el("summary", {}, t("document.outline")), el("ol", { on: { keydown: walk } }, items));
+    add(contents, el("summary", {}, t("document.outline")), el("ol", { on: { keydown: moveFocus } }, items));
   }
   return { view, ready, contents, end: () => stop.abort() };
 }

@@ -1,14 +1,14 @@
 // How answers came about: the questions that were asked, the steps of one, and its replay.
 
 import { get, post } from "./api.js";
-import { answerView, walk } from "./answer.js";
+import { answerView, moveFocus } from "./answer.js";
 import { add, el, fill, icon } from "./dom.js";
 import { formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { Run, news_of } from "./steps.js";
 
 export function tracesScreen() {
-  const list = el("ul", { class: "cards", on: { keydown: walk } });
+  const list = el("ul", { class: "cards", on: { keydown: moveFocus } });
   const screen = el("div", { class: "wide" }, el("h1", {}, t("traces.head")), el("p", { class: "soft" }, t("traces.note")), list);
   const card = (each) =>
     el("li", {}, el("a", { class: "card", href: `#/traces/${each.id}` }, el("strong", {}, each.question), el("span", { class: "soft small" }, [formatDate(each.started_at), each.strategy, t(`status.${each.status}`)].join(" · "))));
