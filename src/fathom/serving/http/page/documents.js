@@ -1,4 +1,4 @@
-// The documents: what there is, what goes in and why something did not, and one of them opened.
+// The screens of documents: the list, uploads with the outcome of each file, and one document.
 
 import { get, remove, uploadFiles } from "./api.js";
 import { moveFocus } from "./answer.js";
@@ -13,8 +13,8 @@ const PAGE = 100;
 export function documentsScreen() {
   const list = el("tbody", { on: { keydown: moveFocus } });
   const total = el("p", { class: "soft", role: "status" });
-  const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => load(false) } }, t("more"));
-  const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: narrow } });
+  const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => loadDocuments(false) } }, t("more"));
+  const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: filterRows } });
   const jobs = el("div", { class: "jobs" });
   const table = el(
     "table",
@@ -22,132 +22,132 @@ export function documentsScreen() {
     el("thead", {}, el("tr", {}, ["title", "file", "language", "chunks", "updated"].map((name) => el("th", { scope: "col", class: `c-${name}` }, t(`documents.${name}`))), el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, t("documents.remove"))))),
     list,
   );
-  const trouble = el("div", {});
-  const screen = el("div", { class: "wide" }, el("h1", {}, t("documents.head")), dropZone(send), jobs, trouble, el("div", { class: "bar-row" }, total, filter), table, more);
+  const problemBox = el("div", {});
+  const screen = el("div", { class: "wide" }, el("h1", {}, t("documents.head")), dropZone(sendFiles), jobs, problemBox, el("div", { class: "bar-row" }, total, filter), table, more);
   let cursor = "";
-  let watching = true;
+  let isWatching = true;
 
-  async function load(anew = true) {
+  async function loadDocuments(fromStart = true) {
     try {
-      const found = await get(`/documents?limit=${PAGE}&cursor=${encodeURIComponent(anew ? "" : cursor)}`);
-      if (anew) fill(list);
-      add(list, found.documents.map(line));
-      cursor = found.next ?? "";
-      more.hidden = !found.next;
-      fill(total, found.total ? count(found.total, "documents.count") : t("documents.none"));
-      table.hidden = filter.hidden = !found.total;
-      fill(trouble);
-      narrow();
+      const page = await get(`/documents?limit=${PAGE}&cursor=${encodeURIComponent(fromStart ? "" : cursor)}`);
+      if (fromStart) fill(list);
+      add(list, page.documents.map(buildRow));
+      cursor = page.next ?? "";
+      more.hidden = !page.next;
+      fill(total, page.total ? count(page.total, "documents.count") : t("documents.none"));
+      table.hidden = filter.hidden = !page.total;
+      fill(problemBox);
+      filterRows();
     } catch (problem) {
       table.hidden = filter.hidden = true;
-      fill(trouble, problemView(problem, () => load()));
+      fill(problemBox, problemView(problem, () => loadDocuments()));
     }
   }
-  function narrow() {
+  function filterRows() {
     const words = filter.value.trim().toLowerCase();
     for (const row of list.children) row.hidden = Boolean(words) && !row.dataset.words.includes(words);
   }
-  function line(each) {
-    const file = each.path.split(/[\\/]/).pop();
-    const removed = async () => {
-      if (await confirmed(t("documents.sure", { title: nameDocument(each) }))) {
+  function buildRow(documentSummary) {
+    const file = documentSummary.path.split(/[\\/]/).pop();
+    const removeDocument = async () => {
+      if (await confirmRemoval(t("documents.sure", { title: nameDocument(documentSummary) }))) {
         try {
-          await remove(`/documents/${encodeURIComponent(each.id)}`);
-          await load();
+          await remove(`/documents/${encodeURIComponent(documentSummary.id)}`);
+          await loadDocuments();
         } catch (problem) {
-          fill(trouble, problemView(problem));
+          fill(problemBox, problemView(problem));
         }
       }
     };
     return el(
       "tr",
-      { data: { words: `${each.title} ${each.path}`.toLowerCase() } },
-      el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(each.id)}` }, nameDocument(each))),
-      el("td", { class: "c-file soft", title: each.path }, file),
-      el("td", { class: "c-language soft" }, has(`language.${each.language}`) ? t(`language.${each.language}`) : each.language),
-      el("td", { class: "c-chunks soft" }, formatNumber(each.chunks)),
-      el("td", { class: "c-updated soft", title: formatDate(each.updated) }, formatDate(each.updated, { time: false })),
-      el("td", {}, iconButton("trash", t("documents.remove.one", { title: nameDocument(each) }), removed)),
+      { data: { words: `${documentSummary.title} ${documentSummary.path}`.toLowerCase() } },
+      el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(documentSummary.id)}` }, nameDocument(documentSummary))),
+      el("td", { class: "c-file soft", title: documentSummary.path }, file),
+      el("td", { class: "c-language soft" }, has(`language.${documentSummary.language}`) ? t(`language.${documentSummary.language}`) : documentSummary.language),
+      el("td", { class: "c-chunks soft" }, formatNumber(documentSummary.chunks)),
+      el("td", { class: "c-updated soft", title: formatDate(documentSummary.updated) }, formatDate(documentSummary.updated, { time: false })),
+      el("td", {}, iconButton("trash", t("documents.remove.one", { title: nameDocument(documentSummary) }), removeDocument)),
     );
   }
-  async function send(files) {
+  async function sendFiles(files) {
     if (!files.length) return;
     const card = jobCard(files.length);
     jobs.prepend(card.view);
     try {
-      await follow(card, await uploadFiles(files));
+      await followJob(card, await uploadFiles(files));
     } catch (problem) {
       card.fail(problem);
     }
   }
-  /** Show how far a job is until it is over. */
-  async function follow(card, job) {
-    while (watching && !["done", "failed"].includes(job.state)) {
+  /** Show the progress of a job until it ends. */
+  async function followJob(card, job) {
+    while (isWatching && !["done", "failed"].includes(job.state)) {
       card.show(job);
-      await new Promise((done) => setTimeout(done, EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
       job = await get(`/jobs/${encodeURIComponent(job.id)}`);
     }
     card.show(job);
-    if (watching) await load();
+    if (isWatching) await loadDocuments();
   }
-  /** Jobs that went on while another screen was open. */
-  async function resume() {
-    const open = (await get("/jobs")).jobs.filter((job) => job.state === "waiting" || job.state === "running");
-    for (const job of open) {
+  /** Show the jobs that began before this screen was opened and still run. */
+  async function resumeJobs() {
+    const openJobs = (await get("/jobs")).jobs.filter((job) => job.state === "waiting" || job.state === "running");
+    for (const job of openJobs) {
       const card = jobCard(job.files_total);
       jobs.append(card.view);
-      follow(card, job).catch(card.fail);
+      followJob(card, job).catch(card.fail);
     }
   }
-  resume().catch(() => {});
-  load();
-  return { screen, focus: () => filter.focus(), escape: () => false, leave: () => (watching = false) };
+  resumeJobs().catch(() => {});
+  loadDocuments();
+  return { screen, focus: () => filter.focus(), escape: () => false, leave: () => (isWatching = false) };
 }
 
-/** Where files are dropped, or chosen. */
-function dropZone(send) {
-  const input = el("input", { type: "file", multiple: true, id: "files", class: "visually-hidden", on: { change: () => { send([...input.files]); input.value = ""; } } });
+/** Create the area that takes dropped or chosen files. */
+function dropZone(sendFiles) {
+  const input = el("input", { type: "file", multiple: true, id: "files", class: "visually-hidden", on: { change: () => { sendFiles([...input.files]); input.value = ""; } } });
   const zone = el(
     "div",
     { class: "drop" },
     input,
     el("label", { for: "files" }, icon("upload"), el("span", {}, el("strong", {}, t("drop.title")), " ", t("drop.or")), el("span", { class: "soft small" }, t("drop.formats"))),
   );
-  const over = (on) => (event) => {
+  const markOver = (on) => (event) => {
     event.preventDefault();
     zone.classList.toggle("over", on);
   };
-  zone.addEventListener("dragenter", over(true));
-  zone.addEventListener("dragover", over(true));
-  zone.addEventListener("dragleave", over(false));
+  zone.addEventListener("dragenter", markOver(true));
+  zone.addEventListener("dragover", markOver(true));
+  zone.addEventListener("dragleave", markOver(false));
   zone.addEventListener("drop", (event) => {
-    over(false)(event);
-    send([...event.dataTransfer.files]);
+    markOver(false)(event);
+    sendFiles([...event.dataTransfer.files]);
   });
   return zone;
 }
 
-/** How far an upload is: files, rate, time left, and for each file what became of it. */
+/** Create the progress card of an upload: files, rate, time left, and the outcome of each file. */
 function jobCard(files) {
   const head = el("p", { role: "status" }, count(files, "job.sending"));
   const bar = el("i", {});
   const meter = el("span", { class: "bar wide-bar", role: "progressbar", "aria-label": t("job.label"), "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": 0 }, bar);
   const list = el("ul", { class: "job-files" });
   const view = el("section", { class: "job" }, head, meter, list);
-  const set = (share) => {
+  const setProgress = (share) => {
     bar.style.width = `${Math.round(100 * share)}%`;
     meter.setAttribute("aria-valuenow", Math.round(100 * share));
   };
   function show(job) {
-    const over = job.state === "done" || job.state === "failed";
-    const share = over ? 1 : job.bytes_total ? job.bytes_done / job.bytes_total : job.files_total ? job.files_done / job.files_total : 0;
-    set(share);
+    const isOver = job.state === "done" || job.state === "failed";
+    const share = isOver ? 1 : job.bytes_total ? job.bytes_done / job.bytes_total : job.files_total ? job.files_done / job.files_total : 0;
+    setProgress(share);
     const parts = [t(`job.${job.state}`), t("job.files", { n: formatNumber(job.files_done ?? 0), all: formatNumber(job.files_total ?? files) })];
-    if (!over && job.rate) parts.push(t("job.rate", { rate: formatBytes(job.rate) }));
-    if (!over && job.seconds_left) parts.push(t("job.left", { time: formatSeconds(job.seconds_left) }));
+    if (!isOver && job.rate) parts.push(t("job.rate", { rate: formatBytes(job.rate) }));
+    if (!isOver && job.seconds_left) parts.push(t("job.left", { time: formatSeconds(job.seconds_left) }));
     fill(head, parts.join(" · "), job.reason ? el("span", { class: "bad" }, ` ${job.reason}`) : null);
-    fill(list, (job.files ?? []).map(fileLine));
-    view.classList.toggle("over", over);
+    fill(list, (job.files ?? []).map(buildFileLine));
+    view.classList.toggle("over", isOver);
   }
   function fail(problem) {
     view.classList.add("over");
@@ -159,41 +159,41 @@ function jobCard(files) {
 
 const BAD = new Set(["failed", "skipped", "refused", "stale"]);
 
-/** What became of a file, in words; of one that is in, whether it was there before. */
-function outcome(file) {
+/** Return the outcome of a file in words, by its reason where that has words of its own. */
+function describeOutcome(file) {
   const key = [file.reason, file.outcome].map((word) => `outcome.${word}`).find(has);
   return key ? t(key) : file.outcome;
 }
 
-function fileLine(file) {
-  const bad = BAD.has(file.outcome);
-  return el("li", { class: bad ? "bad" : "" }, icon(bad ? "warn" : "check"), el("span", {}, el("strong", {}, file.path.split(/[\\/]/).pop()), " ", outcome(file), bad && file.reason ? el("span", { class: "reason" }, file.reason) : null));
+function buildFileLine(file) {
+  const isBad = BAD.has(file.outcome);
+  return el("li", { class: isBad ? "bad" : "" }, icon(isBad ? "warn" : "check"), el("span", {}, el("strong", {}, file.path.split(/[\\/]/).pop()), " ", describeOutcome(file), isBad && file.reason ? el("span", { class: "reason" }, file.reason) : null));
 }
 
-/** Ask before something is lost. */
-function confirmed(question) {
-  return new Promise((done) => {
-    const close = (said) => () => {
-      box.close();
-      box.remove();
-      done(said);
+/** Ask for confirmation before a document is removed; return a promise of true or false. */
+function confirmRemoval(question) {
+  return new Promise((resolve) => {
+    const closeWith = (isConfirmed) => () => {
+      dialog.close();
+      dialog.remove();
+      resolve(isConfirmed);
     };
-    const box = el(
+    const dialog = el(
       "dialog",
-      { "aria-label": t("confirm"), on: { cancel: (event) => { event.preventDefault(); close(false)(); } } },
+      { "aria-label": t("confirm"), on: { cancel: (event) => { event.preventDefault(); closeWith(false)(); } } },
       el("p", {}, question),
-      el("div", { class: "buttons" }, el("button", { type: "button", class: "primary danger", on: { click: close(true) } }, t("documents.remove")), el("button", { type: "button", class: "plain", autofocus: true, on: { click: close(false) } }, t("cancel"))),
+      el("div", { class: "buttons" }, el("button", { type: "button", class: "primary danger", on: { click: closeWith(true) } }, t("documents.remove")), el("button", { type: "button", class: "plain", autofocus: true, on: { click: closeWith(false) } }, t("cancel"))),
     );
-    document.body.append(box);
-    box.showModal();
+    document.body.append(dialog);
+    dialog.showModal();
   });
 }
 
-/** One document, opened at a place. */
+/** Create the screen of one document, opened at a place. */
 export function documentScreen(id, query) {
-  const at = (name) => (query.has(name) ? Number(query.get(name)) || 0 : undefined);
-  const made = documentView({ document: id, start: at("start"), end: at("end"), page: at("page") }, { level: "h1" });
-  made.contents.open = matchMedia("(min-width: 60rem)").matches;
-  const screen = el("div", { class: "reading" }, el("p", {}, el("a", { class: "link small", href: "#/documents" }, t("documents.back"))), made.view);
-  return { screen, focus: () => {}, escape: () => false, leave: made.end };
+  const readNumber = (name) => (query.has(name) ? Number(query.get(name)) || 0 : undefined);
+  const panel = documentView({ document: id, start: readNumber("start"), end: readNumber("end"), page: readNumber("page") }, { level: "h1" });
+  panel.contents.open = matchMedia("(min-width: 60rem)").matches;
+  const screen = el("div", { class: "reading" }, el("p", {}, el("a", { class: "link small", href: "#/documents" }, t("documents.back"))), panel.view);
+  return { screen, focus: () => {}, escape: () => false, leave: panel.end };
 }
