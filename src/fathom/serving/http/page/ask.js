@@ -170,7 +170,7 @@ export function stepsView(answer) {
     if (!progress.box.open || isFetched) return;
     isFetched = true;
     const trace = await get(`/traces/${answer.trace_id}`);
-    run.steps = Run.of(trace.lines).steps;
+    run.steps = Run.fromTrace(trace.lines).steps;
     for (const citation of answer.citations) run.titles.set(citation.document, citation.title);
     progress.refresh(answer);
   });

@@ -5,7 +5,7 @@ import { answerView, moveFocus } from "./answer.js";
 import { add, el, fill, icon } from "./dom.js";
 import { formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
-import { Run, news_of } from "./steps.js";
+import { Run, describeNews } from "./steps.js";
 
 export function tracesScreen() {
   const list = el("ul", { class: "cards", on: { keydown: moveFocus } });
@@ -38,7 +38,7 @@ function shown(trace) {
   const origin = trace.lines.find((line) => line.record === "run") ?? {};
   const end = trace.lines.find((line) => line.answer) ?? {};
   const answer = { conflicts: [], citations: [], ...end.answer, trace_id: null };
-  const run = Run.of(trace.lines);
+  const run = Run.fromTrace(trace.lines);
   const total = Math.max(end.seconds ?? 0, ...[...run.steps.values()].map((step) => (step.started_at ?? 0) + (step.seconds ?? 0)), 1e-6);
   const outcome = el("div", { role: "status" });
   const facts = [origin.strategy, formatDate(origin.started_at), formatSeconds(total), t("trace.index", { revision: origin.index_revision ?? "" })];
@@ -48,7 +48,7 @@ function shown(trace) {
     answerView(answer, (citation) => (location.hash = `#/documents/${encodeURIComponent(citation.document)}?start=${citation.start}&end=${citation.end}${citation.page ? `&page=${citation.page}` : ""}`)),
     el("div", { class: "replay" }, replayButton(trace.id, outcome), outcome),
     el("h2", { class: "label" }, t("trace.steps")),
-    el("ol", { class: "tree" }, run.inside("").map((step) => branch(run, step, total))),
+    el("ol", { class: "tree" }, run.listChildren("").map((step) => branch(run, step, total))),
   ];
 }
 
@@ -79,11 +79,11 @@ function branch(run, step, total) {
     "summary",
     {},
     el("span", { class: "step-name" }, name, step.agent ? el("span", { class: "soft" }, ` ${step.agent}`) : null),
-    el("span", { class: step.error ? "step-news bad" : "step-news" }, news_of(step)),
+    el("span", { class: step.error ? "step-news bad" : "step-news" }, describeNews(step)),
     el("span", { class: "timeline", "aria-hidden": "true" }, bar),
     el("span", { class: "step-time" }, formatSeconds(step.seconds ?? 0)),
   );
-  const inner = run.inside(step.id);
+  const inner = run.listChildren(step.id);
   const item = el("details", {}, summary, facts(step));
   return el("li", {}, item, inner.length ? el("ol", {}, inner.map((each) => branch(run, each, total))) : null);
 }
