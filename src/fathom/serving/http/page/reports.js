@@ -1,4 +1,4 @@
-// Evaluation reports: tables, sentences and plots, as `fathom eval` made them.
+// The screens of evaluation reports: tables, sentences and plots of `fathom eval`.
 
 import { get } from "./api.js";
 import { moveFocus } from "./answer.js";
@@ -9,9 +9,9 @@ import { problemView } from "./problem.js";
 export function reportsScreen() {
   const list = el("ul", { class: "cards", on: { keydown: moveFocus } });
   const screen = el("div", { class: "wide" }, el("h1", {}, t("reports.head")), el("p", { class: "soft" }, t("reports.note")), list);
-  const card = (each) => el("li", {}, el("a", { class: "card", href: `#/reports/${encodeURIComponent(each.name)}` }, el("strong", {}, each.title), el("span", { class: "soft small" }, formatDate(each.created))));
+  const buildCard = (report) => el("li", {}, el("a", { class: "card", href: `#/reports/${encodeURIComponent(report.name)}` }, el("strong", {}, report.title), el("span", { class: "soft small" }, formatDate(report.created))));
   get("/reports").then(
-    ({ reports }) => fill(list, reports.length ? reports.map(card) : el("li", { class: "none" }, el("p", {}, t("reports.none")), el("code", {}, "fathom eval questions.jsonl --strategy naive,adaptive --html report.html"))),
+    ({ reports }) => fill(list, reports.length ? reports.map(buildCard) : el("li", { class: "none" }, el("p", {}, t("reports.none")), el("code", {}, "fathom eval questions.jsonl --strategy naive,adaptive --html report.html"))),
     (problem) => fill(list, el("li", {}, problemView(problem))),
   );
   return { screen, focus: () => list.querySelector("a")?.focus(), escape: () => false, leave: () => {} };
@@ -21,53 +21,53 @@ export function reportScreen(name) {
   const body = el("div", {}, el("p", { class: "soft", role: "status" }, t("loading")));
   const screen = el("div", { class: "wide report" }, el("p", {}, el("a", { class: "link small", href: "#/reports" }, t("reports.back"))), body);
   get(`/reports/${encodeURIComponent(name)}`).then(
-    (report) => fill(body, el("h1", {}, report.title), report.sections.map(section), el("p", { class: "soft small" }, report.foot)),
+    (report) => fill(body, el("h1", {}, report.title), report.sections.map(buildSection), el("p", { class: "soft small" }, report.foot)),
     (problem) => fill(body, problemView(problem)),
   );
   return { screen, focus: () => {}, escape: () => false, leave: () => {} };
 }
 
-const section = (each) => el("section", {}, each.title ? el("h2", {}, each.title) : null, grouped(each.blocks).map((blocks) => (blocks[0].svg ? el("div", { class: "plots" }, blocks.map(figure)) : blocks.map(block))));
+const buildSection = (section) => el("section", {}, section.title ? el("h2", {}, section.title) : null, groupBlocks(section.blocks).map((blocks) => (blocks[0].svg ? el("div", { class: "plots" }, blocks.map(buildFigure)) : blocks.map(buildBlock))));
 
-/** Blocks that follow each other, figures apart from all else. */
-function grouped(blocks) {
+/** Group consecutive blocks into plots and other blocks. */
+function groupBlocks(blocks) {
   const groups = [];
-  for (const each of blocks) {
-    const last = groups.at(-1);
-    if (last && Boolean(last[0].svg) === Boolean(each.svg)) last.push(each);
-    else groups.push([each]);
+  for (const block of blocks) {
+    const lastGroup = groups.at(-1);
+    if (lastGroup && Boolean(lastGroup[0].svg) === Boolean(block.svg)) lastGroup.push(block);
+    else groups.push([block]);
   }
   return groups;
 }
 
-function block(each) {
-  if (each.rows) return table(each);
-  if (each.lines) return [each.title ? el("h3", {}, each.title) : null, el("ul", { class: "findings" }, each.lines.map((line) => el("li", {}, line)))];
-  return el("p", { class: each.tone }, each.text);
+function buildBlock(block) {
+  if (block.rows) return buildTable(block);
+  if (block.lines) return [block.title ? el("h3", {}, block.title) : null, el("ul", { class: "findings" }, block.lines.map((line) => el("li", {}, line)))];
+  return el("p", { class: block.tone }, block.text);
 }
 
-function table(each) {
-  const cell = (text) => {
-    const found = /^(\S+) \[(.+)\]$/.exec(text);
-    return found ? [found[1], el("span", { class: "interval" }, found[2])] : text;
+function buildTable(table) {
+  const buildCell = (text) => {
+    const interval = /^(\S+) \[(.+)\]$/.exec(text);
+    return interval ? [interval[1], el("span", { class: "interval" }, interval[2])] : text;
   };
   return el(
     "figure",
     { class: "measured" },
-    el("figcaption", {}, each.title),
+    el("figcaption", {}, table.title),
     el(
       "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": each.title },
-      el("table", {}, el("thead", {}, el("tr", {}, each.head.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, each.rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text) => el("td", {}, cell(text))))))),
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": table.title },
+      el("table", {}, el("thead", {}, el("tr", {}, table.head.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, table.rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, name), cells.map((text) => el("td", {}, buildCell(text))))))),
     ),
   );
 }
 
-/** A plot as a picture: what it was drawn with cannot act, whatever it holds. */
-function figure(each) {
-  const made = el("img", { alt: `${each.title}. ${each.caption}` });
-  const address = URL.createObjectURL(new Blob([each.svg], { type: "image/svg+xml" }));
-  made.onload = made.onerror = () => URL.revokeObjectURL(address);
-  made.src = address;
-  return el("figure", {}, el("figcaption", {}, each.title ? el("strong", {}, `${each.title}. `) : null, each.caption), made);
+/** Build a plot as an image, because scripts inside an SVG image never run. */
+function buildFigure(plot) {
+  const picture = el("img", { alt: `${plot.title}. ${plot.caption}` });
+  const address = URL.createObjectURL(new Blob([plot.svg], { type: "image/svg+xml" }));
+  picture.onload = picture.onerror = () => URL.revokeObjectURL(address);
+  picture.src = address;
+  return el("figure", {}, el("figcaption", {}, plot.title ? el("strong", {}, `${plot.title}. `) : null, plot.caption), picture);
 }

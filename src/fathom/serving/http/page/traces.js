@@ -1,4 +1,4 @@
-// How answers came about: the questions that were asked, the steps of one, and its replay.
+// The screens of traces: the list of questions, and the steps and replay of one answer.
 
 import { get, post } from "./api.js";
 import { answerView, moveFocus } from "./answer.js";
@@ -10,10 +10,10 @@ import { Run, describeNews } from "./steps.js";
 export function tracesScreen() {
   const list = el("ul", { class: "cards", on: { keydown: moveFocus } });
   const screen = el("div", { class: "wide" }, el("h1", {}, t("traces.head")), el("p", { class: "soft" }, t("traces.note")), list);
-  const card = (each) =>
-    el("li", {}, el("a", { class: "card", href: `#/traces/${each.id}` }, el("strong", {}, each.question), el("span", { class: "soft small" }, [formatDate(each.started_at), each.strategy, t(`status.${each.status}`)].join(" · "))));
+  const buildCard = (trace) =>
+    el("li", {}, el("a", { class: "card", href: `#/traces/${trace.id}` }, el("strong", {}, trace.question), el("span", { class: "soft small" }, [formatDate(trace.started_at), trace.strategy, t(`status.${trace.status}`)].join(" · "))));
   get("/traces").then(
-    ({ traces }) => fill(list, traces.length ? traces.map(card) : el("li", { class: "soft" }, t("traces.none"))),
+    ({ traces }) => fill(list, traces.length ? traces.map(buildCard) : el("li", { class: "soft" }, t("traces.none"))),
     (problem) => fill(list, el("li", {}, problemView(problem))),
   );
   return { screen, focus: () => list.querySelector("a")?.focus(), escape: () => false, leave: () => {} };
@@ -22,11 +22,11 @@ export function tracesScreen() {
 export function traceScreen(id) {
   const body = el("div", {}, el("p", { class: "soft", role: "status" }, t("loading")));
   const screen = el("div", { class: "wide" }, el("p", {}, el("a", { class: "link small", href: "#/traces" }, t("traces.back"))), body);
-  load();
+  loadTrace();
 
-  async function load() {
+  async function loadTrace() {
     try {
-      fill(body, shown(await get(`/traces/${encodeURIComponent(id)}`)));
+      fill(body, buildTrace(await get(`/traces/${encodeURIComponent(id)}`)));
     } catch (problem) {
       fill(body, problemView(problem));
     }
@@ -34,33 +34,33 @@ export function traceScreen(id) {
   return { screen, focus: () => {}, escape: () => false, leave: () => {} };
 }
 
-function shown(trace) {
-  const origin = trace.lines.find((line) => line.record === "run") ?? {};
-  const end = trace.lines.find((line) => line.answer) ?? {};
-  const answer = { conflicts: [], citations: [], ...end.answer, trace_id: null };
+function buildTrace(trace) {
+  const runLine = trace.lines.find((line) => line.record === "run") ?? {};
+  const answerLine = trace.lines.find((line) => line.answer) ?? {};
+  const answer = { conflicts: [], citations: [], ...answerLine.answer, trace_id: null };
   const run = Run.fromTrace(trace.lines);
-  const total = Math.max(end.seconds ?? 0, ...[...run.steps.values()].map((step) => (step.started_at ?? 0) + (step.seconds ?? 0)), 1e-6);
+  const total = Math.max(answerLine.seconds ?? 0, ...[...run.steps.values()].map((step) => (step.started_at ?? 0) + (step.seconds ?? 0)), 1e-6);
   const outcome = el("div", { role: "status" });
-  const facts = [origin.strategy, formatDate(origin.started_at), formatSeconds(total), t("trace.index", { revision: origin.index_revision ?? "" })];
+  const facts = [runLine.strategy, formatDate(runLine.started_at), formatSeconds(total), t("trace.index", { revision: runLine.index_revision ?? "" })];
   return [
-    el("h1", { class: "question" }, origin.question),
+    el("h1", { class: "question" }, runLine.question),
     el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")),
     answerView(answer, (citation) => (location.hash = `#/documents/${encodeURIComponent(citation.document)}?start=${citation.start}&end=${citation.end}${citation.page ? `&page=${citation.page}` : ""}`)),
     el("div", { class: "replay" }, replayButton(trace.id, outcome), outcome),
     el("h2", { class: "label" }, t("trace.steps")),
-    el("ol", { class: "tree" }, run.listChildren("").map((step) => branch(run, step, total))),
+    el("ol", { class: "tree" }, run.listChildren("").map((step) => buildBranch(run, step, total))),
   ];
 }
 
 function replayButton(id, outcome) {
-  const button = el("button", { type: "button", class: "plain", on: { click: again } }, icon("replay"), t("trace.replay"));
-  async function again() {
+  const button = el("button", { type: "button", class: "plain", on: { click: replay } }, icon("replay"), t("trace.replay"));
+  async function replay() {
     button.disabled = true;
     fill(outcome, el("p", { class: "soft" }, t("trace.replaying")));
     try {
-      const done = await post(`/traces/${id}/replay`);
-      const words = done.missing?.length ? t("trace.missing", { what: done.missing.join(", ") }) : done.same ? t("trace.same") : t("trace.differs", { what: done.difference });
-      fill(outcome, el("p", { class: done.same ? "good" : "bad" }, icon(done.same ? "check" : "warn"), words));
+      const result = await post(`/traces/${id}/replay`);
+      const words = result.missing?.length ? t("trace.missing", { what: result.missing.join(", ") }) : result.same ? t("trace.same") : t("trace.differs", { what: result.difference });
+      fill(outcome, el("p", { class: result.same ? "good" : "bad" }, icon(result.same ? "check" : "warn"), words));
     } catch (problem) {
       fill(outcome, problemView(problem));
     }
@@ -69,8 +69,8 @@ function replayButton(id, outcome) {
   return button;
 }
 
-/** A step with its time as a bar, what it was given and made, and the steps inside it. */
-function branch(run, step, total) {
+/** Build a step with its time as a bar, its inputs and outputs, and the steps inside it. */
+function buildBranch(run, step, total) {
   const bar = el("i", {});
   bar.style.marginInlineStart = `${(100 * (step.started_at ?? 0)) / total}%`;
   bar.style.width = `${Math.max(0.5, (100 * (step.seconds ?? 0)) / total)}%`;
@@ -83,15 +83,15 @@ function branch(run, step, total) {
     el("span", { class: "timeline", "aria-hidden": "true" }, bar),
     el("span", { class: "step-time" }, formatSeconds(step.seconds ?? 0)),
   );
-  const inner = run.listChildren(step.id);
-  const item = el("details", {}, summary, facts(step));
-  return el("li", {}, item, inner.length ? el("ol", {}, inner.map((each) => branch(run, each, total))) : null);
+  const children = run.listChildren(step.id);
+  const item = el("details", {}, summary, buildFacts(step));
+  return el("li", {}, item, children.length ? el("ol", {}, children.map((child) => buildBranch(run, child, total))) : null);
 }
 
-function facts(step) {
+function buildFacts(step) {
   const rows = [];
   for (const [kind, values] of [["trace.in", step.inputs], ["trace.out", step.outputs]]) {
-    for (const [name, value] of Object.entries(values ?? {})) rows.push([`${t(kind)} · ${name}`, brief(value)]);
+    for (const [name, value] of Object.entries(values ?? {})) rows.push([`${t(kind)} · ${name}`, shortenValue(value)]);
   }
   if (step.verdict) rows.push([t("trace.verdict"), step.verdict]);
   if (step.reason) rows.push([t("trace.reason"), step.reason]);
@@ -99,7 +99,7 @@ function facts(step) {
   return el("dl", { class: "facts" }, rows.map(([name, value]) => add(el("div", {}), el("dt", {}, name), el("dd", {}, value))));
 }
 
-function brief(value) {
+function shortenValue(value) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length > 600 ? `${text.slice(0, 600)}…` : text;
 }
