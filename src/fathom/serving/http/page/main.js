@@ -1,4 +1,4 @@
-// The frame: navigation, addresses, keys, colours and language.
+// The frame of the page: navigation, addresses, keyboard, colours, language and the server's key.
 
 import { get, readKey, setKey } from "./api.js";
 import { moveFocus } from "./answer.js";
@@ -21,8 +21,8 @@ const PLACES = [
 let current = null;
 let placeNow = "ask";
 
-/** Which screen an address names, and its place in the navigation. */
-function screenOf(hash) {
+/** Build the screen that an address names; return it after its place in the navigation. */
+function buildScreen(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [head, ...rest] = path.split("/");
   const id = decode(rest.join("/"));
@@ -44,66 +44,66 @@ function decode(text) {
 function conversationScreen(id) {
   return askScreen({
     conversation: id,
-    onConversation: (made) => {
-      if (made) history.replaceState(null, "", `#/c/${encodeURIComponent(made)}`);
-      recent();
+    onConversation: (newId) => {
+      if (newId) history.replaceState(null, "", `#/c/${encodeURIComponent(newId)}`);
+      loadConversations();
     },
   });
 }
 
 const main = el("main", { id: "main", tabindex: -1 });
 const nav = el("nav", { "aria-label": t("nav.label") });
-const earlier = el("div", { class: "earlier" });
+const earlierList = el("div", { class: "earlier" });
 const side = el("div", { class: "side", id: "side" });
 
-function show({ focus = false } = {}) {
+function showScreen({ focus = false } = {}) {
   current?.leave();
-  const [place, screen] = screenOf(location.hash);
+  const [place, screen] = buildScreen(location.hash);
   [placeNow, current] = [place, screen];
   fill(main, current.screen);
   main.scrollTop = 0;
-  frame(place);
+  fillFrame(place);
   closeSide();
   document.title = place === "ask" ? "Fathom" : `${t(`nav.${place}`)} · Fathom`;
   if (place === "ask") current.focus();
   else if (focus) main.focus({ preventScroll: true });
 }
 
-/** The words of the frame in the language of now. */
-function frame(place) {
+/** Fill the frame with words in the current language. */
+function fillFrame(place) {
   nav.setAttribute("aria-label", t("nav.label"));
-  fill(nav, PLACES.map(([name, href]) => el("a", { href, "aria-current": name === place ? "page" : null, on: { click: again(href) } }, icon(name), t(`nav.${name}`))));
+  fill(nav, PLACES.map(([name, href]) => el("a", { href, "aria-current": name === place ? "page" : null, on: { click: reopenScreen(href) } }, icon(name), t(`nav.${name}`))));
   fill(
     side,
-    el("div", { class: "brand" }, el("a", { href: "#/", class: "wordmark", on: { click: again("#/") } }, mark(), "Fathom"), iconButton("close", t("close"), closeSide, { class: "quiet round only-phone" })),
-    el("a", { class: "new", href: "#/", on: { click: again("#/") } }, icon("plus"), t("nav.new")),
+    el("div", { class: "brand" }, el("a", { href: "#/", class: "wordmark", on: { click: reopenScreen("#/") } }, buildLogo(), "Fathom"), iconButton("close", t("close"), closeSide, { class: "quiet round only-phone" })),
+    el("a", { class: "new", href: "#/", on: { click: reopenScreen("#/") } }, icon("plus"), t("nav.new")),
     nav,
-    earlier,
+    earlierList,
     el("div", { class: "preferences" }, languageSelect(), themeButton(), iconButton("key", t("key.title"), askKey)),
   );
   fill(skip, t("nav.skip"));
-  fill(bar, iconButton("menu", t("nav.menu"), openSide, { "aria-controls": "side" }), el("a", { href: "#/", class: "wordmark", on: { click: again("#/") } }, mark(), "Fathom"));
+  fill(bar, iconButton("menu", t("nav.menu"), openSide, { "aria-controls": "side" }), el("a", { href: "#/", class: "wordmark", on: { click: reopenScreen("#/") } }, buildLogo(), "Fathom"));
 }
 
-/** An address that is open already is opened anew. */
-const again = (href) => (event) => {
+/** Return a click handler that draws the screen anew if its address is already open. */
+const reopenScreen = (href) => (event) => {
   if (location.hash === href || (href === "#/" && location.hash === "")) {
     event.preventDefault();
-    show();
+    showScreen();
   }
 };
 
-const mark = () => el("img", { src: "/page/favicon.svg", alt: "", width: 22, height: 22 });
+const buildLogo = () => el("img", { src: "/page/favicon.svg", alt: "", width: 22, height: 22 });
 
-async function recent() {
-  let kept = [];
+async function loadConversations() {
+  let conversations = [];
   try {
-    kept = (await get("/conversations")).conversations.slice(0, 12);
+    conversations = (await get("/conversations")).conversations.slice(0, 12);
   } catch {
-    // Without them the page works as well.
+    // The page works without the list of earlier conversations.
   }
-  const item = (each) => el("li", {}, el("a", { href: `#/c/${encodeURIComponent(each.id)}`, title: each.title }, each.title || t("nav.untitled")));
-  fill(earlier, kept.length ? [el("h2", { class: "label" }, t("nav.earlier")), el("ul", { on: { keydown: moveFocus } }, kept.map(item))] : null);
+  const buildItem = (conversation) => el("li", {}, el("a", { href: `#/c/${encodeURIComponent(conversation.id)}`, title: conversation.title }, conversation.title || t("nav.untitled")));
+  fill(earlierList, conversations.length ? [el("h2", { class: "label" }, t("nav.earlier")), el("ul", { on: { keydown: moveFocus } }, conversations.map(buildItem))] : null);
 }
 
 function languageSelect() {
@@ -111,19 +111,19 @@ function languageSelect() {
   add(select, Object.entries(LANGUAGES).map(([name, words]) => el("option", { value: name, lang: name, selected: name === readLanguage() }, words)));
   select.addEventListener("change", () => {
     setLanguage(select.value);
-    show();
-    recent();
+    showScreen();
+    loadConversations();
   });
   return select;
 }
 
-const dark = () => document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+const readTheme = () => document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
 function themeButton() {
-  const to = dark() === "dark" ? "light" : "dark";
-  const button = iconButton(to === "dark" ? "moon" : "sun", t(`theme.${to}`), () => {
-    document.documentElement.dataset.theme = to;
-    localStorage.setItem("fathom.theme", to);
+  const otherTheme = readTheme() === "dark" ? "light" : "dark";
+  const button = iconButton(otherTheme === "dark" ? "moon" : "sun", t(`theme.${otherTheme}`), () => {
+    document.documentElement.dataset.theme = otherTheme;
+    localStorage.setItem("fathom.theme", otherTheme);
     const next = themeButton();
     button.replaceWith(next);
     next.focus();
@@ -131,28 +131,28 @@ function themeButton() {
   return button;
 }
 
-let asked = null;
+let keyDialog = null;
 
 function askKey() {
-  if (asked?.open) return;
-  const close = () => {
-    asked.close();
-    asked.remove();
+  if (keyDialog?.open) return;
+  const closeDialog = () => {
+    keyDialog.close();
+    keyDialog.remove();
   };
-  const done = () => {
-    close();
-    show();
-    recent();
+  const applyKey = () => {
+    closeDialog();
+    showScreen();
+    loadConversations();
   };
-  asked = el(
+  keyDialog = el(
     "dialog",
     { "aria-label": t("key.title") },
     el("h2", {}, t("key.title")),
-    keyForm(done),
-    el("div", { class: "buttons" }, readKey() ? el("button", { type: "button", class: "plain", on: { click: () => { setKey(""); done(); } } }, t("key.forget")) : null, el("button", { type: "button", class: "plain", on: { click: close } }, t("cancel"))),
+    keyForm(applyKey),
+    el("div", { class: "buttons" }, readKey() ? el("button", { type: "button", class: "plain", on: { click: () => { setKey(""); applyKey(); } } }, t("key.forget")) : null, el("button", { type: "button", class: "plain", on: { click: closeDialog } }, t("cancel"))),
   );
-  document.body.append(asked);
-  asked.showModal();
+  document.body.append(keyDialog);
+  keyDialog.showModal();
 }
 
 function openSide() {
@@ -164,9 +164,9 @@ function closeSide() {
   document.body.classList.remove("open-side");
 }
 
-function onKey(event) {
-  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName ?? "");
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+function handleKey(event) {
+  const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName ?? "");
+  if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     current?.focus();
   } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
@@ -178,11 +178,11 @@ function onKey(event) {
 const skip = el("a", { href: "#main", class: "skip", on: { click: (event) => { event.preventDefault(); main.focus(); } } });
 const bar = el("header", { class: "top" });
 document.body.append(skip, bar, side, el("div", { class: "shade", on: { click: closeSide } }), main);
-addEventListener("hashchange", () => show({ focus: true }));
-addEventListener("keydown", onKey);
+addEventListener("hashchange", () => showScreen({ focus: true }));
+addEventListener("keydown", handleKey);
 document.addEventListener("fathom:key", askKey);
-// A file that misses its place must not replace the page.
+// A file dropped outside the drop zone would otherwise replace the page.
 for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => frame(placeNow));
-show();
-recent();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => fillFrame(placeNow));
+showScreen();
+loadConversations();
