@@ -41,6 +41,8 @@ VERBS_ENDING_LIKE_PARTICIPLES = split_words(
     "proceed succeed shed"
 )
 CATCH_ALL_LOCALS = split_words("each found said told here known own")
+CATCH_ALL_NAMES = CATCH_ALL_LOCALS | split_words("kept one shown")
+"""Names that no script of the page uses; in a script a bare name is a name that it declares."""
 RIDDLES = re.compile(
     r"(What|Who|Whether|Where|When|How|Why|Whose|That|Those|Of|Likewise|The same|See)\b"
 )
@@ -55,6 +57,14 @@ QUESTION_PARSERS = split_words(
 )
 """The functions of the room `question` that `Question` calls for everybody else."""
 SHARE_OF_COMMENTS = 0.015
+SCRIPTS = sorted((PACKAGE / "serving" / "http" / "page").glob("*.js"))
+SCRIPT_FUNCTION = re.compile(
+    r"\bfunction (\w+)"
+    r"|\b(?:const|let) (\w+) = (?:async )?(?:\([^()]*\)|\w+) =>"
+    r"|^  (?:static |async )*(\w+)\(.*\) \{$",
+    re.MULTILINE,
+)
+"""A function, an arrow function with a name, or a method of a class."""
 
 
 def list_decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
@@ -132,6 +142,20 @@ def test_locals_are_named_after_what_they_hold() -> None:
     # role's call were found.
     stored = {"feedback.py said", "role_calls.py found"}
     assert [place for place in guilty if re.sub(r"^.*/|:\d+", "", place) not in stored] == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_the_scripts_of_the_page_keep_the_rules_for_names_and_comments(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
+    code = re.sub(
+        r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|^ *//.*$', '""', text, flags=re.DOTALL | re.MULTILINE
+    )
+    functions = ["".join(names) for names in SCRIPT_FUNCTION.findall(code)]
+    names = [name for name in functions if is_participle_or_adverb(split_name(name)[0])]
+    names += set(re.findall(r"(?<![.$\w])\w+(?![\w:])", code)) & CATCH_ALL_NAMES
+    assert names == []
+    openers = re.findall(r"(?:/\*\*[\s*]*|\A// )(\S.*)", text)
+    assert [opener for opener in openers if RIDDLES.match(opener)] == []
 
 
 def test_a_public_class_name_has_one_meaning() -> None:
