@@ -58,6 +58,8 @@ QUESTION_PARSERS = split_words(
 """The functions of the room `question` that `Question` calls for everybody else."""
 SHARE_OF_COMMENTS = 0.015
 SCRIPTS = sorted((PACKAGE / "serving" / "http" / "page").glob("*.js"))
+SCRIPT_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*[\s\S]*?\*/|^ *//.*$|/\^.*?\$/', re.MULTILINE)
+"""A string, a comment or an anchored pattern: the words in them name nothing."""
 SCRIPT_FUNCTION = re.compile(
     r"\bfunction (\w+)"
     r"|\b(?:const|let) (\w+) = (?:async )?(?:\([^()]*\)|\w+) =>"
@@ -145,15 +147,18 @@ def test_locals_are_named_after_what_they_hold() -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_the_scripts_of_the_page_keep_the_rules_for_names_and_comments(script: Path) -> None:
+def test_names_in_a_script_of_the_page_are_verbs_and_what_they_hold(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
-    code = re.sub(
-        r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|^ *//.*$', '""', text, flags=re.DOTALL | re.MULTILINE
-    )
+    code = SCRIPT_TEXT.sub('""', text)
     functions = ["".join(names) for names in SCRIPT_FUNCTION.findall(code)]
     names = [name for name in functions if is_participle_or_adverb(split_name(name)[0])]
     names += set(re.findall(r"(?<![.$\w])\w+(?![\w:])", code)) & CATCH_ALL_NAMES
     assert names == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_comments_in_a_script_of_the_page_are_plain_sentences(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
     openers = re.findall(r"(?:/\*\*[\s*]*|\A// )(\S.*)", text)
     assert [opener for opener in openers if RIDDLES.match(opener)] == []
 

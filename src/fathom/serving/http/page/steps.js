@@ -166,7 +166,7 @@ function buildTitles(run, step, descendants) {
   return el("ul", { class: "found", "aria-label": t("found.label") }, names.map((name) => el("li", {}, name)));
 }
 
-/** Build a debate as a conversation: the statements of each round, and the result. */
+/** Build a debate as a conversation: rounds of statements, silent agents in one line, and the result. */
 function buildDebate(run, step, statements) {
   const rounds = Map.groupBy(statements, (statement) => /round (\d+)/.exec(statement.id)?.[1] ?? "1");
   const positions = new Map();
