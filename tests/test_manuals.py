@@ -99,7 +99,9 @@ def test_the_set_loads_as_an_evaluation_data_set() -> None:
 def test_the_baseline_grades_every_question_and_stores_no_texts() -> None:
     rows = [json.loads(line) for line in (SET / "baseline.jsonl").read_text("utf-8").splitlines()]
     assert [row["_id"] for row in rows] == [gold.id for gold in QUESTIONS]
-    assert {key for row in rows for key in row} == {"_id", "status", "confidence", "rules", "eye"}
+    keys = {"_id", "status", "tentative", "confidence", "rules", "eye"}
+    assert {key for row in rows for key in row} == keys
+    assert all(row["status"] == "answered" for row in rows if row.get("tentative"))
 
 
 def make_gold(**fields: Any) -> Gold:
