@@ -65,6 +65,10 @@ class ParsedDocument:
     lines: tuple[tuple[int, int], ...] = ()
     unread: str = ""
 
+    def note_unread(self, note: str) -> "ParsedDocument":
+        """Return the document with a note after its other ones; an empty note adds nothing."""
+        return replace(self, unread="; ".join(filter(None, (self.unread, note))))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFailure:

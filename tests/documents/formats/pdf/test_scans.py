@@ -54,6 +54,13 @@ def test_without_a_recogniser_the_pages_and_the_extra_are_named() -> None:
     assert refusal.value.outcome == "no_text_layer"
 
 
+def test_the_note_on_scans_stays_last_so_that_they_are_recognised() -> None:
+    hidden = "BT /F1 10 Tf 1 g 50 100 Td (evil) Tj ET"
+    unread = parse(make_pdf(f"{TEXT}\n{hidden}", PICTURE)).unread
+    assert unread.startswith("hidden text left out in 1 place; page 2 of 2 without text")
+    assert unread.endswith(f"; {NEEDS_OCR}")
+
+
 def test_stray_characters_over_a_picture_are_no_text_and_a_stamp_is_no_scan() -> None:
     assert (
         parse(make_pdf(f"{PICTURE} {make_lines('p. 7')}"), FixedRecogniser()).text

@@ -2,7 +2,6 @@
 
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal, add_blocks
@@ -139,7 +138,7 @@ class Pictures:
         if self._recogniser is not None or not self._remaining:
             return parsed
         pictures = "1 picture" if len(self._remaining) == 1 else f"{len(self._remaining)} pictures"
-        return replace(parsed, unread=f"{pictures} in it not looked into; {NEEDS_OCR}")
+        return parsed.note_unread(f"{pictures} in it not looked into; {NEEDS_OCR}")
 
     def _refuse_scan(self) -> ParseRefusal | None:
         """Return the refusal of a file with hardly any text; `None` without a picture."""

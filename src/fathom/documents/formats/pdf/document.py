@@ -56,7 +56,7 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
         title = find_opening_title(pages[0])
     parsed = builder.build(title, {**facts, **summarize_recognition(pages)}, opening=False)
-    return replace(parsed, unread="; ".join(filter(None, (unread, parsed.unread))))
+    return parsed.note_unread(unread)
 
 
 def _describe_unread(pages: Sequence[PageLines]) -> str:
