@@ -120,6 +120,41 @@ def test_hidden_text_and_field_codes_are_dropped_and_field_values_kept() -> None
     assert parse(make_package(p(r("On ") + field + hidden))).text == "On 3 May"
 
 
+def make_run(text: str, properties: str) -> str:
+    return f"<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+WHITE = '<w:color w:val="FFFFFF"/>'
+SHADE = '<w:shd w:val="clear" w:fill="000080"/>'
+
+
+@pytest.mark.parametrize(
+    "properties",
+    ["<w:vanish/>", '<w:sz w:val="2"/>', WHITE, '<w:color w:val="fefefe"/>'],
+)
+def test_runs_that_no_reader_sees_are_left_out_and_reported(properties: str) -> None:
+    parsed = parse(make_package(p(r("Seen ") + make_run("evil", properties) + r("words"))))
+    assert parsed.text == "Seen words"
+    assert parsed.unread == "hidden text left out in 1 place"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        p(make_run("Seen", '<w:sz w:val="12"/>')),
+        p(make_run("Seen", WHITE + SHADE)),
+        p(make_run("Seen", f'{WHITE}<w:highlight w:val="blue"/>')),
+        p(make_run("Seen", WHITE), SHADE),
+        make_table(f"<w:tr><w:tc>{p(make_run('Seen', WHITE))}</w:tc></w:tr>"),
+        p(f"<w:r><w:txbxContent>{p(make_run('Seen', WHITE))}</w:txbxContent></w:r>"),
+        p(make_run("Seen", '<w:vanish w:val="0"/><w:color w:val="auto"/>')),
+    ],
+)
+def test_runs_that_may_be_seen_are_read(body: str) -> None:
+    parsed = parse(make_package(body))
+    assert (parsed.text, parsed.unread) == ("Seen", "")
+
+
 def test_a_text_box_is_read_once_although_it_is_stored_twice() -> None:
     box = f"<w:txbxContent>{p(r('In the box'))}</w:txbxContent>"
     both = (

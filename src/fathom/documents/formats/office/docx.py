@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.formats.office.hidden_runs import drop_hidden_runs
 from fathom.documents.formats.office.numbering import Numbering, format_number
 from fathom.documents.formats.office.package import (
     OfficePackage,
@@ -223,6 +224,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     name, root = package.find_main("word/document.xml")
     body = find_child(root, "body")
     builder = Builder()
+    builder.skip_hidden(drop_hidden_runs(root, package.read_related(name, "styles")))
     pictures = Pictures(package.archive, "/media/", recogniser)
     walk = _DocxWalk(package, name, builder, pictures)
     walk.add_margins()

@@ -1,0 +1,67 @@
+"""Runs of a DOCX file that no reader sees: hidden, tiny, or white on the white page."""
+
+from fathom.documents.formats.office.package import is_on
+from fathom.documents.xml_members import (
+    Element,
+    find_child,
+    get_local_name,
+    get_value,
+    iter_descendants,
+    parse_number,
+)
+
+_TINIEST = 4
+"""The size in half points that nobody can read."""
+_BRIGHTEST = 240
+"""The least value of red, green and blue, of 255, of a colour that white paper hides."""
+_GROUNDS = frozenset({"tbl", "txbxContent", "drawing", "pict"})
+"""Elements whose ground may have any colour."""
+
+
+def drop_hidden_runs(document: Element, styles: Element | None) -> int:
+    """Drop the runs that no reader sees, and return their number.
+
+    White letters are dropped only where the page behind them is surely white.
+
+    Args:
+        document: The root of the document.
+        styles: The root of its styles.
+    """
+    is_white = find_child(document, "background") is None
+    shades = styles is not None and next(iter_descendants(styles, "shd"), None) is not None
+    count = 0
+    todo: list[tuple[Element, bool]] = [(document, is_white)]
+    while todo:
+        parent, on_white = todo.pop()
+        for element in list(parent):
+            name = get_local_name(element)
+            if name == "r" and _is_hidden(element, on_white=on_white):
+                count += any((text.text or "").strip() for text in iter_descendants(element, "t"))
+                parent.remove(element)
+                continue
+            is_shaded = name in _GROUNDS or (name == "p" and _is_shaded(element, styles=shades))
+            todo.append((element, on_white and not is_shaded))
+    return count
+
+
+def _is_shaded(paragraph: Element, *, styles: bool) -> bool:
+    has_style = find_child(paragraph, "pPr", "pStyle") is not None
+    return find_child(paragraph, "pPr", "shd") is not None or (styles and has_style)
+
+
+def _is_hidden(run: Element, *, on_white: bool) -> bool:
+    properties = find_child(run, "rPr")
+    if properties is None:
+        return False
+    size = parse_number(get_value(properties, "sz"), default=_TINIEST + 1)
+    if is_on(find_child(properties, "vanish")) or size <= _TINIEST:
+        return True
+    is_painted = any(find_child(properties, name) is not None for name in ("shd", "highlight"))
+    return on_white and not is_painted and _is_white(get_value(properties, "color") or "")
+
+
+def _is_white(colour: str) -> bool:
+    try:
+        return len(colour) == 6 and min(bytes.fromhex(colour)) >= _BRIGHTEST
+    except ValueError:
+        return False
