@@ -426,6 +426,7 @@ def test_an_improbable_answer_of_a_sure_model_is_shown_without_a_bound_of_ones_o
         weighed = weigher(silent)
         assert (weighed.confidence or 0) < 0.3
         assert weighed.probable == is_shown
+        assert weigher.tentative_from == (None if bound else LEVELS["balanced"].tentative)
 
 
 def test_the_calibration_of_a_model_applies_to_default_settings_only(

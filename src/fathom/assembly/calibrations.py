@@ -134,7 +134,6 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
         # Few answers of models are recorded so far, and none of those that are improbable although
         # their draft is sure was wrong. A bound of the user's own holds all the same.
         is_bound=not found.is_of_model or ask.min_probability is not None,
-        tentative_from=None if found.is_of_model else weigher.tentative_from,
     )
 
 

@@ -227,11 +227,13 @@ def _restore_weigher(origin: Origin) -> Weigher | None:
     if "tentative" not in given and ask.min_probability is None:
         return weigher
     bounds = choose_bounds(ask)
+    # In some runs no answer with a language model was tentative.
+    has_none = not weigher.is_bound and weigher.tentative_from is None
     return replace(
         weigher,
         min_probability=bounds.given,
         replaces_confidence=weigher.replaces_confidence or bounds.given <= 0,
-        tentative_from=bounds.tentative if weigher.is_bound else None,
+        tentative_from=None if has_none else bounds.tentative,
     )
 
 
