@@ -7,7 +7,7 @@ VENV := .venv
 IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow coverage crash check check-types check-rest fix bench rivals reproduce reproduce-fast clean
+.PHONY: help demo test test-slow coverage crash check check-types check-rest fix bench rivals reproduce reproduce-fast bundle clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -66,5 +66,9 @@ reproduce: $(VENV)/dev ## every table and figure of the five papers on the data 
 reproduce-fast: $(VENV)/dev ## the same on the samples, in minutes
 	$(BIN)/python -m experiments --fast
 
+bundle: $(VENV)/dev ## a bundle for MCP clients, dist/fathom-VERSION.mcpb
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	$(BIN)/python deploy/bundle.py dist/*.whl dist
+
 clean: ## remove what make made
-	rm -rf $(VENV) .fathom .work
+	rm -rf $(VENV) .fathom .work dist

@@ -61,10 +61,26 @@ def fill_from(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
     filling.wait_until_complete()
 
 
+@contextmanager
+def fill_beside(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
+    """Bring the index of files up to date while the block runs; its end breaks off.
+
+    For a server, which must answer its client at once. A fault is reported on stderr.
+    """
+    filling = _Filling(engine, docs, reports=True) if docs else None
+    try:
+        yield
+    finally:
+        if filling:
+            filling.end()
+
+
 class _Filling:
     """An ingestion in a thread of its own."""
 
-    def __init__(self, engine: "Engine", docs: Sequence[Path]) -> None:
+    def __init__(self, engine: "Engine", docs: Sequence[Path], *, reports: bool = False) -> None:
+        """Start; with `reports` a fault is reported as soon as it comes."""
+        self._reports = reports
         self._engine = engine
         self._docs = docs
         self._is_read, self._stop = Event(), Event()
@@ -80,11 +96,11 @@ class _Filling:
                 if self._state:
                     on_progress(*self._state)
         except KeyboardInterrupt:
-            self._end()
+            self.end()
             raise
         if isinstance(self._error, IndexLocked):
             # Another command fills the same index; what it has read so far can be asked.
-            sys.stderr.write(f"fathom: {self._error}\n")
+            _report(self._error)
         elif self._error is not None:
             raise self._error
 
@@ -96,13 +112,20 @@ class _Filling:
                 if self._state and (state := self._state[1]).lacking:
                     show_count("vectors", state.vectors, state.vectors + state.lacking)
         except KeyboardInterrupt:
-            self._end()
+            self.end()
+
+    def end(self) -> None:
+        """Break the ingestion off; what is stored stays."""
+        self._stop.set()
+        self._thread.join()
 
     def _ingest(self) -> None:
         try:
             self._engine.ingest([*self._docs], prune=True, on_progress=self._note)
         except Exception as error:  # noqa: BLE001 - raised again where it is waited for
             self._error = error
+            if self._reports and not self._stop.is_set():
+                _report(error)
         finally:
             self._is_read.set()
 
@@ -114,6 +137,6 @@ class _Filling:
         if state.lacking or state.stage == "finishing":
             self._is_read.set()
 
-    def _end(self) -> None:
-        self._stop.set()
-        self._thread.join()
+
+def _report(error: Exception) -> None:
+    sys.stderr.write(f"fathom: {error}\n")

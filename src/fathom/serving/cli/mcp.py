@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
+from fathom.serving.cli.cached_index import choose_index, fill_beside
 from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
     DeadlineOption,
+    DocsOption,
     EffortOption,
     IndexOption,
     LlmOption,
@@ -33,6 +35,7 @@ TOKEN_VARIABLE = "MCP_TOKEN"  # noqa: S105 - the name of a variable, not a token
 
 
 def mcp(
+    docs: DocsOption = None,
     index: IndexOption = None,
     over_http: Annotated[
         bool, typer.Option("--http", help="Serve over HTTP instead of stdin and stdout.")
@@ -68,7 +71,11 @@ def mcp(
 
     flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
-    with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+    place = choose_index(docs, index)
+    with (
+        build_engine(place, assignments, offline=offline, flags=flags) as engine,
+        fill_beside(engine, docs),
+    ):
         desk = SingleDesk(engine)
         if not over_http:
             # A thread waits for stdin, and nothing can stop it; so Ctrl-C ends the process at once.
