@@ -30,6 +30,16 @@ Dunmor,Sudria,1 March 1958,9,12.75,1:05
 Egmont,Sudria,1971,31,20.5,3:30
 Total,,,85,37.95,
 """
+PELABUHAN = """\
+# Pelabuhan di pantai
+
+| Pelabuhan | Negara | Dibuka | Derek | Lalu lintas (juta ton) | Penduduk |
+|---|---|---|---|---|---|
+| Aldby | Norland | 12 Mei 1911 | 14 | 3,2 | 1.250.000 |
+| Brask | Norland | 3 Juni 1925 | 9 | 1,5 | 240.500 |
+| Corvo | Sudria | 1932 | 22 | 7,5 | 98.000 |
+| Dunmor | Sudria | 1 Maret 1958 | 9 | 12,75 | 1.100 |
+"""
 
 
 def read_document(text: str, name: str = "ports.md") -> Document:

@@ -1,7 +1,7 @@
 """Answers that are computed over a table, with their lines and operands."""
 
 import pytest
-from tests.tables.ports import PORTS, PORTS_CSV, ask, read_document, read_table
+from tests.tables.ports import PELABUHAN, PORTS, PORTS_CSV, ask, read_document, read_table
 
 from fathom.question.question import Question
 from fathom.tables.answer import answer_over_tables
@@ -66,6 +66,28 @@ def test_a_question_is_computed(question: str, values: list[str]) -> None:
 )
 def test_a_line_tells_how_a_value_was_computed(question: str, line: str) -> None:
     assert ask(question).result.line == line
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Berapa jumlah derek di Norland?", "14 + 9 = 23"),
+        ("Berapa rata-rata derek di Sudria?", "(22 + 9) / 2 = 15,5"),
+        ("Berapa selisih derek antara Aldby dan Brask?", "14 - 9 = 5"),
+        ("Berapa total lalu lintas di Sudria?", "7,5 + 12,75 = 20,25 juta ton"),
+        ("Berapa total penduduk Aldby dan Brask?", "1.250.000 + 240.500 = 1.490.500"),
+        ("Pelabuhan mana yang memiliki derek terbanyak?", "highest Derek of 4 rows: 22"),
+        ("Pelabuhan mana yang penduduk paling sedikit?", "lowest Penduduk of 4 rows: 1.100"),
+        ("Berapa banyak pelabuhan dengan lebih dari 10 derek?", "2 of 4 rows: Derek > 10"),
+        (
+            "Berapa banyak pelabuhan dengan penduduk di atas 200.000?",
+            "2 of 4 rows: Penduduk > 200.000",
+        ),
+        ("Berapa banyak pelabuhan yang dibuka sebelum tahun 1930?", "2 of 4 rows: Dibuka < 1930"),
+    ],
+)
+def test_numbers_are_read_and_written_as_the_table_writes_them(question: str, line: str) -> None:
+    assert ask(question, PELABUHAN).result.line == line
 
 
 def test_growth_leads_from_the_earlier_period_to_the_later_one() -> None:

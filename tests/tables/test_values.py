@@ -8,6 +8,7 @@ from fathom.tables.values import (
     parse_duration,
     parse_number,
     parse_period,
+    prefers_decimal_comma,
 )
 
 
@@ -66,3 +67,20 @@ def test_a_dash_is_an_empty_cell(text: str) -> None:
 def test_a_number_is_written_with_marks_between_thousands() -> None:
     assert format_number(83_664.0) == "83,664"
     assert format_number(15.5) == "15.5"
+
+
+@pytest.mark.parametrize(
+    ("cells", "comma"),
+    [
+        (["3,2", "240.500"], True), (["1.250.000", "98.000"], True), (["3.2", "240,500"], False),
+        (["98.000", "1,100"], None), (["Aldby", ""], None),
+    ],
+)  # fmt: skip
+def test_cells_tell_the_decimal_mark(cells: list[str], comma: bool | None) -> None:
+    assert prefers_decimal_comma(cells) is comma
+
+
+def test_points_group_digits_where_the_decimal_mark_is_a_comma() -> None:
+    assert parse_number("240.500", decimal_comma=True) == (240_500, "")
+    assert parse_number("240.500") == (240.5, "")
+    assert format_number(20_250.5, decimal_comma=True) == "20.250,5"

@@ -260,7 +260,11 @@ class _Runner:
         """Return a value of the target as its column writes it."""
         if self.table.columns[self.plan.target].kind == "duration":
             return _format_duration(value)
-        return format_number(value)
+        return self._write_number(value)
+
+    def _write_number(self, value: float) -> str:
+        """Return a number as the table writes numbers."""
+        return format_number(value, decimal_comma=self.table.decimal_comma)
 
     def _rank(self, rows: Sequence[int]) -> list[tuple[float | Date, int]]:
         """Return the rows with a value in the order column, by it."""
@@ -322,10 +326,10 @@ class _Runner:
             return None
         value, line, unit = self._reckon(first, second)
         return Result(
-            values=(format_number(value),),
+            values=(self._write_number(value),),
             number=value,
             unit=unit,
-            line=f"{line} = {format_number(value)} {unit}".strip(),
+            line=f"{line} = {self._write_number(value)} {unit}".strip(),
             operands=tuple(dict.fromkeys([*first_cells, *second_cells])),
         )
 
@@ -353,7 +357,7 @@ class _Runner:
         """Return a number; a year has no mark between thousands."""
         order = self.plan.order
         is_year = order is not None and self.table.columns[order].kind == "date"
-        return f"{value:.0f}" if is_year else format_number(value)
+        return f"{value:.0f}" if is_year else self._write_number(value)
 
     def _compare(self) -> Result | None:
         sides = [self._value_group(rows) for rows in self.plan.groups]

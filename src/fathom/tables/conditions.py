@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fathom.tables.computation import Condition
 from fathom.tables.links import CellLink, ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Cell, Table
-from fathom.tables.values import parse_duration, parse_period
+from fathom.tables.values import parse_duration, parse_period, read_digits
 from fathom.text.dates import FULL_MONTHS, YEAR, Date
 from fathom.text.language import split_set
 from fathom.text.numbers import parse_numbers
@@ -21,7 +21,7 @@ _DATE = (
     rf"|{_MONTH},? {YEAR}|{YEAR}\b)"
 )
 _NUMBER = (
-    r"(?:\d+(?:,\d{3})+(?:\.\d+)?|\d+:\d\d|\d*\.?\d+|one|two|three|four|five|six|seven|eight|nine|"
+    r"(?:\d+(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+|\d+:\d\d|\d*\.?\d+|one|two|three|four|five|six|seven|eight|nine|"
     r"ten|eleven|twelve|zero|once|twice|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
     r"(?: (?:hundred|thousand|million|billion|ribu|juta|miliar))?"
 )
@@ -301,7 +301,7 @@ class ConditionFinder:
     def _find_equals(self, taken: frozenset[int]) -> Iterator[Condition]:
         """Yield conditions that a column that is named is equal to a number beside it."""
         for at, word in enumerate(self.words):
-            number = _read_number(word.text) if _PLAIN_NUMBER.fullmatch(word.text) else None
+            number = self._read(word.text) if _PLAIN_NUMBER.fullmatch(word.text) else None
             if word.text in _ORDINAL_WORDS and self._is_order_name(at + 1):
                 number = _ORDINAL_WORDS[word.text]
             if number is None or at in taken:
@@ -350,7 +350,7 @@ class ConditionFinder:
     def _build_amount(self, sign: str, match: re.Match[str]) -> Condition | None:
         """Return the condition that a bound states; `None` if no column can be meant."""
         number = match["number"]
-        bound = parse_duration(number) if ":" in number else _read_number(number)
+        bound = parse_duration(number) if ":" in number else self._read(number)
         if bound is None:
             return None
         places = self.list_places(Span(*match.span()))
@@ -368,6 +368,10 @@ class ConditionFinder:
         )
         name = self.table.columns[column].name
         return Condition(column, rows, f"{name} {sign} {number}", places)
+
+    def _read(self, number: str) -> float | None:
+        """Return a number as the table writes numbers."""
+        return _read_number(number, decimal_comma=self.table.decimal_comma)
 
     def _choose_amount_column(self, places: frozenset[int], end: int, bound: float) -> int | None:
         """Return the column on which a bound is: named nearby, of its unit, or the only one."""
@@ -459,14 +463,14 @@ class ConditionFinder:
         return min(dated, key=rate)
 
 
-def _read_number(text: str) -> float | None:
-    """Return the value of a number in English digits or in words."""
+def _read_number(text: str, *, decimal_comma: bool = False) -> float | None:
+    """Return the value of a number in digits or in words."""
     if text in {"once", "twice"}:
         return 1.0 if text == "once" else 2.0
-    digits = re.match(r"[\d,]*\.?\d+", text)
+    digits = re.match(r"[\d.,]*\d", text)
     if digits is None:
         return next(iter(parse_numbers(text)), None)
-    value = float(digits[0].replace(",", ""))
+    value = read_digits(digits[0], decimal_comma=decimal_comma)
     scales = parse_numbers("1 " + text[digits.end() :])
     return value * scales[0] if text[digits.end() :].strip() else value
 

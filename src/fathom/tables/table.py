@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathom.tables.rows import NamedCell, RawTable
-from fathom.tables.values import is_empty, parse_duration, parse_number, parse_period
+from fathom.tables.values import (
+    is_empty,
+    parse_duration,
+    parse_number,
+    parse_period,
+    prefers_decimal_comma,
+)
 from fathom.text.dates import Date
+from fathom.text.language import detect_language
 from fathom.text.numbers import parse_quantities
 from fathom.types import Span
 
@@ -83,16 +90,14 @@ class Table:
         title: The heading nearest above it, else the document's title.
         rows: The cells of each row, one for each column.
         key: The column whose values name the rows.
+        decimal_comma: Whether its numbers are written with a decimal comma, as in Indonesian.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     key: int
-
-    def list_values(self, column: int) -> list[Cell]:
-        """Return the filled cells of a column."""
-        return [row[column] for row in self.rows if not row[column].is_blank]
+    decimal_comma: bool = False
 
     def get_value(self, row: int, column: int) -> float | Date | None:
         """Return a cell's value by the kind of its column, in a form that compares."""
@@ -114,7 +119,8 @@ def build_table(raw: RawTable, title: str = "") -> Table:
     """
     width = max(len(raw.names), *(row[-1].column + 1 for row in raw.rows))
     names = _name_columns(raw, width)
-    rows = tuple(_fill_row(row, width) for row in raw.rows)
+    decimal_comma = _has_decimal_comma(raw, title)
+    rows = tuple(_fill_row(row, width, decimal_comma=decimal_comma) for row in raw.rows)
     columns = tuple(
         _type_column(names[at], [row[at] for row in rows], is_first=at == 0) for at in range(width)
     )
@@ -123,7 +129,17 @@ def build_table(raw: RawTable, title: str = "") -> Table:
         columns=columns,
         rows=rows,
         key=_find_key(columns, rows),
+        decimal_comma=decimal_comma,
     )
+
+
+def _has_decimal_comma(raw: RawTable, title: str) -> bool:
+    """Return whether numbers have a decimal comma: by the cells, else by the language."""
+    by_cells = prefers_decimal_comma(cell.text for row in raw.rows for cell in row)
+    if by_cells is not None:
+        return by_cells
+    words = [title, *raw.headings, *raw.names, *(cell.text for cell in raw.rows[0])]
+    return detect_language(" ".join(words)) == "id"
 
 
 def _name_columns(raw: RawTable, width: int) -> list[str]:
@@ -135,17 +151,17 @@ def _name_columns(raw: RawTable, width: int) -> list[str]:
     return names
 
 
-def _fill_row(row: Sequence[NamedCell], width: int) -> tuple[Cell, ...]:
+def _fill_row(row: Sequence[NamedCell], width: int, *, decimal_comma: bool) -> tuple[Cell, ...]:
     """Return a cell for each column."""
     cells = [Cell()] * width
     for named in row:
-        cells[named.column] = _read_cell(named)
+        cells[named.column] = _read_cell(named, decimal_comma=decimal_comma)
     return tuple(cells)
 
 
-def _read_cell(named: NamedCell) -> Cell:
+def _read_cell(named: NamedCell, *, decimal_comma: bool) -> Cell:
     """Return a cell with all values that its text may stand for."""
-    number = parse_number(named.text)
+    number = parse_number(named.text, decimal_comma=decimal_comma)
     return Cell(
         text=named.text,
         span=named.span,

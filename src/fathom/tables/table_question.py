@@ -31,7 +31,7 @@ class Superlative(NamedTuple):
 
 SUPERLATIVES = {
     **dict.fromkeys(split_set("most highest largest greatest biggest maximum top terbanyak "
-                              "tertinggi terbesar paling"), Superlative(True)),
+                              "tertinggi terbesar"), Superlative(True)),
     **dict.fromkeys(split_set("least fewest lowest smallest minimum tersedikit terendah terkecil"),
                     Superlative(False)),
     "best": Superlative(True, "points score"), "worst": Superlative(False, "points score"),
@@ -90,6 +90,11 @@ _BREAKS = split_set(
     "between before after during received scored made took listed adalah yang di pada dengan "
     "memiliki and or as also only ever"
 )
+_INDONESIAN_SUPERLATIVES = (
+    # Before a number it sets a bound: "paling sedikit 3" is at least 3.
+    (re.compile(r"\bpaling (?:banyak|tinggi|besar)\b(?! \d)"), "terbanyak"),
+    (re.compile(r"\bpaling (?:sedikit|rendah|kecil)\b(?! \d)"), "tersedikit"),
+)
 _ASKED_YEAR = re.compile(r"\b(?:which|what|tahun berapa) ?year\b|\btahun berapa\b")
 _TOTAL_ROW = re.compile(r"(?:[\w ]{0,15} )?totals?\b.{0,12}|sum|overall|jumlah", re.IGNORECASE)
 
@@ -114,6 +119,8 @@ class TableQuestion:
     def of(cls, question: Question, content: TableWords) -> "TableQuestion":
         """Read a question over a table."""
         text = re.sub(r"\s+", " ", fold_text(question.text)).strip()
+        for pattern, word in _INDONESIAN_SUPERLATIVES:
+            text = pattern.sub(word, text)
         words = tuple(content.correct_spelling(split_words(text)))
         named = content.link_columns(words)
         columns = (*named, *content.link_aliases(words))

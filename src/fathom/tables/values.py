@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fathom.text.dates import MONTH, YEAR, Date, extract_dates, parse_month
@@ -18,6 +19,12 @@ _NUMBER = re.compile(
 _GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
 _GROUPS_BY_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})")
+_SURE_COMMA = re.compile(
+    r"\D{0,4}(?:\d+,\d{1,2}|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,})(?![\d.,])"
+)
+_SURE_POINT = re.compile(
+    r"\D{0,4}(?:\d*\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,})(?![\d.,])"
+)
 _CLOCK = re.compile(r"(?:(?P<h>\d{1,2}):)?(?P<m>\d{1,3}):(?P<s>\d{2}(?:\.\d+)?)(?!\s*[ap]\.?m)")
 _DAY_OF_YEAR = re.compile(
     rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*[\u2013-]\s*\d{{1,2}})?\s+(?P<name>{MONTH})"
@@ -31,6 +38,7 @@ _TIME_WORD = re.compile(
     re.IGNORECASE,
 )
 _MAYBE_DATE = re.compile(rf"\d\d\d|\d/\d|\b{MONTH}|\bcentur|\babad", re.IGNORECASE)
+_SWAPPED = str.maketrans(",.", ".,")
 _EMPTY = re.compile(r"[\s\-\u2013\u2014.?]*|n/?a|none", re.IGNORECASE)
 
 
@@ -56,8 +64,13 @@ def strip_footnotes(text: str) -> str:
     return _FOOTNOTE.sub("", text).strip()
 
 
-def parse_number(text: str) -> Number | None:
-    """Return the number that a cell begins with; `None` if it begins with something else."""
+def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
+    """Return the number that a cell begins with; `None` if it begins with something else.
+
+    Args:
+        text: The cell.
+        decimal_comma: Whether a comma ends the whole number, so that points only group digits.
+    """
     match = _NUMBER.fullmatch(strip_footnotes(text))
     if match is None:
         return None
@@ -65,21 +78,32 @@ def parse_number(text: str) -> Number | None:
     # "4-1" is a score, "1/4" a fraction of another kind, "12:30" a time.
     if re.match(r"\s*[-\u2013:/]\s*\d|[.,]\d|\w*\d", rest):
         return None
-    value = _read_digits(match["digits"])
+    value = read_digits(match["digits"], decimal_comma=decimal_comma)
     negative = match["sign"] in {"-", "\u2212", "\u2013"}
     unit = (match["currency"] or rest.partition("(")[0]).strip(" +.,;")
     return Number(-value if negative else value, unit)
 
 
-def _read_digits(digits: str) -> float:
-    """Return the value of digits, which of the two marks ends the whole number read off them."""
-    if _GROUPS.fullmatch(digits):
+def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
+    """Return the value of digits; without a decimal comma, the marks themselves tell most."""
+    if decimal_comma:
+        digits = digits.replace(".", "").replace(",", ".")
+    elif _GROUPS.fullmatch(digits):
         digits = re.sub(r"[, \u00a0]", "", digits)
     elif digits.count(".") > 1 or ("," in digits and _GROUPS_BY_POINT.fullmatch(digits)):
         digits = digits.replace(".", "").replace(",", ".")
     elif _DECIMAL_COMMA.fullmatch(digits):
         digits = digits.replace(",", ".")
     return float(re.sub(r"[, \u00a0]", "", digits))
+
+
+def prefers_decimal_comma(texts: Iterable[str]) -> bool | None:
+    """Return whether the numbers among cells have decimal commas; `None` if none tells."""
+    votes = 0
+    for text in texts:
+        bare = strip_footnotes(text)
+        votes += bool(_SURE_COMMA.match(bare)) - bool(_SURE_POINT.match(bare))
+    return votes > 0 if votes else None
 
 
 def parse_duration(text: str) -> float | None:
@@ -140,6 +164,7 @@ def fold_text(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-def format_number(value: float) -> str:
+def format_number(value: float, *, decimal_comma: bool = False) -> str:
     """Return a number with marks between thousands and at most four decimals."""
-    return f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
+    text = f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
+    return text.translate(_SWAPPED) if decimal_comma else text
