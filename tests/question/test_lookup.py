@@ -39,6 +39,24 @@ def test_the_entry_that_is_looked_up_is_recognised(
 
 
 @pytest.mark.parametrize(
+    ("question", "dashed"),
+    [
+        ("Which flag keeps the edges?", True),
+        ("How do I keep the edges?", True),
+        ("Which directive keeps the edges?", False),
+        ("Variabel apa yang menyisakan tepi?", False),
+        ("Which option keeps the edges?", None),
+        ("Which property option keeps the edges?", None),
+        ("Opsi mow apa yang menyisakan tepi?", None),
+    ],
+)
+def test_the_kind_of_the_name_that_is_asked_for_is_told(question: str, dashed: bool | None) -> None:
+    lookup = parse_lookup(question)
+    assert lookup is not None
+    assert lookup.dashed is dashed
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "When was the mill built?",

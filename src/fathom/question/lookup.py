@@ -25,6 +25,13 @@ _NAMED = re.compile(
     rf"|\b(?:arti|fungsi|kegunaan|guna|maksud)(?:nya)?\s+(?:dari\s+)?{_KINDS}\s+(?P<after>[\w.-]+)",
     re.IGNORECASE,
 )
+_FLAG = re.compile(r"\b(?:flags?|switch(?:es)?|command[- ]line\s+\w+|bendera)\b", re.IGNORECASE)
+_ANY_OPTION = re.compile(r"\b(?:options?|opsi)\b", re.IGNORECASE)
+_DIRECTIVE = re.compile(
+    r"\b(?:directives?|settings?|variables?|keywords?|propert(?:y|ies)|attributes?|direktif|setelan"
+    r"|variabel|atribut|pengaturan)\b",
+    re.IGNORECASE,
+)
 _OWNER = re.compile(rf"\b(?P<name>[\w.:-]+)\s+{_KINDS}\b", re.IGNORECASE)
 _NAME_ASKED = re.compile(
     rf"\b(?:which|what)\s+(?:[\w.-]+\s+){{0,3}}?{_KINDS}\b"
@@ -72,10 +79,12 @@ class Lookup:
         want: The part that is asked for: its name by what it does, the name of an option as a way
             to do something, the meaning, or the default.
         names: The names of entries in the question, as written: options and identifiers.
+        dashed: Whether the name that is asked for begins with hyphens; `None` where both may be.
     """
 
     want: Want
     names: frozenset[str]
+    dashed: bool | None = None
 
 
 def parse_lookup(question: str) -> Lookup | None:
@@ -88,9 +97,9 @@ def parse_lookup(question: str) -> Lookup | None:
     if names and (_MEANING.search(question) or is_keywords(question)):
         return Lookup("meaning", names)
     if _NAME_ASKED.search(question):
-        return Lookup("name", names)
+        return Lookup("name", names, dashed=_detect_dashed(question))
     is_way = asks_steps(question) or is_keywords(question)
-    return Lookup("way", names) if is_way else None
+    return Lookup("way", names, dashed=True) if is_way else None
 
 
 def is_keywords(question: str) -> bool:
@@ -111,6 +120,14 @@ def states_default(text: str) -> bool:
 def is_default_itself(text: str) -> bool:
     """Return whether a text says of its own subject that it is the default."""
     return _ITSELF.search(text) is not None
+
+
+def _detect_dashed(question: str) -> bool | None:
+    """Return whether an option of a command line is asked for, or surely a name of another kind."""
+    if _FLAG.search(question):
+        return True
+    is_directive = _DIRECTIVE.search(question) and not _ANY_OPTION.search(question)
+    return False if is_directive else None
 
 
 def _find_names(question: str) -> frozenset[str]:

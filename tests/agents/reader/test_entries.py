@@ -68,6 +68,26 @@ def test_the_entry_that_is_the_default_itself_is_named() -> None:
     assert answer.short_answer == "-q, --quiet"
 
 
+def test_an_option_is_no_directive() -> None:
+    builder = Builder()
+    builder.add_paragraph("Options of the lawn are these.")
+    builder.add_paragraph("--daisies\nSpares the daisies on the lawn.")
+    builder.add_paragraph("daisy_care\nTends the daisies on the lawn.")
+    answers = {"Spares the daisies": 0.9, "Tends the daisies": 0.8}
+    directive = draft("Which directive is for daisies?", answers, hit_with(builder))
+    assert directive.short_answer == "daisy_care"
+    assert draft("Which flag is for daisies?", answers, hit_with(builder)).short_answer == (
+        "--daisies"
+    )
+
+
+def test_a_way_to_do_something_is_as_sure_as_the_usual_answer_at_most() -> None:
+    usual = draft("How do I spare the daisies?", {})
+    new = draft("How do I spare the daisies?", {"Spares the daisies": 0.9})
+    assert new.short_answer == "-d, --daisies"
+    assert new.confidence == usual.confidence
+
+
 def test_an_entry_that_does_not_answer_alone_changes_nothing() -> None:
     assert draft("Which option spares daisies?", {"Spares the daisies": 0.5}).short_answer == (
         "Options"

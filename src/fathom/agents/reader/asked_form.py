@@ -17,12 +17,16 @@ from fathom.types import Draft, Evidence
 def may_be_meant(lookup: Lookup, names: frozenset[str], text: str) -> bool:
     """Return whether an entry can be the one that is looked up, by its names and its text."""
     is_named = bool(names & lookup.names)
-    if lookup.want == "name":
+    if lookup.want in {"name", "way"}:
         # A name that the question holds is known to the user, so it is not the answer.
-        return not is_named and any(map(is_identifier, names))
-    if lookup.want == "way":
-        return not is_named and any(name.startswith("-") for name in names)
+        return not is_named and _is_of_kind(lookup, names)
     return (is_named or not lookup.names) and (lookup.want == "meaning" or states_default(text))
+
+
+def _is_of_kind(lookup: Lookup, names: frozenset[str]) -> bool:
+    """Return whether an entry's names are of the kind that is asked for, such as options."""
+    is_dashed = any(name.startswith("-") for name in names)
+    return any(map(is_identifier, names)) and lookup.dashed in {None, is_dashed}
 
 
 def rate_form(question: Question, quote: Evidence) -> int:

@@ -85,7 +85,11 @@ class EntryReader:
         if best is None or best.reading.answerable < _LEAST_ANSWERABLE:
             return draft
         new = _draft_entry(lookup, best)
-        return new if _is_better(lookup, new, best, draft) else draft
+        if not _is_better(lookup, new, best, draft):
+            return draft
+        # Many things are done without an option, so finding one makes nothing surer.
+        is_capped = lookup.want == "way" and bool(draft.evidence)
+        return replace(new, confidence=min(new.confidence, draft.confidence)) if is_capped else new
 
     def _read_entries(
         self, question: Question, lookup: Lookup, hits: Sequence[Hit], session: ReadingSession
