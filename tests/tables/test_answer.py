@@ -117,6 +117,7 @@ def test_a_row_that_totals_the_others_is_not_added_to_them() -> None:
         "Who is the mayor of Aldby?",
         "What is the colour of the sky?",
         "How much traffic did Corvo have?",
+        "What is the difference between Aldby and Corvo?",
     ],
 )
 def test_a_question_that_the_table_does_not_answer_gets_no_answer(question: str) -> None:
@@ -134,3 +135,16 @@ def test_tables_that_answer_equally_well_but_differently_are_candidates() -> Non
 def test_a_question_with_words_that_the_table_lacks_gets_a_tentative_answer() -> None:
     assert ask("How many mooring permits did the council of Corvo sell?").is_tentative
     assert not ask("How many cranes does Corvo have?").is_tentative
+
+
+def test_rows_that_total_others_are_not_added_up_with_them() -> None:
+    text = "Item,Amount\nCash,10\nStock,30\nTotal current assets,40\nLand,50\nShips,60\n"
+    tables = [TableWords.of(read_table(text, "assets.csv"))]
+    assert answer_over_tables(Question("What is the total amount?"), tables).answer is None
+
+
+def test_a_mean_of_the_first_rows_is_not_taken_for_one_of_all() -> None:
+    tables = [TableWords.of(read_table())]
+    question = Question("What is the average number of cranes of the first 3 ports?")
+    candidates = answer_over_tables(question, tables).candidates
+    assert "mean" not in {candidate.computation.operation for candidate in candidates}

@@ -53,6 +53,10 @@ _HOW_MUCH = re.compile(r"how (?:long|many|much|high|old|tall|deep)\b")
 _FREQUENT = re.compile(r"\b(?:appear\w*|listed|times|often|frequent\w*|common)\b")
 _OWNING = re.compile(r"\b(?:win|won|earn\w*|receiv\w*|scor\w*|got|get|have|had|has|with|took)\b")
 _ASKS_THING = re.compile(r"(?:which|who|whose|where|when|list|name|siapa|di mana|kapan)\b")
+_SOME_ROWS = re.compile(
+    r"\b(?:first|last|top|bottom|next) (?:\d+|two|three|four|five|six|ten)\b"
+    r"|\b(?:\d+|dua|tiga|empat|lima) \w+ (?:pertama|terakhir)\b"
+)
 _SAME = re.compile(r"\b(?:same|equal|identical|sama)\b")
 
 
@@ -129,6 +133,9 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
     )
     if order is None and _YEARS_BETWEEN.search(reading.text):
         order = reading.find_dated()
+    # Two things differ in much; only a question for their number compares how often they occur.
+    if order is None and operation != "share" and not _COUNT.search(reading.text):
+        return
     target = order if order is not None else reading.target
     yield replace(reading.base, operation=operation, groups=groups, order=order, target=target)
 
@@ -416,7 +423,7 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
     # "Which team has the highest total?" asks for a thing, not for a number.
     if operation is None or _ASKS_THING.match(reading.text):
         return
-    if _find_superlative(reading) is not None:
+    if _find_superlative(reading) is not None or _SOME_ROWS.search(reading.text):
         return
     measured = frozenset({"number", "duration"})
     asked = reading.asked_column
@@ -428,6 +435,9 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
     if column is None or reading.table.columns[column].is_order:
         return
     rows = reading.select(reading.kept)
+    # Rows that total others between them would be counted twice.
+    if any(reading.is_total(row) for row in rows):
+        return
     name = reading.table.columns[column].name
     # A column that is itself a total or a mean is looked up.
     own_value = (_MEAN if operation == "mean" else _SUM).search(name.lower())

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fathom.question.question import Question
-from fathom.tables.computation import Computation, Condition
+from fathom.tables.computation import Computation, Condition, Operation
 from fathom.tables.conditions import ConditionFinder, Conditions
 from fathom.tables.links import ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Table
@@ -90,6 +90,11 @@ _BREAKS = split_set(
     "between before after during received scored made took listed adalah yang di pada dengan "
     "memiliki and or as also only ever"
 )
+_UNORDERED: frozenset[Operation] = frozenset(
+    {"sum", "mean", "ratio", "share", "growth", "count", "distinct"}
+)
+"""Operations that no word for an order leads to."""
+_TOTAL_WORD = re.compile(r"\b(?:sub)?-?totals?\b|\bjumlah\b", re.IGNORECASE)
 _INDONESIAN_SUPERLATIVES = (
     # Before a number it sets a bound: "paling sedikit 3" is at least 3.
     (re.compile(r"\bpaling (?:banyak|tinggi|besar)\b(?! \d)"), "terbanyak"),
@@ -144,6 +149,11 @@ class TableQuestion:
                 and any(_TOTAL_ROW.fullmatch(cell.text) for cell in row[: self.table.key + 1])
             )
         )
+
+    def is_total(self, row: int) -> bool:
+        """Return whether a row may total others: its first cells say so."""
+        cells = self.table.rows[row][: self.table.key + 1]
+        return any(_TOTAL_WORD.search(cell.text) for cell in cells)
 
     @cached_property
     def asked_words(self) -> range:
@@ -359,7 +369,9 @@ class TableQuestion:
             for at, word in enumerate(self.words)
             if word.text not in stop_words | _CUES and len(word.text) > 1
         ]
-        cues = {at for at in content if self.words[at].text in SUPERLATIVES | COMPARATIVES | ENDS}
+        # "The total of the first three" means other rows than all that a sum takes.
+        ordering = set() if plan.operation in _UNORDERED else SUPERLATIVES | COMPARATIVES | ENDS
+        cues = {at for at in content if self.words[at].text in ordering}
         open_words = [at for at in content if at not in explained and at not in cues]
         share = 1 - len(open_words) / max(len(content), 1)
         return sureness * (0.35 + 0.65 * share)
