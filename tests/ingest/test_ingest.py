@@ -482,6 +482,16 @@ def test_files_beyond_the_reported_ones_are_counted(monkeypatch: pytest.MonkeyPa
     assert format_ingest_report(report).endswith("/2.pdf: is broken\n  and 2 more of this kind")
 
 
+def test_read_files_without_a_part_are_named() -> None:
+    report = IngestReport(new=23)
+    report.add_file("/whole.md", "ok", "")
+    for number in range(22):
+        report.add_file(f"/{number}.html", "ok", "hidden text left out in 1 place")
+    _, first, *_, last = format_ingest_report(report).splitlines()
+    assert first == "  read in part  /0.html: hidden text left out in 1 place"
+    assert last == "  and 2 more of this kind"
+
+
 def test_a_name_with_a_number_sign_is_no_record(
     engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:

@@ -335,8 +335,12 @@ def format_space(space: SpaceStatus, chunks: int) -> str:
     return f"{space.name}: all {chunks} chunks, {space.dimension} numbers each"
 
 
+_MOST_NOTES = 20
+"""The number of read files of which a report tells what was left out of them."""
+
+
 def format_ingest_report(report: "IngestReport") -> str:
-    """Return the counts of an ingestion, and a line for each file that gave no document."""
+    """Return the counts of an ingestion, and a line for each file with something to say of it."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
         f"{report.removed} removed, {report.failed} failed, {report.skipped} skipped, "
@@ -349,6 +353,10 @@ def format_ingest_report(report: "IngestReport") -> str:
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad_files]
     if report.untold:
         lines.append(f"  and {report.untold} more of this kind")
+    notes = [file for file in report.files if file.outcome == "ok" and file.reason]
+    lines += [f"  {'read in part':<13} {file.path}: {file.reason}" for file in notes[:_MOST_NOTES]]
+    if len(notes) > _MOST_NOTES:
+        lines.append(f"  and {len(notes) - _MOST_NOTES} more of this kind")
     # A folder may hold thousands of pictures: those that are no documents are counted only.
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")
     lines += [f"  {'skipped':<13} {count} x {reason}" for reason, count in kinds.most_common()]
