@@ -92,7 +92,7 @@ class AnswerOutput(RootModel[Answer]):
 
 
 class ExcerptOfHit(_Shape):
-    """The sentences of a hit that bear on the query, in the shape of `fathom search --json`."""
+    """The sentences of a hit that bear on the query, as in `fathom search --brief --json`."""
 
     at: str = Field(description="The path with the line, or with the page.")
     name: str = Field(description="The heading above, or the title.")

@@ -62,7 +62,7 @@ def serialize_hits(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> 
 
 
 def serialize_excerpts(excerpts: "Excerpts") -> dict[str, Any]:
-    """Return excerpts in the short shape of `search --json`."""
+    """Return excerpts in the shape of `search --brief --json`."""
     return {
         "query": excerpts.query,
         "hits": [

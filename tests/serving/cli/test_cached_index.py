@@ -30,7 +30,7 @@ def test_the_next_command_brings_the_index_up_to_date(
     (corpus / "ferry.txt").write_text("The ferry to the island sails at noon.\n")
     (corpus / "hours.txt").unlink()
     hits = run("search", "ferry", "--docs", str(corpus), "--json").json["hits"]
-    assert {Path(hit["at"]).name for hit in hits} == {"ferry.txt:1", "fees.md:3"}
+    assert {Path(hit["path"]).name for hit in hits} == {"ferry.txt", "fees.md"}
     assert len(list((tmp_path / ".cache" / "fathom").iterdir())) == 1
 
 
@@ -41,7 +41,7 @@ def test_another_choice_of_files_has_another_index(
 ) -> None:
     run("search", "permit", "--docs", str(corpus))
     hits = run("search", "permit", "--docs", str(corpus / "fees.md"), "--json").json["hits"]
-    assert [Path(hit["at"]).name for hit in hits] == ["fees.md:3"]
+    assert [Path(hit["path"]).name for hit in hits] == ["fees.md"]
     assert len(list((tmp_path / ".cache" / "fathom").iterdir())) == 2
 
 

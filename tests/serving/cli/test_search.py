@@ -26,8 +26,8 @@ def test_a_hit_is_its_place_and_the_sentences_that_bear_on_the_query(filled: Com
     assert lines[-1].startswith("(not shown: ")
 
 
-def test_the_json_of_a_hit_has_six_short_fields(filled: CommandRunner, corpus: Path) -> None:  # noqa: F811
-    output = filled("search", QUERY, "--json", "--chars", "170").json
+def test_a_hit_in_brief_json_has_six_fields(filled: CommandRunner, corpus: Path) -> None:  # noqa: F811
+    output = filled("search", QUERY, "--brief", "--json", "--chars", "170").json
     assert list(output) == ["query", "hits", "hits_left", "chars_left"]
     (hit,) = output["hits"]
     assert list(hit) == ["at", "name", "document", "start", "end", "text"]
@@ -39,13 +39,18 @@ def test_the_json_of_a_hit_has_six_short_fields(filled: CommandRunner, corpus: P
 def test_whole_chunks_are_shown_on_request(filled: CommandRunner) -> None:
     shown = filled("search", QUERY, "--full").out
     assert "closes at six." in shown
-    (first, _) = filled("search", QUERY, "--full", "--json").json["hits"]
-    assert (first["rank"], first["line"]) == (1, 1)
+    output = filled("search", QUERY, "--json").json
+    assert list(output["hits"][0]) == [
+        "rank", "score", "document", "chunk", "path", "title", "section", "page", "line",
+        "recognised", "start", "end", "text",
+    ]  # fmt: skip
+    assert [hit["rank"] for hit in output["hits"]] == [1, 2]
+    assert filled("search", QUERY, "--full", "--json").json == output
 
 
 def test_lines_around_an_excerpt_are_shown_on_request(filled: CommandRunner) -> None:
     assert "# Fees" not in filled("search", QUERY).out
-    shown = filled("search", QUERY, "--context", "2", "--json").json["hits"][0]
+    shown = filled("search", QUERY, "--context", "2", "--brief", "--json").json["hits"][0]
     assert shown["text"].startswith("Fees\n")
 
 
@@ -57,10 +62,10 @@ def test_each_line_of_stdin_is_answered_by_an_object_of_its_own(
     filled: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_lines(monkeypatch, f"{QUERY}\n\nWhen does the library open?\n")
-    ran = filled("search", "-")
+    ran = filled("search", "-", "--brief")
     assert ran.code == 0
     first, second = map(json.loads, ran.out.splitlines())
-    assert first == filled("search", QUERY, "--json").json
+    assert first == filled("search", QUERY, "--brief", "--json").json
     assert second["query"] == "When does the library open?"
     assert "nine" in second["hits"][0]["text"]
 

@@ -43,6 +43,9 @@ def search(
         int, typer.Option(min=0, max=1_000, help="Lines to show around each excerpt.")
     ] = 0,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="With --json: excerpts in place of whole chunks.")
+    ] = False,
     retriever: RetrieverOption = None,
     docs: DocsOption = None,
     index: IndexOption = None,
@@ -56,10 +59,11 @@ def search(
     from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show, show_json
     from fathom.serving.shapes import serialize_excerpts, serialize_hits
 
+    is_whole = full or (not brief and (as_json or query == STDIN))
     note_lacking_once = cache(note_lacking_vectors)
 
     def find_hits(engine: "Engine", text: str) -> "list[Hit]":
-        count = k if k is not None or full else EXCERPT_HITS
+        count = k if k is not None or is_whole else EXCERPT_HITS
         hits = engine.search(text, k=count, retriever=retriever, filters=filters or ())
         note_lacking_once(engine)
         if not hits:
@@ -67,7 +71,7 @@ def search(
         return hits
 
     def serialize(engine: "Engine", text: str, hits: "Sequence[Hit]") -> dict[str, Any]:
-        if full:
+        if is_whole:
             return serialize_hits(text, hits, engine.documents.locate(hits))
         return serialize_excerpts(engine.excerpt(text, hits, chars=chars, context=context))
 
@@ -84,7 +88,9 @@ def search(
             show_json(serialize(engine, query, hits))
         else:
             places = engine.documents.locate(hits)
-            excerpts = None if full else engine.excerpt(query, hits, chars=chars, context=context)
+            excerpts = (
+                None if is_whole else engine.excerpt(query, hits, chars=chars, context=context)
+            )
             text = format_hits(hits, places) if excerpts is None else format_excerpts(excerpts)
             show(text, link_places(places, hits))
         sys.stdout.flush()
