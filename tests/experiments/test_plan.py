@@ -107,8 +107,14 @@ def test_the_experiment_files_are_valid() -> None:
 
 
 def test_squad_is_asked_on_articles_outside_of_the_training_data() -> None:
-    datasets = [data for planned in find_experiments(ROOT / "experiments") for data in planned.data]
-    assert "squad-retrieval" not in {data.set for data in datasets}
-    fresh = [data for data in datasets if data.set == "squad-fresh"]
+    experiments = find_experiments(ROOT / "experiments")
+    datasets = [(planned, data) for planned in experiments for data in planned.data]
+    assert "squad-retrieval" not in {data.set for _, data in datasets}
+    fresh = [(planned, data) for planned, data in datasets if data.set == "squad-fresh"]
     assert fresh
-    assert all(data.clean and data.queries and data.queries >= 300 for data in fresh)
+    for planned, data in fresh:
+        # A language model of a file takes ten seconds for what a local reader does in one tenth.
+        models = {str(arm.settings.get("llm.model", "")) for arm in planned.arms}
+        fewest = 60 if any(name.startswith("local:") for name in models) else 300
+        assert data.clean
+        assert (data.queries or 0) >= fewest
