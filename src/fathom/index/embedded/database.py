@@ -85,3 +85,11 @@ class FileDatabase:
 def _identify(status: os.stat_result) -> tuple[int, int]:
     """Return a value that tells the file from all others that exist at the same time."""
     return status.st_dev, status.st_ino
+
+
+def create_private_file(file: Path) -> None:
+    """Create a file that only its owner can read; one that exists stays as it is.
+
+    SQLite would let others read a new file, and gives its logs the permissions of the file.
+    """
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

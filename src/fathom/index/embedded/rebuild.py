@@ -10,6 +10,7 @@ from fathom.errors import FathomError, IndexCorrupt
 from fathom.index.base import IndexReader
 from fathom.index.embedded import schema
 from fathom.index.embedded.changes import Changes
+from fathom.index.embedded.database import create_private_file
 from fathom.index.embedded.keyword import FOLDER, discard_folder
 from fathom.index.embedded.opening import REBUILD, discard_strays, open_reader, take_lock
 from fathom.index.embedded.store import SqliteStore
@@ -149,7 +150,7 @@ def _replace_damaged_file(directory: Path, source: sqlite3.Connection) -> None:
     file = directory / schema.FILE
     partial = file.with_name(f"{schema.FILE}.part")
     partial.unlink(missing_ok=True)
-    schema.create_private_file(partial)
+    create_private_file(partial)
     with closing(sqlite3.connect(partial)) as copy:
         source.backup(copy)
     # The logs belong to the damaged file, and SQLite would apply them to the new one.

@@ -6,7 +6,6 @@ them. So old and new rows of one document exist side by side only while no reade
 after a kill, can see a mixture.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from fathom.errors import FathomError, IndexCorrupt, IndexMismatch, RunError
+from fathom.index.embedded.database import create_private_file
 from fathom.index.rows import DamagedRowError
 
 SCHEMA_VERSION = 1
@@ -95,14 +95,6 @@ def connect(
         connection.execute(f"PRAGMA synchronous = {durability.upper()}")
         connection.execute("PRAGMA secure_delete = ON")
         return connection
-
-
-def create_private_file(file: Path) -> None:
-    """Create a file that only its owner can read; one that exists stays as it is.
-
-    SQLite would let others read a new file, and gives its logs the permissions of the file.
-    """
-    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from fathom.errors import RunError
-from fathom.index.embedded.schema import create_private_file
+from fathom.index.embedded.database import create_private_file
 from fathom.index.sql import SqlTransaction
 from fathom.index.sql_traces import SqlTraces
 from fathom.index.traces import (
