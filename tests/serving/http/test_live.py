@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -175,8 +175,10 @@ def drip_body(address: str, path: str, *, piece: bytes) -> bytes:
                 break
             connection.sendall(piece)
         reply = bytearray()
-        while part := connection.recv(65536):  # to the end of the connection
-            reply += part
+        # A piece that was on its way when the server closed resets the connection.
+        with suppress(ConnectionResetError):
+            while part := connection.recv(65536):  # to the end of the connection
+                reply += part
     return bytes(reply)
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,6 +81,10 @@ def mcp(
         if not over_http:
             # A thread waits for stdin, and nothing can stop it; so Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # What a library prints goes to stderr while the server runs. Left in a buffer, it would
+            # be written between the messages once the server has ended.
+            if isinstance(sys.stdout, TextIOWrapper):
+                sys.stdout.reconfigure(line_buffering=True)
             make_mcp_server(desk).run("stdio")
             return
         token = _read_token(host, token_env)
