@@ -6,6 +6,7 @@ its event in a trace, so those of earlier runs can be taken over.
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -35,21 +36,22 @@ class KeptReplies:
         self.saved_seconds = 0.0
         self._file = file
         rows = map(json.loads, read_whole_lines(file))
-        self._by_key: dict[str, Mapping[str, Json]] = {row["key"]: row["reply"] for row in rows}
+        self._by_key: dict[str, Mapping[str, Json]] = {row["key"]: row for row in rows}
 
     def find(self, key: str) -> Completion | None:
         """Return the reply to a request."""
-        reply = self._by_key.get(key)
-        if reply is None:
+        row = self._by_key.get(key)
+        if row is None:
             return None
+        reply = row["reply"]
         usage, reported = Usage(**reply["usage"]), ReportedUsage(**reply["reported"])
-        self.saved_seconds += usage.seconds
+        self.saved_seconds += row["seconds"]
         return Completion(**{**reply, "usage": usage, "reported": reported})
 
-    def add(self, key: str, reply: Completion) -> None:
-        """Keep a reply."""
-        self._by_key[key] = asdict(reply)
-        append_line(self._file, {"key": key, "reply": self._by_key[key]})
+    def add(self, key: str, reply: Completion, seconds: float) -> None:
+        """Keep a reply, and the time that it took."""
+        self._by_key[key] = {"key": key, "seconds": seconds, "reply": asdict(reply)}
+        append_line(self._file, self._by_key[key])
 
 
 class KeepingModel:
@@ -71,8 +73,9 @@ class KeepingModel:
         key = hash_text(dump_canonical([KIND, request]))
         reply = self._replies.find(key)
         if reply is None:
+            start = time.monotonic()
             reply = await self._model.complete(call)
-            self._replies.add(key, reply)
+            self._replies.add(key, reply, time.monotonic() - start)
         return reply
 
 
