@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
 from fathom.retrieval.pruning import EvidencePruner, PrunedHit
+from fathom.text.lines import widen_to_lines
 from fathom.text.quotable import list_blocks
 from fathom.types import SECTION_SEPARATOR, Chunk, Document, Hit, Place
 
@@ -141,24 +142,10 @@ def _make_excerpt(item: PrunedHit, document: Document | None, context: int) -> E
     if document is None:
         return excerpt
     if context:
-        start, end = _widen(document.text, start, end, context)
+        start, end = widen_to_lines(document.text, start, end, context)
         text = document.text[start:end].strip("\n")
         excerpt = replace(excerpt, start=start, end=end, text=text)
     return replace(excerpt, place=document.place_at(start))
-
-
-def _widen(text: str, start: int, end: int, lines: int) -> tuple[int, int]:
-    """Return the offsets of the whole lines of a place, with so many more before and after it."""
-    start, end = text.rfind("\n", 0, start) + 1, _find_line_end(text, end)
-    for _ in range(lines):
-        start = text.rfind("\n", 0, max(start - 1, 0)) + 1
-        end = _find_line_end(text, end + 1)
-    return start, end
-
-
-def _find_line_end(text: str, offset: int) -> int:
-    end = text.find("\n", offset)
-    return len(text) if end < 0 else end
 
 
 def _fit(excerpts: Iterator[Excerpt], chars: int) -> Iterator[Excerpt]:

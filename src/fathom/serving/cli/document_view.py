@@ -9,6 +9,7 @@ from fathom.errors import UsageError
 from fathom.serving.cli.output import make_file_link, shorten_path
 from fathom.serving.cli.terminal import add_links, replace_controls
 from fathom.serving.wording import choose_page_word
+from fathom.text.lines import widen_to_lines
 from fathom.types import Document, Span
 
 _PLACE = re.compile(r"(?P<start>\d{1,15})(?:-(?P<end>\d{1,15}))?", re.ASCII)
@@ -77,20 +78,12 @@ def format_place_view(document: Document, span: Span, *, context: int, styled: b
 
 def _iterate_lines_around(text: str, span: Span, context: int) -> Iterator[Span]:
     """Yield the lines of the place, and as many as are shown on either side."""
-    start = text.rfind("\n", 0, span.start) + 1
-    end = _find_line_end(text, max(span.end - 1, span.start))
-    for _ in range(context):
-        start = text.rfind("\n", 0, max(start - 1, 0)) + 1
-        end = _find_line_end(text, end + 1)
+    # An end at the beginning of a line does not belong to that line.
+    start, end = widen_to_lines(text, span.start, max(span.end - 1, span.start), context)
     offset = start
     for line in text[start:end].split("\n"):
         yield Span(offset, offset + len(line))
         offset += len(line) + 1
-
-
-def _find_line_end(text: str, offset: int) -> int:
-    end = text.find("\n", offset)
-    return len(text) if end < 0 else end
 
 
 def _format_line(text: str, line: Span, marked: Span, *, styled: bool) -> str:
