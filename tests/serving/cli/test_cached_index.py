@@ -1,5 +1,6 @@
 """`ask --docs` and `search --docs`: files are asked about with nothing to set up."""
 
+import threading
 from pathlib import Path
 
 from tests.factories import QUESTION
@@ -43,6 +44,15 @@ def test_another_choice_of_files_has_another_index(
     hits = run("search", "permit", "--docs", str(corpus / "fees.md"), "--json").json["hits"]
     assert [Path(hit["path"]).name for hit in hits] == ["fees.md"]
     assert len(list((tmp_path / ".cache" / "fathom").iterdir())) == 2
+
+
+def test_a_question_that_fails_ends_the_ingestion_before_the_engine_closes(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    ran = run("search", "x" * 100_001, "--docs", str(corpus))
+    check_one_line(ran, 2, "100001 characters")
+    assert not [thread for thread in threading.enumerate() if thread.name == "fathom-docs"]
 
 
 def test_mistakes_are_one_line(run: CommandRunner, corpus: Path) -> None:  # noqa: F811

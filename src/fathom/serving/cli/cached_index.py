@@ -57,7 +57,12 @@ def fill_from(engine: "Engine", docs: Sequence[Path] | None) -> Iterator[None]:
     filling = _Filling(engine, docs)
     with show_ingest_progress(verbose=False) as on_progress:
         filling.wait_until_read(on_progress)
-    yield
+    try:
+        yield
+    except BaseException:
+        # The engine closes next, and must not be closed below a running ingestion.
+        filling.end()
+        raise
     filling.wait_until_complete()
 
 
