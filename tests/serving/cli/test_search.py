@@ -77,6 +77,7 @@ def test_a_line_that_cannot_be_answered_does_not_end_the_others(
     ran = filled("search", "-")
     first, second = map(json.loads, ran.out.splitlines())
     assert (ran.code, first["error"]["exit_code"]) == (2, 2)
+    assert first["query"].startswith("xxx")
     assert "100001 characters" in first["error"]["message"]
     assert second["hits"]
 

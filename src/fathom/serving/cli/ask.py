@@ -103,7 +103,9 @@ def ask(
         if not docs:
             note_writer(engine)
         if question == STDIN:
-            return answer_lines(lambda text: serialize(engine, answer_question(engine, text)))
+            return answer_lines(
+                "question", lambda text: serialize(engine, answer_question(engine, text))
+            )
         answer = answer_question(engine, question)
         # Print before the engine closes: closing may have to wait for a search that was cut off.
         if as_json:

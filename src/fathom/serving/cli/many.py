@@ -10,12 +10,13 @@ STDIN = "-"
 """The argument that stands for the lines of stdin."""
 
 
-def answer_lines(serialize: Callable[[str], dict[str, Any]]) -> int:
+def answer_lines(name: str, serialize: Callable[[str], dict[str, Any]]) -> int:
     """Print the answer to each line of stdin, in order, as soon as it is there.
 
-    A line that cannot be answered gives `{"query": ..., "error": {...}}`, and the next is read.
+    A line that cannot be answered gives `{NAME: ..., "error": {...}}`, and the next is read.
 
     Args:
+        name: The name of the field that holds the line.
         serialize: Returns the answer to a line as an object.
 
     Returns:
@@ -34,7 +35,7 @@ def answer_lines(serialize: Callable[[str], dict[str, Any]]) -> int:
         except FathomError as error:
             code = error.exit_code
             fault = {"kind": type(error).__name__, "message": str(error), "exit_code": code}
-            show_json({"query": line, "error": fault})
+            show_json({name: line, "error": fault})
             codes.append(code)
         # Whoever reads along sees each answer as soon as it is there.
         sys.stdout.flush()

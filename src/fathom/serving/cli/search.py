@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +26,7 @@ from fathom.serving.cli.options import (
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
+    from fathom.retrieval.excerpts import Excerpts
     from fathom.types import Hit
 
 
@@ -55,25 +57,7 @@ def search(
     offline: OfflineOption = False,
 ) -> int:
     """Show the sentences that bear on a query, with their places, the best first."""
-    from fathom.retrieval.excerpts import EXCERPT_HITS
-    from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show, show_json
-    from fathom.serving.shapes import serialize_excerpts, serialize_hits
-
-    is_whole = full or (not brief and (as_json or query == STDIN))
-    note_lacking_once = cache(note_lacking_vectors)
-
-    def find_hits(engine: "Engine", text: str) -> "list[Hit]":
-        count = k if k is not None or is_whole else EXCERPT_HITS
-        hits = engine.search(text, k=count, retriever=retriever, filters=filters or ())
-        note_lacking_once(engine)
-        if not hits:
-            note_unmet_filters(engine, filters or ())
-        return hits
-
-    def serialize(engine: "Engine", text: str, hits: "Sequence[Hit]") -> dict[str, Any]:
-        if is_whole:
-            return serialize_hits(text, hits, engine.documents.locate(hits))
-        return serialize_excerpts(engine.excerpt(text, hits, chars=chars, context=context))
+    from fathom.serving.cli.output import show_json
 
     with (
         build_engine(choose_index(docs, index), assignments, offline=offline) as engine,
@@ -81,17 +65,79 @@ def search(
     ):
         if not docs:
             note_writer(engine)
+        searcher = _Searcher(
+            engine=engine,
+            retriever=retriever,
+            filters=filters or (),
+            k=k,
+            chars=chars,
+            context=context,
+            shows_chunks=full or (not brief and (as_json or query == STDIN)),
+        )
         if query == STDIN:
-            return answer_lines(lambda text: serialize(engine, text, find_hits(engine, text)))
-        hits = find_hits(engine, query)
+            return answer_lines("query", searcher.serialize)
         if as_json:
-            show_json(serialize(engine, query, hits))
+            show_json(searcher.serialize(query))
         else:
-            places = engine.documents.locate(hits)
-            excerpts = (
-                None if is_whole else engine.excerpt(query, hits, chars=chars, context=context)
-            )
-            text = format_hits(hits, places) if excerpts is None else format_excerpts(excerpts)
-            show(text, link_places(places, hits))
+            searcher.show(query)
         sys.stdout.flush()
     return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Searcher:
+    """A search by the options of the command.
+
+    Attributes:
+        shows_chunks: Whether whole chunks are shown in place of excerpts.
+    """
+
+    engine: "Engine"
+    retriever: str | None
+    filters: Sequence[str]
+    k: int | None
+    chars: int | None
+    context: int
+    shows_chunks: bool
+
+    def serialize(self, query: str) -> dict[str, Any]:
+        """Return the outcome of a query as an object."""
+        from fathom.serving.shapes import serialize_excerpts, serialize_hits
+
+        hits = self._find_hits(query)
+        if self.shows_chunks:
+            return serialize_hits(query, hits, self.engine.documents.locate(hits))
+        return serialize_excerpts(self._make_excerpts(query, hits))
+
+    def show(self, query: str) -> None:
+        """Print the outcome of a query for people."""
+        from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show
+
+        hits = self._find_hits(query)
+        if self.shows_chunks:
+            places = self.engine.documents.locate(hits)
+            show(format_hits(hits, places), link_places(places, hits))
+            return
+        excerpts = self._make_excerpts(query, hits)
+        shown = excerpts.excerpts
+        links = link_places([item.place for item in shown], [item.hit for item in shown])
+        show(format_excerpts(excerpts), links)
+
+    def _find_hits(self, query: str) -> "list[Hit]":
+        from fathom.retrieval.excerpts import EXCERPT_HITS
+
+        k = self.k if self.k is not None or self.shows_chunks else EXCERPT_HITS
+        hits = self.engine.search(query, k=k, retriever=self.retriever, filters=self.filters)
+        _ = self._has_noted_lack
+        if not hits:
+            note_unmet_filters(self.engine, self.filters)
+        return hits
+
+    @cached_property
+    def _has_noted_lack(self) -> bool:
+        """True; on its first use the lack of vectors is noted, once for all lines of stdin."""
+        note_lacking_vectors(self.engine)
+        return True
+
+    def _make_excerpts(self, query: str, hits: "Sequence[Hit]") -> "Excerpts":
+        return self.engine.excerpt(query, hits, chars=self.chars, context=self.context)
