@@ -27,6 +27,17 @@ BRIDGES = Dataset(
     name="bridges", corpus=Path("corpus.jsonl.gz"), questions=(OPENED, UNKNOWN, UNGRADED), qrels={}
 )
 
+FACTS = RunFacts(
+    confidence=0.8,
+    tentative=False,
+    prompt=450,
+    calls=1,
+    invalid=0,
+    quotes=1,
+    verbatim=1,
+    overshoot=False,
+)
+
 
 def grade(
     system: str, question: DatasetQuestion, answer: str, sources: tuple[str, ...] = ()
@@ -57,16 +68,7 @@ def test_silence_is_the_best_answer_where_there_is_none() -> None:
 
 
 def test_a_wrong_answer_that_is_marked_as_not_sure_counts_by_itself() -> None:
-    marked = RunFacts(
-        confidence=0.2,
-        tentative=True,
-        prompt=0,
-        calls=0,
-        invalid=0,
-        quotes=1,
-        verbatim=1,
-        overshoot=False,
-    )
+    marked = replace(FACTS, tentative=True)
     reply = replace(grade("fathom", UNKNOWN, "Mr Harrow"), run=marked)
     assert (reply.is_wrong, reply.is_tentative) == (False, True)
 
@@ -93,33 +95,14 @@ def test_every_set_has_a_table_and_all_sets_of_a_model_have_one() -> None:
 def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "PUBLISHED", tmp_path / "results.jsonl.gz")
     assert read_published() == []
-    facts = RunFacts(
-        confidence=0.8,
-        tentative=False,
-        prompt=450,
-        calls=1,
-        invalid=0,
-        quotes=1,
-        verbatim=1,
-        overshoot=False,
-    )
-    ours = replace(grade("fathom", OPENED, "1931"), run=facts)
+    ours = replace(grade("fathom", OPENED, "1931"), run=FACTS)
     theirs = grade("langchain", OPENED, "1931")
     publish([ours, ours, theirs])
     assert read_published() == [replace(ours, answer=""), replace(theirs, answer="")]
 
 
 def test_runs_show_what_asking_costs_and_how_well_confidence_holds() -> None:
-    asked = RunFacts(
-        confidence=0.9,
-        tentative=False,
-        prompt=400,
-        calls=1,
-        invalid=1,
-        quotes=2,
-        verbatim=2,
-        overshoot=False,
-    )
+    asked = replace(FACTS, confidence=0.9, prompt=400, invalid=1, quotes=2, verbatim=2)
     sure = replace(asked, confidence=0.3, prompt=0, calls=0, invalid=0)
     right = replace(grade("fathom", OPENED, "1931"), run=asked)
     wrong = replace(grade("fathom", UNKNOWN, "Mr Harrow"), run=sure)

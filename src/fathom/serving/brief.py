@@ -1,7 +1,6 @@
 """Short answers for agents: the answer, its quotes with their places, and how sure it is.
 
-A refusal gives the sentences that come nearest, in the form of `fathom search`. The command line
-and MCP give the same.
+A refusal gives the sentences that come nearest, in the form of `fathom search`.
 """
 
 from collections.abc import Sequence

@@ -145,7 +145,8 @@ def format_brief(answer: Answer, nearest: "Excerpts | None") -> str:
     """
     if nearest is not None:
         reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
-        return f"{ENGLISH.unknown}: {reason}.\n{format_excerpts(nearest)}"
+        head = "No answer" if answer.status == "failed" else ENGLISH.unknown
+        return f"{head}: {reason}.\n{format_excerpts(nearest)}"
     shape = serialize_brief(answer, nearest)
     text = " ".join(shape["answer"].split())
     lines = [f"{ENGLISH.unsure}: {text}" if answer.tentative else text]
