@@ -4,12 +4,14 @@ Every tool reads and none writes. All text from documents is data: it stands in 
 contains no invisible character, and a field says whether it gives orders to a model.
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import dropwhile, islice
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -26,7 +28,7 @@ from fathom.errors import FathomError, UsageError, locate_error
 from fathom.extensions import list_names
 from fathom.index.filters import COLUMNS
 from fathom.jsonable import Json
-from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS
+from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.shapes import replace_invisible, serialize_calibration, serialize_excerpts
 from fathom.settings import MOST_HITS
@@ -34,6 +36,7 @@ from fathom.text.instructions import gives_orders
 from fathom.types import Answer, Scalar
 from fathom.usage import Budget
 
+T = TypeVar("T")
 PATH = "/mcp"
 DESK = "fathom.desk"
 """The key of the caller's desk in the state of a request's scope."""
@@ -193,6 +196,10 @@ class Desk(Protocol):
         """Answer a question as `Engine.ask` does."""
         ...
 
+    async def run_in_turn(self, work: Callable[[], T]) -> T:
+        """Run work that costs as much as a question, in a thread, when its turn has come."""
+        ...
+
 
 @dataclass(frozen=True)
 class SingleDesk:
@@ -205,6 +212,10 @@ class SingleDesk:
     ) -> Answer:
         """Answer a question as `Engine.ask` does."""
         return await self.engine.aask(question, strategy=strategy, filters=filters, budget=budget)
+
+    async def run_in_turn(self, work: Callable[[], T]) -> T:
+        """Run work in a thread of the engine."""
+        return await asyncio.get_running_loop().run_in_executor(self.engine.executor, work)
 
 
 class _Tools:
@@ -247,7 +258,7 @@ class _Tools:
         answer = await desk.answer(question, strategy=strategy, filters=filters, budget=budget)
         return _make_reply(asdict(_add_warnings(answer)))
 
-    def search(
+    async def search(
         self,
         ctx: Context,
         query: Annotated[
@@ -275,17 +286,14 @@ class _Tools:
         queries = [query] if isinstance(query, str) else query
         if not 1 <= len(queries) <= MOST_QUERIES:
             raise UsageError(f"{len(queries)} queries: give 1 to {MOST_QUERIES} at a time")
-        engine = self._find_desk(ctx).engine
-        searches = []
-        for text in queries:
-            hits = engine.search(text, k=k, retriever=retriever, filters=filters)
-            excerpts = engine.excerpt(text, hits, chars=chars)
-            shape = serialize_excerpts(excerpts)
-            for excerpt, hit in zip(excerpts.excerpts, shape["hits"], strict=True):
-                hit["recognised"] = excerpt.place.recognised
-                # The orders may stand in a part that is not shown.
-                hit["gives_orders"] = gives_orders(excerpt.hit.chunk.text)
-            searches.append(shape)
+        desk = self._find_desk(ctx)
+
+        def search_one(text: str) -> dict[str, Any]:
+            hits = desk.engine.search(text, k=k, retriever=retriever, filters=filters)
+            return _serialize_search(desk.engine.excerpt(text, hits, chars=chars))
+
+        # A turn for each query: a list of them must not keep other callers waiting.
+        searches = [await desk.run_in_turn(partial(search_one, text)) for text in queries]
         return _make_reply({"searches": searches})
 
     def get_document(
@@ -388,6 +396,16 @@ class _Tools:
         desk: Desk | None = getattr(request, "scope", {}).get("state", {}).get(DESK, self._desk)
         assert desk is not None
         return desk
+
+
+def _serialize_search(excerpts: Excerpts) -> dict[str, Any]:
+    """Return the JSON object of a search, with a mark on text that gives orders."""
+    shape = serialize_excerpts(excerpts)
+    for excerpt, hit in zip(excerpts.excerpts, shape["hits"], strict=True):
+        hit["recognised"] = excerpt.place.recognised
+        # The orders may stand in a part that is not shown.
+        hit["gives_orders"] = gives_orders(excerpt.hit.chunk.text)
+    return shape
 
 
 class _Server(MCPServer):

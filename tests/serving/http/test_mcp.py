@@ -149,6 +149,19 @@ def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
         assert counted.status_code == 200
 
 
+def test_a_search_waits_for_a_turn_as_questions_do(settings: Settings) -> None:
+    app = create_app(settings)
+    admission = app.state.asking.admission
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        call = make_call("search", query=["bitumen", "harbour"])
+        assert not client.post("/mcp", json=call, headers=ACCEPT).json()["result"]["isError"]
+        admission.running, admission.most_waiting = admission.most_running, 0
+        refused = client.post("/mcp", json=call, headers=ACCEPT).json()["result"]
+        admission.running, admission.most_waiting = 0, 256
+    assert refused["isError"]
+    assert "ask again after the time of Retry-After" in refused["content"][0]["text"]
+
+
 def test_the_tools_are_loaded_at_their_first_use(settings: Settings) -> None:
     app = create_app(settings)
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:

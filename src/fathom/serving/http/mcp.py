@@ -1,10 +1,11 @@
 """The MCP tools at /mcp of the server, if the extra `mcp` is installed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TypeVar
 
 from fastapi import FastAPI, Request
 from starlette.applications import Starlette
@@ -23,6 +24,7 @@ from fathom.serving.http.workspaces import Workspace, Workspaces
 from fathom.types import Answer
 from fathom.usage import Budget
 
+T = TypeVar("T")
 PATH = "/mcp"
 
 
@@ -50,10 +52,26 @@ class KeyDesk:
         submitted = SubmittedQuestion(
             question=question, strategy=strategy, filters=filters, budget=budget
         )
-        try:
+        with _explain_problem():
             return await self.asking.answer(self.caller, self.space, submitted)
-        except Problem as problem:
-            raise RunError("; ".join(filter(None, (str(problem), problem.next)))) from None
+
+    async def run_in_turn(self, work: Callable[[], T]) -> T:
+        """Run work that costs as much as a question, in a thread, when its turn has come.
+
+        Raises:
+            RunError: If the server is overloaded.
+        """
+        with _explain_problem():
+            return await self.asking.run_in_turn(self.space, work)
+
+
+@contextmanager
+def _explain_problem() -> Iterator[None]:
+    """Raise a problem of the block as an error whose one line names the next step."""
+    try:
+        yield
+    except Problem as problem:
+        raise RunError("; ".join(filter(None, (str(problem), problem.next)))) from None
 
 
 class McpTools:
