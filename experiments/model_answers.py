@@ -57,7 +57,8 @@ class ModelAnswer:
         local_signals: The signals of the local answer.
         calls: The calls of the model; 2 if its first answer had a fault.
         prompt: The tokens of the prompts.
-        seconds: The time of the model and of the checks of its answer.
+        seconds: The time of the model and of the checks of its answer; `None` if the model ran on
+            another machine.
     """
 
     dataset: str
@@ -81,9 +82,14 @@ class ModelAnswer:
     local_signals: Mapping[str, float]
     prompt: int
     written: int
-    seconds: float
+    seconds: float | None
     model_answer: str = ""
     local_answer: str = ""
+
+
+def name_file(model: str) -> str:
+    """Return the name of a model's file, or the one after `local:`."""
+    return Path(model.removeprefix("local:")).name
 
 
 def get_text(draft: Draft) -> str:
@@ -129,7 +135,7 @@ def ask(engine: Engine, reader: LLMReader, question: DatasetQuestion, dataset: s
     return ModelAnswer(
         dataset=dataset,
         question=question.id,
-        model=Path(reader.model.chat.name).name,
+        model=name_file(reader.model.chat.name),
         language=parsed.language,
         form=parsed.form,
         answerable=question.answerable,
@@ -166,7 +172,7 @@ def iterate_answers(
     with prepare_engine(Engine(settings), dataset) as engine:
         model = engine.assembly.models.language_models.get_by_name(arguments.model)
         reader = LLMReader.of(engine.assembly, model)
-        key = Path(arguments.model).name
+        key = name_file(arguments.model)
         chosen = [question for question in sample if (name, question.id, key) not in seen]
         for question in chosen[: arguments.questions]:
             yield ask(engine, reader, question, name)

@@ -3,8 +3,17 @@
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from experiments.model_answers import ModelAnswer, choose_answer, format_table, format_tables
+import pytest
+from experiments.model_answers import (
+    ModelAnswer,
+    choose_answer,
+    format_table,
+    format_tables,
+    name_file,
+)
 from research.model_answers import read_records, write_records
+
+from fathom.llm.catalogue import identify_model
 
 SURE = ModelAnswer(
     dataset="bridges",
@@ -33,6 +42,11 @@ SURE = ModelAnswer(
     local_answer="1931",
 )
 UNSURE = replace(SURE, question="q2", local_confidence=0.2, model_right=True, model_f1=1.0)
+
+
+@pytest.mark.parametrize("model", ["local:qwen-1.5b", "local:/models/qwen2.5-coder-1.5b.gguf"])
+def test_the_name_in_a_record_is_that_of_a_known_model(model: str) -> None:
+    assert identify_model(name_file(model)) == "qwen-1.5b"
 
 
 def test_a_sure_local_answer_counts_without_any_tokens() -> None:
