@@ -35,6 +35,7 @@ from benchmarks.plain_rag.replies import (
     RunFacts,
     Task,
     grade,
+    name_model,
     publish,
     read_published,
 )
@@ -200,15 +201,16 @@ def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]
         prepare_engine(Engine(settings, connect=connect), task.dataset) as engine,
     ):
         for question in task.questions:
-            saved = replies.saved_seconds
+            saved, untimed = replies.saved_seconds, replies.untimed
             outcome = run_in_loop(engine.arun(AskRequest.parse(question.text)))
             answer = outcome.answer
             is_answered = answer.status == "answered"
+            seconds = round(answer.usage.seconds + replies.saved_seconds - saved, 2)
             reply = Reply(
                 (answer.short_answer or answer.answer) if is_answered else "",
                 [citation.quote for citation in answer.citations],
                 answer.usage.tokens,
-                round(answer.usage.seconds + replies.saved_seconds - saved, 2),
+                seconds if replies.untimed == untimed else None,
                 collect_facts(outcome, question, engine),
             )
             yield grade(task, "fathom", question, reply)
@@ -259,7 +261,7 @@ def main() -> None:
             missing = [
                 question
                 for question in draw_unlearned(dataset, options.questions)
-                if (name, Path(options.model).stem, system, question.id) not in seen
+                if (name, name_model(options.model), system, question.id) not in seen
             ]
             task = Task(dataset=dataset, model=options.model, questions=missing)
             run = run_fathom if system == "fathom" else partial(run_framework, system)

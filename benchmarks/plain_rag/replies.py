@@ -58,7 +58,8 @@ class GradedReply:
         model: The name of the model's file.
         answered: Whether there is an answer.
         cited: Whether the cited texts hold an accepted answer.
-        tokens: Prompt and reply, by llama.cpp's count.
+        tokens: Prompt and reply, by the count of the model's server.
+        seconds: The time; `None` of a reply whose model ran on another machine.
         run: The facts of a run of Fathom; `None` of a framework.
     """
 
@@ -72,7 +73,7 @@ class GradedReply:
     right: bool
     cited: bool
     tokens: int
-    seconds: float
+    seconds: float | None
     answer: str = ""
     run: RunFacts | None = None
 
@@ -113,8 +114,13 @@ class Reply(NamedTuple):
     answer: str
     sources: Sequence[str]
     tokens: int
-    seconds: float
+    seconds: float | None
     run: RunFacts | None = None
+
+
+def name_model(model: str) -> str:
+    """Return the name of a model in the results: that of its file, or the one after `local:`."""
+    return Path(model.removeprefix("local:")).name.removesuffix(".gguf")
 
 
 def grade(task: Task, system: str, question: DatasetQuestion, reply: Reply) -> GradedReply:
@@ -123,7 +129,7 @@ def grade(task: Task, system: str, question: DatasetQuestion, reply: Reply) -> G
     gold = question.answers
     return GradedReply(
         dataset=task.dataset.name,
-        model=Path(task.model).stem,
+        model=name_model(task.model),
         system=system,
         question=question.id,
         answer=answer,

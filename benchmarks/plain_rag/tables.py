@@ -65,7 +65,7 @@ def _format_measures(group: Group) -> str:
         f"{fmean(reply.is_wrong for reply in group):.3f} | "
         f"{fmean(reply.is_tentative for reply in group):.3f} | "
         f"{fmean(reply.tokens for reply in group):.0f} | "
-        f"{median(reply.seconds for reply in group):.1f} | "
+        f"{_format_median(group)} | "
         f"{_average(answerable, lambda reply: reply.cited)}"
     )
 
@@ -119,7 +119,7 @@ def _format_run(group: Group) -> str:
         f"{len(asked) / max(len(group), 1):.2f}",
         f"{fmean([run.prompt for run in runs] or [0]):.0f}",
         f"{fmean([reply.run.prompt for reply in asked if reply.run] or [0]):.0f}",
-        f"{median([reply.seconds for reply in asked] or [0]):.1f}",
+        _format_median(asked),
         *(str(sum(getattr(run, name) for run in runs)) for name in ("calls", "invalid", "quotes")),
         *(str(sum(getattr(run, name) for run in runs)) for name in ("verbatim", "overshoot")),
         "" if ece is None else f"{ece:.3f}",
@@ -130,6 +130,12 @@ def _format_run(group: Group) -> str:
 
 def _average(group: Group, measure: Callable[[GradedReply], float]) -> str:
     return f"{fmean(measure(reply) for reply in group):.3f}" if group else ""
+
+
+def _format_median(group: Group) -> str:
+    """Return the median of the seconds; a dash if the model of a reply ran on another machine."""
+    seconds = [reply.seconds for reply in group if reply.seconds is not None]
+    return f"{median(seconds or [0]):.1f}" if len(seconds) == len(group) else "-"
 
 
 def _divide(ours: float, theirs: float) -> str:

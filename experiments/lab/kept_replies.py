@@ -27,13 +27,17 @@ from fathom.usage import Usage
 class KeptReplies:
     """Replies by the hash of their request, in a file of one JSON object a line.
 
+    A reply whose line has no time was made on another machine, whose time tells nothing here.
+
     Attributes:
         saved_seconds: The time that the replies which were found took when they were made.
+        untimed: The number of replies which were found and have no time.
     """
 
     def __init__(self, file: Path) -> None:
         """Read the file, which need not exist."""
         self.saved_seconds = 0.0
+        self.untimed = 0
         self._file = file
         rows = map(json.loads, read_whole_lines(file))
         self._by_key: dict[str, Mapping[str, Json]] = {row["key"]: row for row in rows}
@@ -45,7 +49,10 @@ class KeptReplies:
             return None
         reply = row["reply"]
         usage, reported = Usage(**reply["usage"]), ReportedUsage(**reply["reported"])
-        self.saved_seconds += row["seconds"]
+        if row["seconds"] is None:
+            self.untimed += 1
+        else:
+            self.saved_seconds += row["seconds"]
         return Completion(**{**reply, "usage": usage, "reported": reported})
 
     def add(self, key: str, reply: Completion, seconds: float) -> None:

@@ -92,6 +92,20 @@ def test_every_set_has_a_table_and_all_sets_of_a_model_have_one() -> None:
     ]
 
 
+def test_a_model_on_another_machine_has_no_seconds() -> None:
+    timed = grade("fathom", OPENED, "1931")
+    untimed = replace(timed, question="q2", seconds=None)
+    *_, row = format_table([timed]).splitlines()
+    assert " | 500 | 9.0 | " in row
+    *_, row = format_table([timed, untimed]).splitlines()
+    assert " | 500 | - | " in row
+
+
+@pytest.mark.parametrize("model", ["local:qwen-1.5b", "local:/models/qwen-1.5b.gguf"])
+def test_a_model_has_the_same_name_by_its_file_and_by_its_short_name(model: str) -> None:
+    assert replies.name_model(model) == "qwen-1.5b"
+
+
 def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "PUBLISHED", tmp_path / "results.jsonl.gz")
     assert read_published() == []

@@ -1,6 +1,7 @@
 """Replies of language models that are kept for later runs."""
 
 import asyncio
+import json
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -29,6 +30,16 @@ def test_equal_calls_are_answered_once_even_after_a_restart(tmp_path: Path) -> N
     assert asyncio.run(restarted.complete(CALL)) == first
     assert asyncio.run(restarted.complete(OTHER)).text == "At noon"
     assert len(model.calls) == 2
+
+
+def test_a_reply_of_another_machine_adds_no_time(tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    asyncio.run(KeepingModel(ScriptedChat("Ana", "At noon"), KeptReplies(file)).complete(CALL))
+    row = json.loads(file.read_text())
+    file.write_text(json.dumps({**row, "seconds": None}) + "\n")
+    replies = KeptReplies(file)
+    assert asyncio.run(KeepingModel(ScriptedChat(), replies).complete(CALL)).text == "Ana"
+    assert (replies.untimed, replies.saved_seconds) == (1, 0.0)
 
 
 def test_another_model_has_other_replies(tmp_path: Path) -> None:
