@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.training.rivers import make_row
-from training.cross_reader.data import Unseen, list_windows, load
+from training.cross_reader.data import Unseen, list_windows, load, select_new
 from training.cross_reader.rows import Row
 
 
@@ -25,6 +25,19 @@ def test_overlaps_with_development_texts_are_detected() -> None:
 def test_a_short_text_has_windows() -> None:
     assert list_windows("Two words") == ["two words"]
     assert len(list_windows("a b c d e f g h i j")) == 2
+
+
+def make_titled(group: str, title: str, text: str) -> Row:
+    return Row(source="s", group=group, question=f"{title}?", title=title, text=text)
+
+
+def test_generated_rows_on_what_our_own_development_rows_are_on_are_left_out() -> None:
+    held = [make_titled("written", "apt", "The list of sources is read again by the update command.")]
+    copied = make_titled("generated", "apt-get", f"{held[0].text} Then it ends.")
+    other = make_titled("generated", "dpkg", "It unpacks what it is given.")
+    public = make_titled("squad", "Apt", held[0].text)
+
+    assert select_new([copied, other, public], held) == [other, public]
 
 
 def write_lines(path: Path, lines: Sequence[Mapping[str, object]]) -> None:

@@ -93,9 +93,10 @@ def test_articles_are_not_split() -> None:
     assert len({is_development(row) for row in rows}) == 1
 
 
-def test_documents_of_written_rows_are_not_split() -> None:
+@pytest.mark.parametrize("group", ["written", "generated"])
+def test_documents_of_written_and_generated_rows_are_not_split(group: str) -> None:
     rows = [
-        Row(source="s", group="written", question="q", title=f"T > {name}", text="x")
+        Row(source="s", group=group, question="q", title=f"T > {name}", text="x")
         for name in "abcdefgh"
     ]
 

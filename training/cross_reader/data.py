@@ -9,7 +9,7 @@ from training.cross_reader.composed import compose_rows
 from training.cross_reader.mining import mine_wrong
 from training.cross_reader.negatives import swap_questions
 from training.cross_reader.ranked import make_ranked_rows, read_lines, read_qrels
-from training.cross_reader.rows import Row, is_development, read_rows
+from training.cross_reader.rows import GENERATED, WRITTEN, Row, is_development, read_rows
 from training.cross_reader.yesno import make_stated, make_yesno
 
 _WINDOW = 9  # words; a text sharing so many in a row with a development text is not learned from
@@ -47,6 +47,7 @@ def load(data: Path, groups: Iterable[str]) -> Split:
     unseen = Unseen(row for row in development if row.source == "squad-dev")
     unseen.add_reported(data)
     train = [row for row in rows if not is_development(row) and unseen.allows(row)]
+    train = select_new(train, development)
     derived = [
         *mine_wrong(train),
         *swap_questions(train),
@@ -63,6 +64,15 @@ def load(data: Path, groups: Iterable[str]) -> Split:
         *make_stated(development),
     ]
     return Split(train=train, development=[row for row in held if row.group in groups_kept])
+
+
+def select_new(rows: Iterable[Row], development: Iterable[Row]) -> list[Row]:
+    """Return `rows` without generated ones on what our own development rows are on.
+
+    Both are made of manuals, some of the same package.
+    """
+    unseen = Unseen(row for row in development if row.group in WRITTEN)
+    return [row for row in rows if row.group not in GENERATED or unseen.allows(row)]
 
 
 class Unseen:

@@ -52,7 +52,7 @@ REPORTED = ("squad-fresh", "idk-mrc-retrieval", "facqa-id")
 CLAIMS = ("mnli", "snli", "scitail", "conflictqa", "wice", "expertqa", "indonli")
 GROUPS = (
     *("yesno", "yesno-made", "yesno-id", "composed", "nq", "odd", "informal", "indonesian"),
-    *("written", "written-id"),
+    *("written", "written-id", "generated", "generated-id"),
 )
 _LONGEST = 1200  # characters of a document that are reranked
 _MIXES = tuple(step / 10 for step in range(11))

@@ -23,6 +23,9 @@ _DEVELOPMENT = (16, 12)  # articles whose number leaves this rest are for develo
 WRITTEN = frozenset({"written", "written-id"})
 """Groups of the rows that we wrote ourselves."""
 OWN_FOLDER = Path(__file__).parents[1] / "written"
+GENERATED = frozenset({"generated", "generated-id"})
+"""Groups of the rows that a language model wrote; see `training/questions`."""
+GENERATED_FOLDER = Path(__file__).parents[1] / "generated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +62,10 @@ class Row:
 
 
 def read_rows(data: Path) -> Iterator[Row]:
-    """Return all permitted rows of the package and of `data/reader-train*`, in order."""
+    """Return all permitted rows of the repository and of `data/reader-train*`, in order."""
     for path in (
         *sorted(OWN_FOLDER.glob("*.jsonl.gz")),
+        *sorted(GENERATED_FOLDER.glob("*.jsonl.gz")),
         *sorted(data.glob("reader-train*/*.jsonl.gz")),
     ):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -127,8 +131,11 @@ def is_development(row: Row) -> bool:
     """
     if row.source == "squad-dev":
         return hash_to_number(row.title) % _DEVELOPMENT[0] == _DEVELOPMENT[1]
-    if row.group in WRITTEN:  # of a document, whatever its section
-        return hash_to_number(row.title.split(" > ")[0]) % 7 == 0
+    document = row.title.split(" > ")[0]  # whatever the section
+    if row.group in WRITTEN:
+        return hash_to_number(document) % 7 == 0
+    if row.group in GENERATED:
+        return hash_to_number(document) % 10 == 0
     return hash_to_number(row.title or row.text) % 20 == 0
 
 
