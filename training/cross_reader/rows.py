@@ -131,7 +131,7 @@ def is_development(row: Row) -> bool:
     """
     if row.source == "squad-dev":
         return hash_to_number(row.title) % _DEVELOPMENT[0] == _DEVELOPMENT[1]
-    document = row.title.split(" > ")[0]  # whatever the section
+    document = row.title.split(" > ")[0] or row.text  # whatever the section
     if row.group in WRITTEN:
         return hash_to_number(document) % 7 == 0
     if row.group in GENERATED:
