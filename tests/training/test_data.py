@@ -32,7 +32,9 @@ def make_titled(group: str, title: str, text: str) -> Row:
 
 
 def test_generated_rows_on_what_our_own_development_rows_are_on_are_left_out() -> None:
-    held = [make_titled("written", "apt", "The list of sources is read again by the update command.")]
+    held = [
+        make_titled("written", "apt", "The list of sources is read again by the update command.")
+    ]
     copied = make_titled("generated", "apt-get", f"{held[0].text} Then it ends.")
     other = make_titled("generated", "dpkg", "It unpacks what it is given.")
     public = make_titled("squad", "Apt", held[0].text)
