@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 CC_BY_SA = "CC BY-SA 4.0"
 OWN_LICENCE = "Apache-2.0"
+GENERATED = "questions Apache-2.0; passages as training/questions/sources.toml says"
 FREE = "Apache-2.0; passages as their manuals, see training/written/README.md"
 
 
@@ -59,6 +60,13 @@ SOURCES: Mapping[str, Source] = {
     "written-offices-": Source(licence=OWN_LICENCE, group="written"),
     "written-encyclopaedia-id": Source(licence=OWN_LICENCE, group="written-id"),
     "written-encyclopaedia-": Source(licence=OWN_LICENCE, group="written"),
+    "generated-manuals-id": Source(licence=GENERATED, group="generated-id"),
+    "generated-manuals-": Source(licence=GENERATED, group="generated"),
+    "generated-options-id": Source(licence=GENERATED, group="generated-id"),
+    "generated-options-": Source(licence=GENERATED, group="generated"),
+    "generated-laws-": Source(licence=GENERATED, group="generated"),
+    "generated-wiki-id": Source(licence=GENERATED, group="generated-id"),
+    "generated-wiki-": Source(licence=GENERATED, group="generated"),
     "facqa-id-": _mark_unused("CC BY-SA 4.0; its questions are reported"),
     "anli-": _mark_unused("CC BY-NC 4.0"),
     "sick-": _mark_unused("CC BY-NC-SA 3.0"),
