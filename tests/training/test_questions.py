@@ -275,3 +275,19 @@ def test_every_source_of_files_has_a_licence_and_a_known_language_and_kind() -> 
                 "answers": [],
             }
         )
+
+
+def test_an_answer_in_words_of_the_text_is_kept_as_it_is_given_again() -> None:
+    written = "Q1 (fact): What does a boat ride cost for my poodle?\nA1: dogs free of charge"
+    question = "What does a boat ride cost for my poodle?"
+    reply = {"written": written, "again": {question: ["travel free of charge"]}}
+    counts: Counter[str] = Counter()
+
+    rows = list(judge_reply(PASSAGE, reply, counts))
+
+    assert [row["answers"][0]["text"] for row in rows if row["answers"]] == [
+        "travel free of charge"
+    ]
+    reply = {"written": written, "again": {question: ["dogs are free of charge"]}}
+    assert list(judge_reply(PASSAGE, reply, counts)) == []
+    assert counts["dropped: not in the text"] == 1

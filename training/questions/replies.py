@@ -12,6 +12,7 @@ from training.questions.prompts import UNANSWERABLE
 from fathom.text.answer_scores import score_f1, split_tokens
 
 AGREES = 0.6  # F1 of the answer given again
+_FREE = 0.2  # share of words that are not the text's, of an answer that may be given better again
 _LONGEST = 60  # words of an answer
 _COPIED = 8  # words in a row that a question may not take from its passage
 _LINES = re.compile(
@@ -118,9 +119,11 @@ def _explain_answer(pair: Pair, text: str) -> str:
         return "yes or no"
     if count_words(pair.answer) > _LONGEST:
         return "long answer"
-    if place_answer(pair.answer, text) is None:
-        return "not in the text"
     asked, answered = split_tokens(pair.question), split_tokens(pair.answer)
+    text_words = set(split_tokens(text))
+    missing = sum(word not in text_words for word in answered)
+    if place_answer(pair.answer, text) is None and missing > _FREE * len(answered):
+        return "not in the text"
     if not answered or f" {' '.join(answered)} " in f" {' '.join(asked)} ":
         return "answer in the question"
     return ""
@@ -137,6 +140,12 @@ def is_refused(reply: str) -> bool:
     """Return whether the model says that the texts do not answer."""
     low = reply.strip().casefold()
     return any(words in low[:80] for words in _UNSURE)
+
+
+def choose_place(pair: Pair, again: Sequence[str], text: str) -> tuple[int, int] | None:
+    """Return where the answer stands in the text, as it was written first or given again."""
+    answers = filter(None, (pair.answer, *again))
+    return next(filter(None, (place_answer(answer, text) for answer in answers)), None)
 
 
 def agrees(pair: Pair, reply: str) -> bool:

@@ -14,9 +14,9 @@ from training.questions.prompts import UNANSWERABLE, draw_kinds
 from training.questions.replies import (
     Pair,
     agrees,
+    choose_place,
     explain_refusal,
     is_refused,
-    place_answer,
     read_pairs,
     read_yesno,
 )
@@ -61,15 +61,18 @@ def judge_reply(
     counts["passages"] += 1
     wrong: WrongTexts | None = None
     for pair in read_pairs(reply["written"], kinds):
-        reason = explain_refusal(pair, passage["title"], text) or _explain_disagreement(
-            pair, reply["again"].get(pair.question, ())
-        )
+        again = reply["again"].get(pair.question, ())
+        place = choose_place(pair, again, text) if pair.answer else None
+        reason = explain_refusal(pair, passage["title"], text)
+        reason = reason or _explain_disagreement(pair, again)
+        if pair.kind not in ("yes-no", UNANSWERABLE) and not place:
+            reason = reason or "not in the text"
         if reason:
             counts[f"dropped: {reason}"] += 1
             continue
         counts[f"kept: {pair.kind}"] += 1
         wrong = wrong or WrongTexts(passage)
-        for row in _make_rows(passage, pair, wrong):
+        for row in _make_rows(passage, pair, place, wrong):
             counts[f"rows: {row['source']}"] += 1
             yield row
 
@@ -83,7 +86,9 @@ def _explain_disagreement(pair: Pair, again: Sequence[str]) -> str:
     return "" if agrees(pair, again[0]) else f"another answer: {pair.kind}"
 
 
-def _make_rows(passage: Mapping[str, Any], pair: Pair, wrong: WrongTexts) -> Iterator[Row]:
+def _make_rows(
+    passage: Mapping[str, Any], pair: Pair, place: tuple[int, int] | None, wrong: WrongTexts
+) -> Iterator[Row]:
     question, kind = pair.question, pair.kind
     if _hash(question) % _TYPOS == 0:
         question, kind = mistype(question, _hash(question)), "typo"
@@ -99,12 +104,11 @@ def _make_rows(passage: Mapping[str, Any], pair: Pair, wrong: WrongTexts) -> Ite
     if pair.kind == "yes-no":
         yield {**row, "task": "yesno", "label": read_yesno(pair.answer), "answers": []}
         return
-    place = place_answer(pair.answer, passage["text"]) if pair.answer else None
     answers = []
     if place:
         answers = [{"text": passage["text"][slice(*place)], "answer_start": place[0]}]
     yield {**row, "task": "span", "is_impossible": not answers, "answers": answers}
-    text = wrong.find(pair.question, pair.answer) if place else None
+    text = wrong.find(pair.question, answers[0]["text"]) if answers else None
     if text:
         negative = {**row, "title": text[0], "context": text[1], "kind": "wrong text"}
         yield {**negative, "task": "span", "is_impossible": True, "answers": []}
