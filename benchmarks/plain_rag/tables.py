@@ -1,6 +1,6 @@
 """The tables of Fathom beside frameworks with the same language model."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 
 from benchmarks.plain_rag.replies import OURS, SYSTEMS, GradedReply
@@ -21,13 +21,31 @@ def format_tables(replies: Group) -> str:
             for name in sorted({reply.dataset for reply in of_model})
         }
         groups = by_set | ({"all sets": of_model} if len(by_set) > 1 else {})
-        parts += [f"{model}, {name}: {format_table(group)}" for name, group in groups.items()]
+        parts += [
+            f"{model}, {name}: {format_table(pair)}"
+            for name, group in groups.items()
+            for pair in pair_systems(group)
+        ]
         runs = {
             name: [reply for reply in group if reply.system == OURS and reply.run is not None]
             for name, group in groups.items()
         }
         parts.append(f"{model}, runs of Fathom:\n{format_runs(runs)}")
     return "\n\n".join(parts)
+
+
+def pair_systems(replies: Group) -> Iterator[Group]:
+    """Yield the replies of Fathom and of one framework, for each framework; else all replies.
+
+    So a framework that was asked less does not take questions from the table of another.
+    """
+    rivals = [
+        name for name in SYSTEMS if name != OURS and name in {reply.system for reply in replies}
+    ]
+    for rival in rivals:
+        yield [reply for reply in replies if reply.system in {OURS, rival}]
+    if not rivals:
+        yield replies
 
 
 def format_table(replies: Group) -> str:

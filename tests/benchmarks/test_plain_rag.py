@@ -92,6 +92,23 @@ def test_every_set_has_a_table_and_all_sets_of_a_model_have_one() -> None:
     ]
 
 
+def test_a_framework_that_was_asked_less_takes_no_questions_from_another() -> None:
+    asked = (OPENED, UNKNOWN)
+    replies_of_all = [
+        *(
+            grade(system, question, "1931")
+            for system in ("fathom", "langchain")
+            for question in asked
+        ),
+        grade("llamaindex", OPENED, "1932"),
+    ]
+    lines = format_tables(replies_of_all).splitlines()
+    assert [line for line in lines if line.endswith("questions")] == [
+        "small, bridges: 2 questions",
+        "small, bridges: 1 questions",
+    ]
+
+
 def test_a_model_on_another_machine_has_no_seconds() -> None:
     timed = grade("fathom", OPENED, "1931")
     untimed = replace(timed, question="q2", seconds=None)
