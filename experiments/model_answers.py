@@ -22,7 +22,13 @@ from pathlib import Path
 from statistics import fmean
 
 from experiments.lab.samples import draw_unlearned
-from research.model_answers import REPORTED, read_records, write_records
+from research.model_answers import (
+    REPORTED,
+    build_key,
+    name_model,
+    read_records,
+    write_records,
+)
 
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.signals import AnswerSignals
@@ -172,7 +178,7 @@ def iterate_answers(
     with prepare_engine(Engine(settings), dataset) as engine:
         model = engine.assembly.models.language_models.get_by_name(arguments.model)
         reader = LLMReader.of(engine.assembly, model)
-        key = name_file(arguments.model)
+        key = name_model(name_file(arguments.model))
         chosen = [question for question in sample if (name, question.id, key) not in seen]
         for question in chosen[: arguments.questions]:
             yield ask(engine, reader, question, name)
@@ -195,10 +201,12 @@ def choose_answer(answer: ModelAnswer, threshold: float) -> tuple[float, bool, i
 def format_tables(answers: Sequence[ModelAnswer]) -> str:
     """Return a table of each model over the sets that may be chosen on, and one of each other."""
     groups: dict[str, list[ModelAnswer]] = {}
-    for answer in sorted(answers, key=lambda answer: (answer.model, answer.dataset in REPORTED)):
+    for answer in sorted(
+        answers, key=lambda answer: (name_model(answer.model), answer.dataset in REPORTED)
+    ):
         is_reported = answer.dataset in REPORTED
         suffix = f", {answer.dataset}, reported only" if is_reported else ""
-        groups.setdefault(f"{answer.model}{suffix}", []).append(answer)
+        groups.setdefault(f"{name_model(answer.model)}{suffix}", []).append(answer)
     return "\n\n".join(f"{name}: {format_table(group)}" for name, group in groups.items())
 
 
@@ -239,7 +247,7 @@ def main() -> None:
     if arguments.table:
         print(format_tables([ModelAnswer(**row) for row in rows]))
         return
-    seen = {(row["dataset"], row["question"], row["model"]) for row in rows}
+    seen = {build_key(row) for row in rows}
     for name in arguments.sets:
         for answer in iterate_answers(name, arguments, seen):
             append_line(arguments.records, asdict(answer))

@@ -6,6 +6,7 @@ from pathlib import Path
 from research.packed import pack, unpack
 
 from fathom.jsonable import Json
+from fathom.llm.catalogue import identify_model
 
 RECORDS = Path(__file__).parents[1] / "experiments" / "results" / "model_answers.jsonl.gz"
 REPORTED = frozenset({"squad-fresh", "2wiki-fresh"})
@@ -19,7 +20,17 @@ def read_records(file: Path = RECORDS) -> list[Json]:
 
 
 def write_records(rows: Sequence[Json], file: Path = RECORDS) -> None:
-    """Publish records: no answers themselves, and each question of a model once."""
+    """Publish records: no answers themselves, and of each question of a model the last one."""
     plain = [{name: row[name] for name in row if name not in _TEXTS} for row in rows]
-    by_key = {(row["dataset"], row["question"], row["model"]): row for row in plain}
+    by_key = {build_key(row): row for row in plain}
     pack(file, (by_key[key] for key in sorted(by_key)))
+
+
+def name_model(model: str) -> str:
+    """Return the name of the known model of a file, else that of the file."""
+    return identify_model(model) or model
+
+
+def build_key(row: Json) -> tuple[str, str, str]:
+    """Return the set, the question and the model, whatever its file is called."""
+    return row["dataset"], row["question"], name_model(row["model"])

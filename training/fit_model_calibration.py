@@ -22,7 +22,7 @@ from training.fit_calibration import FILE
 from fathom.agents.reader.base import compute_logit
 from fathom.assembly.calibrations import load_shipped_calibrations
 from fathom.calibration.correctness import CorrectnessLaw, Signals
-from fathom.calibration.law import Calibration, LabelledAnswer, learn_law
+from fathom.calibration.law import Calibration, LabelledAnswer, LearnedLaw, learn_law
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.jsonable import Json
 from fathom.llm.catalogue import identify_model
@@ -83,15 +83,47 @@ def report(name: str, answers: Sequence[LabelledAnswer], sure: Sequence[float]) 
     )
 
 
+def select_complete(rows: Sequence[Json]) -> list[Json]:
+    """Return the rows with all signals; those from before a signal was added lack it."""
+    most = max(len(row["signals"]) for row in rows)
+    return [row for row in rows if len(row["signals"]) == most]
+
+
+def learn_answers(rows: Sequence[Json], law: Law, before: CorrectnessLaw) -> LearnedLaw:
+    """Learn the calibration of a run's answers, so that it serves other data sets too."""
+    return learn_law(
+        [choose_answer(row, law) for row in rows],
+        before=before,
+        groups=[row["dataset"] for row in rows],
+    )
+
+
+def report_new_sets(rows: Sequence[Json], before: CorrectnessLaw) -> None:
+    """Print the quality on each data set of laws that were fitted to the others, taken together."""
+    answers: list[LabelledAnswer] = []
+    sure: list[float] = []
+    for name in sorted({row["dataset"] for row in rows}):
+        others = [row for row in rows if row["dataset"] != name]
+        law = fit_confidence(others)
+        learned = learn_answers(others, law, before)
+        outcomes = [choose_answer(row, law) for row in rows if row["dataset"] == name]
+        held_out = [answer for answer in outcomes if answer]
+        answers += held_out
+        sure += predict(learned.law, held_out)
+    report("held out by data set", answers, sure)
+
+
 def learn_model(model: str, rows: Sequence[Json], before: CorrectnessLaw) -> CorrectnessLaw:
     """Learn the laws of a model, and print the one of its confidence and their quality."""
-    chosen = [row for row in rows if row["dataset"] not in REPORTED]
+    chosen = select_complete([row for row in rows if row["dataset"] not in REPORTED])
     law = fit_confidence(chosen)
     print(f'"{model}": {law},')
     outcomes = [choose_answer(row, law) for row in chosen]
     answers = [answer for answer in outcomes if answer]
-    learned = learn_law(outcomes, before=before)
+    learned = learn_answers(chosen, law, before)
     report("held out", answers, learned.held_out)
+    if len({row["dataset"] for row in chosen}) > 1:
+        report_new_sets(chosen, before)
     report("law without a model", answers, predict(before, answers))
     for name in sorted(REPORTED & {row["dataset"] for row in rows}):
         outcomes = [choose_answer(row, law) for row in rows if row["dataset"] == name]
@@ -108,7 +140,7 @@ def main() -> None:
     for name in sorted({identify_model(row["model"]) for row in rows} - {""}):
         of_model = [row for row in rows if identify_model(row["model"]) == name]
         made_of = {
-            dataset: sum(row["dataset"] == dataset for row in of_model)
+            dataset: sum(row["dataset"] == dataset for row in select_complete(of_model))
             for dataset in sorted({row["dataset"] for row in of_model} - REPORTED)
         }
         law = learn_model(name, of_model, naive.law)

@@ -64,6 +64,19 @@ def test_held_out_answers_are_predicted_by_laws_that_have_not_seen_them() -> Non
     assert len(held_out) == len(rows)
 
 
+def test_a_law_for_other_data_sets_rests_less_on_what_only_tells_them_apart() -> None:
+    dice = np.random.default_rng(4)
+    sets = dice.integers(0, 6, 600)
+    shares = np.array([0.2, 0.8, 0.3, 0.7, 0.2, 0.8])[sets]
+    # The corpus of each set has a size of its own, which rises with the share by chance alone.
+    rows = [{"size": float(share + drift)} for share, drift in zip(shares, sets / 9, strict=True)]
+    right = (dice.random(600) < shares).tolist()
+    of_answers = fit_law(rows, right)
+    of_sets = fit_law(rows, right, groups=[str(name) for name in sets])
+    assert of_sets.ridge > of_answers.ridge
+    assert abs(of_sets.law.weights["size"]) < abs(of_answers.law.weights["size"])
+
+
 def test_the_same_answers_give_the_same_law() -> None:
     assert fit_law(*draw_answers(200)) == fit_law(*draw_answers(200))
 

@@ -89,3 +89,13 @@ def test_published_records_hold_no_answers(tmp_path: Path) -> None:
     assert (first["question"], second["question"]) == ("q1", "q2")
     assert not {"model_answer", "local_answer"} & first.keys()
     assert ModelAnswer(**first).model_answer == ""
+
+
+def test_a_question_counts_once_however_the_file_of_its_model_is_called(tmp_path: Path) -> None:
+    file = tmp_path / "model_answers.jsonl.gz"
+    before = replace(SURE, model="qwen2.5-coder-1.5b.gguf")
+    again = replace(SURE, model="qwen-1.5b")
+    write_records([asdict(answer) for answer in (before, UNSURE, again)], file)
+    assert [row["model"] for row in read_records(file)] == ["qwen-1.5b", "small.gguf"]
+    heads = [line for line in format_tables([before, again]).splitlines() if "questions" in line]
+    assert heads == ["qwen-1.5b: 2 questions"]

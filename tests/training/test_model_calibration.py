@@ -88,3 +88,28 @@ def test_nothing_is_learned_from_sets_for_reporting(capsys: pytest.CaptureFixtur
     law = learn_model("small", rows, READER)
     assert learn_model("small", [*rows, *clean], READER) == law
     assert "squad-fresh            60 answers, 0.0% right" in capsys.readouterr().out
+
+
+def test_rows_from_before_a_signal_was_added_are_left_out() -> None:
+    rows = [
+        make_row(model_right=bool(at % 2), factors=[float(at % 2), *[0.0] * 6, 1.0])
+        for at in range(60)
+    ]
+    signals = {name: value for name, value in SIGNALS.items() if name != "formed"}
+    older = [make_row(signals=signals, local_signals=signals, model_right=False)] * 60
+    assert learn_model("small", [*older, *rows], READER) == learn_model("small", rows, READER)
+
+
+def test_the_quality_on_sets_that_the_law_is_new_to_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [
+        make_row(
+            dataset=("bridges", "mills")[at % 2],
+            model_right=bool(at % 3),
+            factors=[float(at % 3 > 0), *[0.0] * 6, 1.0],
+        )
+        for at in range(80)
+    ]
+    learn_model("small", rows, READER)
+    assert "held out by data set   80 answers" in capsys.readouterr().out

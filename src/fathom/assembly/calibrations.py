@@ -131,8 +131,8 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
         law=calibration.law,
         by=calibration.source,
         threshold=threshold,
-        # Few answers of models are recorded so far, and none of those that are improbable although
-        # their draft is sure was wrong. A bound of the user's own holds all the same.
+        # On data sets that the law was not fitted to, sure drafts below the bound are no more often
+        # wrong than right. A bound of the user's own holds all the same.
         is_bound=not found.is_of_model or ask.min_probability is not None,
     )
 

@@ -88,30 +88,42 @@ def fit_law(
     right: Sequence[bool],
     *,
     before: CorrectnessLaw | None = None,
+    groups: Sequence[str] = (),
     seed: int = 0,
 ) -> FittedLaw:
     """Fit a law to answers.
 
     The ridge penalty pulls the weights towards those of the law before, or else towards 0, and the
     fewer answers there are the stronger. The penalty with the least loss on held-out answers is
-    used. A few dozen answers therefore adjust a law, and thousands replace it.
+    used, with groups the one with the least sum of this loss and that on held-out groups. A few
+    dozen answers therefore adjust a law, and thousands replace it.
 
     Args:
         rows: The signals of each answer; at least one answer, all with the same names.
         right: Whether each answer was right.
         before: The law before.
+        groups: The data set of each answer. Weights that only tell data sets apart fit held-out
+            answers, but no other documents.
         seed: The seed of the folds.
     """
     design = _Design.from_signals(rows, before)
     values = design.build_matrix(rows)
     targets = np.asarray(right, dtype=np.float64)
-    folds = np.random.default_rng(seed).permutation(len(rows)) % min(FOLDS, len(rows))
-    held_out = {ridge: _predict_held_out(values, targets, folds, design, ridge) for ridge in RIDGES}
+    foldings = [np.random.default_rng(seed).permutation(len(rows)) % min(FOLDS, len(rows))]
+    foldings += [np.unique(groups, return_inverse=True)[1]] if len(set(groups)) > 1 else []
+
+    def compute_losses(ridge: float) -> float:
+        return sum(
+            _compute_loss(_predict_held_out(values, targets, folds, design, ridge), targets)
+            for folds in foldings
+        )
+
     # Ties go to the smallest penalty, which stands first in `RIDGES`.
-    ridge = min(held_out, key=lambda candidate: _compute_loss(held_out[candidate], targets))
+    ridge = min(RIDGES, key=compute_losses)
+    held_out = _predict_held_out(values, targets, foldings[0], design, ridge)
     return FittedLaw(
         law=design.build_law(_maximise_likelihood(values, targets, design, ridge)),
-        held_out=tuple(np.round(held_out[ridge], DIGITS).tolist()),
+        held_out=tuple(np.round(held_out, DIGITS).tolist()),
         ridge=ridge,
     )
 
