@@ -11,6 +11,8 @@ from fathom.llm.catalogue import identify_model
 RECORDS = Path(__file__).parents[1] / "experiments" / "results" / "model_answers.jsonl.gz"
 REPORTED = frozenset({"squad-fresh", "2wiki-fresh"})
 """The data sets on which nothing is learned or chosen."""
+UNGRADED = frozenset({"techqa-130"})
+"""The data sets whose gold answers are passages, beside which no short answer counts as right."""
 _TEXTS = ("model_answer", "local_answer")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 import numpy as np
-from research.model_answers import REPORTED, read_records
+from research.model_answers import REPORTED, UNGRADED, read_records
 from training.fit_answer_confidence import fit_law
 from training.fit_calibration import FILE
 
@@ -134,7 +134,7 @@ def learn_model(model: str, rows: Sequence[Json], before: CorrectnessLaw) -> Cor
 
 def main() -> None:
     naive = load_shipped_calibrations()["naive"]
-    rows = read_records()
+    rows = [row for row in read_records() if row["dataset"] not in UNGRADED]
     content = json.loads(FILE.read_text(encoding="utf-8"))
     models: dict[str, Json] = {}
     for name in sorted({identify_model(row["model"]) for row in rows} - {""}):
