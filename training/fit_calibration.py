@@ -4,14 +4,15 @@ Asks questions of the data sets that `[calibration]` of chosen.toml names, by th
 but none that the shipped reader learned from: of those it knows too well what is right. Writes
 `src/fathom/data/calibration.json`. What was asked is kept in WORK: a run that was stopped goes on,
 and the same records give the same file. Indexes are looked for below INDEXES, else made in WORK.
-Strategies that are not named get the law of `naive`, without certificates.
+Strategies that are not named get the law of `naive`, without certificates. Printed is also how far
+the law carries: for each kind of text, the law of all other kinds on its answers.
 """
 
 import argparse
 import json
 import subprocess
-from collections.abc import Container, Iterator
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -25,8 +26,9 @@ from training.chosen import ROOT, select_named
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.assembly.calibrations import SHIPPED, describe_identity
+from fathom.calibration.correctness import fit_law
 from fathom.calibration.drift import Drift
-from fathom.calibration.law import Calibration, learn_law
+from fathom.calibration.law import READER, Calibration, LabelledAnswer, learn_law
 from fathom.engine import Engine
 from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import aurc, auroc, calibration_error
@@ -39,8 +41,67 @@ from fathom.settings import IndexSettings, Settings
 ENTRY = "calibration"
 MOST = 250
 """So many questions of a data set, lest the largest speak for all."""
+KINDS: Mapping[str, str] = {
+    "squad-retrieval": "encyclopaedia",
+    "hotpotqa-200": "encyclopaedia, chains",
+    "idk-mrc-retrieval": "encyclopaedia, Indonesian",
+    "facqa-id": "news, Indonesian",
+    "covid-qa": "science",
+    "written-en": "manuals and offices",
+    "written-id": "manuals and offices, Indonesian",
+}
+"""The kind of text of a data set; another set is a kind by itself."""
 FILE = ROOT / "src" / "fathom" / "data" / SHIPPED
 CARD = ROOT / "src" / "fathom" / "models" / "resources" / "multilingual" / "cross-reader.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The quality of a law on a kind of text from which it learned nothing.
+
+    Attributes:
+        kind: The kind of text.
+        answers: The number of its answers.
+        right: The share of them that are right.
+        auroc: How well the law ranks right answers above wrong ones.
+        ece: The expected calibration error.
+    """
+
+    kind: str
+    answers: int
+    right: float
+    auroc: float
+    ece: float
+
+
+def measure_transfer(by_kind: Mapping[str, Sequence[LabelledAnswer]]) -> Iterator[Transfer]:
+    """Yield for each kind the quality of the law that is fitted to all other kinds.
+
+    A kind whose answers are all right or all wrong is left out, as nothing can be ranked there.
+    """
+    for kind, answers in by_kind.items():
+        others = [answer for name, group in by_kind.items() if name != kind for answer in group]
+        law = fit_law(
+            [answer.signals for answer in others],
+            [answer.right for answer in others],
+            before=READER,
+        ).law
+        right = [answer.right for answer in answers]
+        if len(set(right)) == 2:
+            sure = law.predict([answer.signals for answer in answers]).tolist()
+            yield Transfer(
+                kind, len(right), fmean(right), auroc(sure, right), calibration_error(sure, right)
+            )
+
+
+def group_by_kind(records: Sequence[Record]) -> dict[str, list[LabelledAnswer]]:
+    """Return the graded answers of each kind of text."""
+    groups: dict[str, list[LabelledAnswer]] = {}
+    for record in records:
+        outcome = extract_outcome(record)
+        if outcome:
+            groups.setdefault(KINDS.get(record.dataset, record.dataset), []).append(outcome)
+    return groups
 
 
 def load_chosen(
@@ -103,6 +164,11 @@ def learn_calibration(strategy: str, records: list[Record], made_of: dict[str, i
         print(
             f"  {certificate.max_error:.0%}: from {certificate.threshold}, "
             f"coverage {certificate.coverage:.1%}"
+        )
+    for kind in measure_transfer(group_by_kind(records)):
+        print(
+            f"  without {kind.kind}: {kind.answers} answers, {kind.right:.1%} right, "
+            f"AUROC {kind.auroc:.3f} ECE {kind.ece:.3f}"
         )
     identity = describe_identity(Engine(Settings()).assembly, strategy)
     return Calibration(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from research.contamination import fingerprint_all, locate_manifest, read_manifest
-from training.fit_calibration import CARD, load_chosen
+from training.fit_calibration import CARD, load_chosen, measure_transfer
 from training.manifest import MANIFESTS
 
+from fathom.calibration.law import LabelledAnswer
 from training import fit_calibration
 
 QUESTIONS = [f"what is the fee for boat {n}?" for n in range(6)]
@@ -45,6 +46,24 @@ def test_no_training_question_of_the_reader_is_asked(dataset: Path) -> None:
 def test_a_limited_number_of_a_large_set_is_asked(dataset: Path) -> None:
     ((_, most),) = load_chosen(dataset, 3, frozenset())
     assert most == 3
+
+
+def test_a_kind_is_judged_by_a_law_that_has_not_seen_it() -> None:
+    # In one kind being sure means being right, in the other being wrong.
+    answers = {
+        kind: [
+            LabelledAnswer({"sure": float(n % 4 - 1.5)}, (n % 4 > 1) != is_reversed)
+            for n in range(40)
+        ]
+        for kind, is_reversed in (("news", False), ("manuals", True))
+    }
+
+    news, manuals = measure_transfer(answers)
+
+    assert (news.kind, news.answers, news.right) == ("news", 40, 0.5)
+    assert news.auroc < 0.5
+    assert manuals.auroc < 0.5
+    assert manuals.ece > 0.5
 
 
 def test_the_shipped_reader_has_a_manifest() -> None:
