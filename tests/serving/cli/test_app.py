@@ -142,7 +142,7 @@ def test_an_eager_level_shows_a_weak_answer_as_not_sure_with_a_code_of_its_own(
     run: CommandRunner, corpus: Path
 ) -> None:
     run("ingest", str(corpus))
-    weak = ("ask", "How much is a permit for a boat?")
+    weak = ("ask", "When is the harbour office open in the morning, and when does it close at six?")
     assert run(*weak).code == 3
     eager = (*weak, "--set", "ask.caution=eager")
     ran = run(*eager)
