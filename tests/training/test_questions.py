@@ -117,6 +117,13 @@ def test_an_indonesian_passage_is_asked_about_in_indonesian() -> None:
         ),
         (Pair(kind="fact", question="Do dogs pay?", answer="No"), "yes or no"),
         (Pair(kind="yes-no", question="Do dogs pay?", answer="No"), ""),
+        (
+            Pair(
+                kind="unanswerable",
+                question="What is the fine for mooring at the quay without a permit?",
+            ),
+            "repeats an example",
+        ),
     ],
 )
 def test_a_question_is_dropped_with_its_reason(pair: Pair, reason: str) -> None:

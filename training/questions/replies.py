@@ -6,8 +6,9 @@ Only the standard library and `fathom.text.answer_scores` are needed here.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from training.questions.prompts import UNANSWERABLE
+from training.questions.prompts import UNANSWERABLE, load_words
 
 from fathom.text.answer_scores import score_f1, split_tokens
 
@@ -94,12 +95,9 @@ def read_yesno(answer: str) -> str:
 
 def explain_refusal(pair: Pair, title: str, text: str) -> str:
     """Return why a question is dropped before it is asked again; empty if it is not."""
-    if not 2 <= count_words(pair.question) <= 60:
-        return "length of question"
-    if _POINTS.search(pair.question):
-        return "points at the text"
-    if _copies(pair.question, text):
-        return "copied question"
+    refusal = _explain_question(pair.question, text)
+    if refusal:
+        return refusal
     if pair.answer and _strip(pair.answer) in (
         _strip(title),
         _strip(title.rsplit(" > ", maxsplit=1)[-1]),
@@ -110,8 +108,28 @@ def explain_refusal(pair: Pair, title: str, text: str) -> str:
     return _explain_answer(pair, text)
 
 
+@cache
+def list_example_questions() -> tuple[str, ...]:
+    """Return the questions that stand in the examples of the prompts."""
+    replies = (example["reply"] for words in load_words().values() for example in words["examples"])
+    lines = (line for reply in replies for line in _LINES.findall(reply))
+    return tuple(text for letter, _, _, text in lines if letter == "Q")
+
+
 def _strip(text: str) -> str:
     return " ".join(split_tokens(text))
+
+
+def _explain_question(question: str, text: str) -> str:
+    if not 2 <= count_words(question) <= 60:
+        return "length of question"
+    if _POINTS.search(question):
+        return "points at the text"
+    if _copies(question, text):
+        return "copied question"
+    if score_f1(question, list_example_questions()) >= AGREES:
+        return "repeats an example"
+    return ""
 
 
 def _explain_answer(pair: Pair, text: str) -> str:
