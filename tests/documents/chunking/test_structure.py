@@ -182,6 +182,16 @@ def draw_documents(draw: st.DrawFn) -> Document:
     return Document(id="x", text=text, path="p", title="t", blocks=tuple(blocks))
 
 
+def test_chunks_of_code_have_no_white_space_at_their_ends() -> None:
+    text = "a b c \n  d e f\n   \ng h i"
+    code = Block(kind="code", span=Span(0, len(text)))
+    document = Document(id="x", text=text, path="p", title="t", blocks=(code,))
+
+    chunks = StructureChunker(count_words, 3, 1).split(document)
+
+    assert [chunk.text for chunk in chunks] == ["a b c", "d e f", "g h i"]
+
+
 @given(draw_documents(), st.integers(3, 30), st.sampled_from(["structure", "characters", "tokens"]))
 def test_chunks_are_exact_bounded_and_complete(doc: Document, size: int, kind: str) -> None:
     chunkers: dict[str, Chunker] = {

@@ -142,7 +142,9 @@ def trim_span(text: str, span: Span) -> Span:
 
 def _split_text(text: str, kind: BlockKind) -> list[Span]:
     if kind == "code":
-        return [Span(line.start(), line.end()) for line in _LINES.finditer(text)]
+        # White space around a line would be at the ends of a chunk that begins or ends with it.
+        lines = (trim_span(text, Span(*line.span())) for line in _LINES.finditer(text))
+        return [line for line in lines if line.start < line.end]
     # Old indexes depend on where chunks end, so the later rule for marks of notes is off here.
     return list(sentences.split(text, notes=False))
 
