@@ -224,7 +224,7 @@ def learn_law(
         rates: Rates of errors to certify, each by itself.
         delta: Largest probability of certifying a bad threshold, between 0 and 1.
         before: The law to begin with.
-        groups: The data set of each question, if the law must serve other data sets too.
+        groups: The data set of each outcome, if the law must serve other data sets too.
 
     Raises:
         ValueError: If there are fewer than `FEWEST` answers, or all are right, or none.
@@ -233,9 +233,8 @@ def learn_law(
     if len(answers) < FEWEST or len({answer.right for answer in answers}) < 2:
         raise ValueError(f"too few answers (fewer than {FEWEST}), or all of them right, or none")
     rows, right = [answer.signals for answer in answers], [answer.right for answer in answers]
-    answered = [
-        group for group, answer in zip(groups, outcomes, strict=False) if answer is not None
-    ]
+    pairs = zip(groups, outcomes, strict=True) if groups else ()
+    answered = [group for group, answer in pairs if answer is not None]
     fitted = fit_law(rows, right, before=before, groups=answered)
     probabilities = iter(fitted.held_out)
     # Certificates rest on held-out probabilities: those of a law that has seen the answer are too
