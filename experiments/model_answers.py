@@ -25,6 +25,7 @@ from experiments.lab.samples import draw_unlearned
 from research.model_answers import (
     REPORTED,
     build_key,
+    name_file,
     name_model,
     read_records,
     write_records,
@@ -91,11 +92,6 @@ class ModelAnswer:
     seconds: float | None
     model_answer: str = ""
     local_answer: str = ""
-
-
-def name_file(model: str) -> str:
-    """Return the name of a model's file, or the one after `local:`."""
-    return Path(model.removeprefix("local:")).name
 
 
 def get_text(draft: Draft) -> str:

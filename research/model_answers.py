@@ -28,6 +28,11 @@ def write_records(rows: Sequence[Json], file: Path = RECORDS) -> None:
     pack(file, (by_key[key] for key in sorted(by_key)))
 
 
+def name_file(model: str) -> str:
+    """Return the name of a model's file, or the one after `local:`."""
+    return Path(model.removeprefix("local:")).name
+
+
 def name_model(model: str) -> str:
     """Return the name of the known model of a file, else that of the file."""
     return identify_model(model) or model

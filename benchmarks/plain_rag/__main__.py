@@ -35,7 +35,7 @@ from benchmarks.plain_rag.replies import (
     RunFacts,
     Task,
     grade,
-    name_model,
+    name_weights,
     publish,
     read_published,
 )
@@ -261,7 +261,7 @@ def main() -> None:
             missing = [
                 question
                 for question in draw_unlearned(dataset, options.questions)
-                if (name, name_model(options.model), system, question.id) not in seen
+                if (name, name_weights(options.model), system, question.id) not in seen
             ]
             task = Task(dataset=dataset, model=options.model, questions=missing)
             run = run_fathom if system == "fathom" else partial(run_framework, system)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from research.model_answers import name_file
 from research.packed import pack, unpack
 
 from fathom.evaluation.datasets import Dataset, DatasetQuestion
@@ -118,9 +119,9 @@ class Reply(NamedTuple):
     run: RunFacts | None = None
 
 
-def name_model(model: str) -> str:
-    """Return the name of a model in the results: that of its file, or the one after `local:`."""
-    return Path(model.removeprefix("local:")).name.removesuffix(".gguf")
+def name_weights(model: str) -> str:
+    """Return the name of a model in the results: that of its file without its ending."""
+    return name_file(model).removesuffix(".gguf")
 
 
 def grade(task: Task, system: str, question: DatasetQuestion, reply: Reply) -> GradedReply:
@@ -129,7 +130,7 @@ def grade(task: Task, system: str, question: DatasetQuestion, reply: Reply) -> G
     gold = question.answers
     return GradedReply(
         dataset=task.dataset.name,
-        model=name_model(task.model),
+        model=name_weights(task.model),
         system=system,
         question=question.id,
         answer=answer,

@@ -120,7 +120,7 @@ def test_a_model_on_another_machine_has_no_seconds() -> None:
 
 @pytest.mark.parametrize("model", ["local:qwen-1.5b", "local:/models/qwen-1.5b.gguf"])
 def test_a_model_has_the_same_name_by_its_file_and_by_its_short_name(model: str) -> None:
-    assert replies.name_model(model) == "qwen-1.5b"
+    assert replies.name_weights(model) == "qwen-1.5b"
 
 
 def test_published_grades_hold_no_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

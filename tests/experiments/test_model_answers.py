@@ -9,9 +9,8 @@ from experiments.model_answers import (
     choose_answer,
     format_table,
     format_tables,
-    name_file,
 )
-from research.model_answers import read_records, write_records
+from research.model_answers import name_file, read_records, write_records
 
 from fathom.llm.catalogue import identify_model
 
