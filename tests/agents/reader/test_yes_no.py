@@ -128,3 +128,56 @@ def test_the_answer_of_the_hit_counts_for_its_side() -> None:
         == pytest.approx(2.197, abs=1e-3)
     )
     assert weigh_answer(YES, 0.2) < 0 < weigh_answer(NO, 0.2)
+
+
+def support_all(_claim: str, chunk: Chunk) -> Reading:
+    return replace(reading(chunk), supported=0.95, contradicted=0.01, unrelated=0.04)
+
+
+def decide_row(question: str, text: str, *, title: str) -> Verdict | None:
+    hit = hit_of(text, title=title)
+    look = [ReadHit(hit=hit, reading=NOTHING, trust=1.0)]
+    return YesNoJudge(pairs=ScriptedCrossReader(support_all))(Question(question), look)
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "title", "yes"),
+    [
+        ("Does Mia Harlow have kids?", "Has kids: FALSE", "Mia Harlow", False),
+        ("Is Mia Harlow married?", "Married: TRUE", "Mia Harlow", True),
+        ("Does Mia Harlow have siblings?", "Siblings: 0", "Mia Harlow", False),
+        ("Is stapling on in the printer settings?", "Stapling: none", "Printer settings", False),
+        ("Is duplex off in the printer settings?", "Duplex: off", "Printer settings", True),
+        ("Does the ferry Sandholm take cars?", "Takes cars | no", "Ferry Sandholm", False),
+        ("Apakah Budi Santoso punya anak?", "Punya anak: tidak", "Budi Santoso", False),
+        ("Apakah Budi Santoso sudah menikah?", "Sudah menikah: ya", "Budi Santoso", True),
+        ("Apakah Budi Santoso merokok?", "Merokok: TIDAK", "Budi Santoso", False),
+    ],
+)
+def test_a_value_decides_against_the_words_of_its_row(
+    question: str, row: str, title: str, yes: bool
+) -> None:
+    verdict = decide_row(question, row, title=title)
+    assert verdict is not None
+    assert (verdict.yes, verdict.evidence.quote) == (yes, row)
+
+
+def test_the_row_whose_key_is_nearest_to_the_question_decides() -> None:
+    verdict = decide_row(
+        "Apakah Budi punya kendaraan?", "Punya anak: ya\nKendaraan: tidak ada", title="Budi"
+    )
+    assert verdict is not None
+    assert not verdict.yes
+
+
+def test_a_row_about_another_subject_does_not_decide() -> None:
+    assert decide_row("Does Mia Harlow have kids?", "Has kids: FALSE", title="Tom Bell") is None
+
+
+def test_rows_that_disagree_decide_nothing() -> None:
+    rows = "Has kids: FALSE\nHas kids: TRUE"
+    assert decide_row("Does Mia Harlow have kids?", rows, title="Mia Harlow") is None
+
+
+def test_a_denied_question_is_not_decided_by_a_value() -> None:
+    assert decide_row("Does Mia not have kids?", "Has kids: FALSE", title="Mia") is None

@@ -77,18 +77,15 @@ class AnswerConfidence:
 
     def judge_verdict(self, question: Question, draft: Draft) -> float | None:
         """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
-        parsed = question.statement if question.form == "yes or no" else None
         answer = draft.short_answer.casefold()
         words = {question.choose_word(yes=yes): yes for yes in (True, False)}
-        if parsed is None or answer not in words:
+        if question.form != "yes or no" or question.statement is None or answer not in words:
             return None
         verdicts = YesNoJudge(pairs=self.pairs)
         sides = [
             verdict.confidence if verdict.yes == words[answer] else 1 - verdict.confidence
             for item in draft.evidence
-            for verdict in verdicts.judge_sentences(
-                question, parsed, self._read_quote(question, item)
-            )
+            for verdict in verdicts.judge_sentences(question, self._read_quote(question, item))
         ]
         return max(sides, default=0.0)
 

@@ -3,10 +3,12 @@
 A cross-reader is better at telling whether a sentence supports or contradicts a claim than at
 answering yes or no to a question. A question is therefore turned into a statement and its negation
 (`parse_statement`), and the sentences that share most words with the statement are read with both.
-The answer of the whole hit to the question counts too.
+The answer of the whole hit to the question counts too. Of a row whose value says yes or no, such as
+`Has kids: FALSE`, a cross-reader reads the words and not the value, so there the value decides.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +17,7 @@ from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
 from fathom.question.statement import Statement
 from fathom.text.content_words import ContentTerms
+from fathom.text.flags import list_flags
 from fathom.text.quotable import extract_chunk, list_units
 from fathom.types import DIGITS, Evidence
 
@@ -22,6 +25,18 @@ _LEAST = 1e-4
 """The least probability of which a logarithm is taken."""
 _SENTENCES = 2
 """The largest number of sentences of a hit that are read with the statement."""
+_FLAG_CONFIDENCE = 0.9
+"""The confidence in a flag whose chunk holds all words of the question, with its headings."""
+_LEAST_SHARE = 0.5
+"""The least share of a flag's key that the question holds."""
+_NEGATION = re.compile(r"\b(?:not|never|tidak|bukan|belum)\b|n't\b", re.IGNORECASE)
+_ASKING = re.compile(r"^\W*(?:apa|\w{2,}kah)\b", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    r"\b(?:off|disabled|false|none|without|inactive|forbidden|prohibited|nonaktif|mati|tanpa"
+    r"|dilarang)\b",
+    re.IGNORECASE,
+)
+"""The words of a question that a denying value confirms: "Is duplex off?", `Duplex: off`."""
 FACTORS = ("tells", "decides", "words", "denial", "asked", "offset")
 """The names of the factors in `SentenceStance.factors`, in order."""
 
@@ -105,16 +120,13 @@ class YesNoJudge:
     def __call__(self, question: Question, read_hits: Sequence[ReadHit]) -> Verdict | None:
         """Return the surest verdict of the hits that were read.
 
-        `None` if the form of the question is unknown, or as `choose` says.
+        `None` as `choose` says. If the form of the question is unknown, only flags decide.
         """
-        parsed = question.statement
-        if parsed is None:
-            return None
         return self.choose(
             [
                 verdict
                 for read_hit in read_hits
-                for verdict in self.judge_sentences(question, parsed, read_hit)
+                for verdict in self.judge_sentences(question, read_hit)
             ]
         )
 
@@ -126,14 +138,47 @@ class YesNoJudge:
         is_disputed = len({verdict.yes for verdict in likely}) > 1
         return None if best is None or best.confidence < self.sure or is_disputed else best
 
-    def judge_sentences(
-        self, question: Question, parsed: Statement, read_hit: ReadHit
-    ) -> list[Verdict]:
-        """Return the verdict of each sentence of a hit that decides at all."""
-        law = self.laws[question.language]
-        return [
-            self._make_verdict(law, stance) for stance in self.weigh_sentences(parsed, read_hit)
+    def judge_sentences(self, question: Question, read_hit: ReadHit) -> list[Verdict]:
+        """Return the verdict of each sentence of a hit that decides at all; flags come first."""
+        law, parsed = self.laws[question.language], question.statement
+        flags = self._judge_flags(question, read_hit)
+        flagged = {flag.evidence.span for flag in flags}
+        sentences = (
+            self._make_verdict(law, stance)
+            for stance in (self.weigh_sentences(parsed, read_hit) if parsed else ())
+        )
+        return [*flags, *(verdict for verdict in sentences if verdict.evidence.span not in flagged)]
+
+    def _judge_flags(self, question: Question, read_hit: ReadHit) -> list[Verdict]:
+        """Return the verdicts of the flags of a hit whose key is nearest to the question.
+
+        The confidence is the share of the question's words that the chunk holds.
+        """
+        if _NEGATION.search(question.text):
+            return []
+        chunk, confirms_denial = read_hit.hit.chunk, bool(_NEGATIVE.search(question.text))
+        words = self.extract_terms(_NEGATIVE.sub(" ", _ASKING.sub("", question.text)))
+        flags = [
+            (self._compute_share(flag.key, words), flag, unit.span)
+            for unit in list_units(chunk)
+            for flag in list_flags(unit.span.cut(chunk.text))
         ]
+        nearest = max((share for share, _, _ in flags), default=0.0)
+        held = len(words & self.extract_terms(chunk.context)) / max(1, len(words))
+        return [
+            Verdict(
+                yes=flag.yes != confirms_denial,
+                confidence=round(_FLAG_CONFIDENCE * held, DIGITS),
+                evidence=Evidence(hit=read_hit.hit, span=span, support=round(held, DIGITS)),
+            )
+            for share, flag, span in flags
+            if share == nearest >= _LEAST_SHARE
+        ]
+
+    def _compute_share(self, key: str, words: frozenset[str]) -> float:
+        """Return the share of a key's words that the question holds; 0 of a key without any."""
+        terms = self.extract_terms(key)
+        return len(terms & words) / max(1, len(terms))
 
     def weigh_sentences(
         self, parsed: Statement, read_hit: ReadHit, *, every: bool = False
