@@ -21,6 +21,6 @@ class EmbeddingAct(Extractive):
     async def __call__(self, request: ReceivedRequest, wire: Wire) -> None:
         model, texts = request.body["model"], request.body["input"]
         self.texts.setdefault(model, []).extend(texts)
-        rows = HashingEmbedder(SIZES[model]).embed(texts).tolist()
+        rows = HashingEmbedder(SIZES[model.rpartition("-")[2]]).embed(texts).tolist()
         data = [{"index": place, "embedding": row} for place, row in enumerate(rows)]
         await raw(json.dumps({"data": data}))(request, wire)

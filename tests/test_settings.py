@@ -7,7 +7,7 @@ import pytest
 
 from fathom.settings import Settings, drop_later_settings
 from fathom.settings.section import Section, iterate_keys
-from fathom.settings.tree import LlmSettings
+from fathom.settings.tree import AskSettings, LlmSettings
 
 ROOT = Path(__file__).parent.parent
 UNRECORDED = {
@@ -38,6 +38,7 @@ SOME = {
     },
     "web": {"provider", "base_url", "results"},
     "embedding": {"base_url"},
+    "ask": {name for name in AskSettings.model_fields if name != "paper"},
 }
 
 

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fathom.errors import UsageError
 from fathom.jsonable import dump_canonical
+from fathom.settings import Settings as FathomSettings
+from fathom.settings.papers import load_preset
 
 Value = str | int | float | bool | list[str] | list[float]
 Settings = Mapping[str, Value]
@@ -48,6 +50,8 @@ class Arm(Part):
         name: What tables call it; `{}` stands for each value of `vary`, in turn, and `{strategy}`
             for the strategy.
         strategies: One arm for each of them.
+        paper: The paper whose system is measured: its preset lies below the settings.
+        without: The values of the preset that the arm does not take, by key or by table.
         use: Groups of settings that the experiment names.
         settings: What differs from the defaults, `a.b` -> value.
         corpus: Which variant of the data set's corpus it searches; empty is the corpus itself.
@@ -59,6 +63,8 @@ class Arm(Part):
     name: str
     strategy: str = ""
     strategies: tuple[str, ...] = ()
+    paper: str = ""
+    without: tuple[str, ...] = ()
     retriever: str = ""
     use: tuple[str, ...] = ()
     settings: Mapping[str, Value] = Field(default_factory=dict)
@@ -69,8 +75,13 @@ class Arm(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if [bool(self.strategy), bool(self.strategies), bool(self.retriever)].count(True) != 1:
-            raise ValueError(f"arm {self.name!r} needs a strategy, strategies or a retriever")
+        systems = (self.strategy, self.strategies, self.paper, self.retriever)
+        if [bool(system) for system in systems].count(True) != 1:
+            raise ValueError(
+                f"arm {self.name!r} needs a strategy, strategies, a paper or a retriever"
+            )
+        if unknown := sorted({*self.without} - {*_list_preset_names(self.paper)}):
+            raise ValueError(f"arm {self.name!r}: the preset of its paper has no {unknown[0]!r}")
         if self.name.count("{}") != len(self.vary):
             raise ValueError(f"arm {self.name!r} needs one {{}} for each of its varied settings")
         return self
@@ -96,7 +107,9 @@ class Arm(Part):
             groups: The settings of `use`.
         """
         used = {key: value for name in self.use for key, value in groups[name].items()}
-        strategies, corpora = self.strategies or (self.strategy,), self.corpora or (self.corpus,)
+        fixed = _read_preset(self.paper, self.without)
+        strategies = self.strategies or (self.strategy or self.paper,)
+        corpora = self.corpora or (self.corpus,)
         choices = list(product(*self.vary.values()))
         for strategy, corpus, chosen in product(strategies, corpora, choices):
             values = map(format_value, chosen)
@@ -104,7 +117,12 @@ class Arm(Part):
                 name=self.name.format(*values, strategy=strategy),
                 strategy=strategy,
                 retriever=self.retriever,
-                settings={**used, **self.settings, **dict(zip(self.vary, chosen, strict=True))},
+                settings={
+                    **fixed,
+                    **used,
+                    **self.settings,
+                    **dict(zip(self.vary, chosen, strict=True)),
+                },
                 corpus=corpus,
                 on=self.on,
             )
@@ -259,6 +277,25 @@ def find_experiments(root: Path, names: Sequence[str] = ()) -> list[Experiment]:
         for experiment in experiments
         if not names or {experiment.id, experiment.paper} & {*names}
     ]
+
+
+def _list_preset_names(paper: str) -> Iterator[str]:
+    """Yield the keys and the tables of a paper's preset."""
+    for key in load_preset(paper):
+        yield from (key, key.partition(".")[0])
+
+
+def _read_preset(paper: str, without: Sequence[str]) -> Settings:
+    """Return what a paper's preset says, if the strategy and the defaults do not say it anyway."""
+    defaults = FathomSettings().model_dump(mode="json")
+    parts = {key: key.partition(".") for key in load_preset(paper)}
+    return {
+        key: value
+        for key, (value, _) in load_preset(paper).items()
+        if key != "ask.strategy"
+        and not {key, parts[key][0]} & {*without}
+        and value != defaults[parts[key][0]][parts[key][2]]
+    }
 
 
 def format_value(value: Value) -> str:

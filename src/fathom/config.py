@@ -2,7 +2,8 @@
 
 Each value keeps its origin.
 
-Later layers win: defaults < user file < project file < environment < command line. The user file is
+Later layers win: defaults < the preset of `ask.paper` < user file < project file < environment <
+command line. The user file is
 `fathom.toml` in `$XDG_CONFIG_HOME/fathom` (default `~/.config/fathom`), the project file
 `fathom.toml` in the working directory; a variable `FATHOM_RETRIEVAL__K=20` sets `retrieval.k`.
 Unknown keys are errors. So are constants, numbers of a paper or of a measurement: only experiments,
@@ -23,6 +24,7 @@ from pydantic import ValidationError
 from fathom.errors import SettingsError
 from fathom.extensions import list_names
 from fathom.settings import IndexSettings, Settings
+from fathom.settings.papers import PaperValue, load_preset
 from fathom.settings.section import find_first_fault, iterate_keys
 
 __all__ = [
@@ -56,6 +58,7 @@ RENAMED_SETTINGS: Mapping[str, str] = {
 }
 """The current names of settings, by their former names."""
 EFFORT_KEY = "budget.effort"
+PAPER_KEY, STRATEGY_KEY = "ask.paper", "ask.strategy"
 INDEX_KEY = "index.url"
 
 
@@ -146,16 +149,24 @@ class Layers:
             self.add([(key.strip(), _parse_value(text))], origin="--set")
 
     def add(self, values: "Iterator[tuple[str, Any]] | list[tuple[str, Any]]", origin: str) -> None:
-        """Put a layer on top; an effort in it hides what lower layers say of the budget.
+        """Put a layer on top.
+
+        An effort in it hides what lower layers say of the budget, and a paper and a strategy hide
+        each other.
 
         Raises:
             SettingsError: If a key is unknown, or a value can never be one.
         """
         values = list(values)
+        keys = {key for key, value in values if value != ""}
         # An effort names a whole budget, so no limit of a lower layer counts.
-        if any(key == EFFORT_KEY for key, _ in values):
+        if EFFORT_KEY in keys:
             for limit in [key for key in self._given if key.startswith("budget.")]:
                 del self._given[limit]
+        # A paper is a strategy with its settings, so the later one of the two is meant.
+        if keys & {PAPER_KEY, STRATEGY_KEY}:
+            for key in (PAPER_KEY, STRATEGY_KEY):
+                self._given.pop(key, None)
         for key, value in values:
             self._check(key, value, origin)
             # The path of a folder stands for its files, and a file for the one in the folder.
@@ -217,6 +228,8 @@ class Layers:
             return Settings.model_validate(tree)
         except ValidationError as error:
             key, value, expected = find_first_fault(error)
+            if not key:  # several settings do not go together
+                raise SettingsError(expected) from None
             origin = self._given[key].origin if key in self._given else "settings"
             raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 
@@ -235,9 +248,26 @@ class Layers:
         extended = [key for key in flat if key not in self._refusals]
         return [self._get_value(key, flat) for key in [*keys, *extended]]
 
+    def list_paper_values(self) -> list[SettingValue]:
+        """Return the values that the paper fixes, each with its section, and what is over them.
+
+        Raises:
+            SettingsError: If no paper is named, or for an illegal value.
+        """
+        preset = load_preset(self.build_settings().ask.paper)
+        if not preset:
+            raise SettingsError("no paper is named; add --paper NAME, or set ask.paper")
+        return [value for value in self.list_values(constants=True) if value.key in preset]
+
     def _get_value(self, key: str, flat: Mapping[str, Any]) -> SettingValue:
         """Return a setting with its value and origin, from the flat tree of all values."""
-        given = self._given.get(key, SettingValue(key, "", "default"))
+        paper = flat[PAPER_KEY]
+        fixed: PaperValue | None = load_preset(paper).get(key)
+        origin = f"paper {paper}, {fixed.section}" if fixed else "default"
+        given = self._given.get(key)
+        if given and fixed:
+            given = given._replace(origin=f"{given.origin} ({origin}: {fixed.value})")
+        given = given or SettingValue(key, "", origin)
         # The key of a folder has no value in the tree; only its files have.
         return given._replace(value=flat.get(key, given.value))
 

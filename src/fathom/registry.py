@@ -82,11 +82,13 @@ class StrategyEntry(RegistryEntry):
     """A strategy, whose class has `of(assembly)`.
 
     Attributes:
+        has_paper: Whether it is a paper's, whose preset is the file NAME.toml beside it.
         section: `module:class` of its table `[NAME]` in the settings, which imports no more than
             they do; empty if it has none.
     """
 
     section: str = ""
+    has_paper: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,18 +212,23 @@ ROLES: Mapping[str, Role[Any]] = {
 """All roles above by name."""
 _STRATEGIES = (
     StrategyEntry("naive", "fathom.strategies.naive:Naive"),
-    StrategyEntry("maf", "fathom.strategies.maf:Maf", section="fathom.settings.maf:MafSettings"),
+    StrategyEntry("maf", "fathom.strategies.maf:Maf", section="fathom.settings.maf:MafSettings",
+                  has_paper=True),
     StrategyEntry("anchor", "fathom.strategies.anchor:AnchorGate",
-                  section="fathom.settings.anchor:AnchorSettings"),
-    StrategyEntry("rrf", "fathom.strategies.rrf:Rrf", section="fathom.settings.rrf:RrfSettings"),
+                  section="fathom.settings.anchor:AnchorSettings", has_paper=True),
+    StrategyEntry("rrf", "fathom.strategies.rrf:Rrf", section="fathom.settings.rrf:RrfSettings",
+                  has_paper=True),
     StrategyEntry("hybrid", "fathom.strategies.hybrid:Hybrid",
-                  section="fathom.settings.hybrid:HybridSettings"),
-    StrategyEntry("mao", "fathom.strategies.mao:Mao", section="fathom.settings.mao:MaoSettings"),
+                  section="fathom.settings.hybrid:HybridSettings", has_paper=True),
+    StrategyEntry("mao", "fathom.strategies.mao:Mao", section="fathom.settings.mao:MaoSettings",
+                  has_paper=True),
     StrategyEntry("adaptive", "fathom.strategies.adaptive:Adaptive",
                   section="fathom.settings.adaptive:AdaptiveSettings"),
 )  # fmt: skip
 STRATEGIES: Mapping[str, StrategyEntry] = {entry.name: entry for entry in _STRATEGIES}
 """The strategies by name."""
+PAPERS = tuple(name for name, entry in STRATEGIES.items() if entry.has_paper)
+"""The papers, by the names of their strategies."""
 RETRIEVERS: Mapping[str, RetrieverEntry] = {
     entry.name: entry
     for entry in (

@@ -44,6 +44,23 @@ def test_each_strategy_has_an_arm_with_shared_settings(tmp_path: Path) -> None:
     assert arms[1].assignments == {"ask.min_confidence": "0.0", "llm.skip_above_confidence": "2"}
 
 
+def test_an_arm_of_a_paper_has_its_preset_below_its_own_settings(tmp_path: Path) -> None:
+    arm = 'name = "naive"\npaper = "maf"\nwithout = ["chunking", "maf.known_from", "roles", "llm"]'
+    more = 'settings = { "maf.phases" = ["vor", "evr"], "ask.min_confidence" = 0.5 }'
+    given = TOML.replace('name = "naive"\nstrategy = "naive"', f"{arm}\n{more}")
+    first = experiment(tmp_path, given).arms[0]
+    assert (first.system, first.assignments) == (
+        "maf",
+        {
+            "ask.min_confidence": "0.5",
+            "maf.confidence": "top1",
+            "maf.debate_on": "doubt",
+            "maf.foreign_retriever": "vector",
+            "maf.phases": '["vor","evr"]',
+        },
+    )
+
+
 def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
     more = TOML.replace('name = "naive"', 'name = "naive"\ncorpus = "cut-1000"\non = ["toy"]')
     more += '[fast]\nqueries = 3\ncorpora = { "cut-1000" = "cut-10" }\n'

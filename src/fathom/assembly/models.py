@@ -84,7 +84,7 @@ class Models:
         self.is_warm = False
         self._warming = Lock()
 
-    def with_connect(self, settings: Settings, connect: Connect) -> "Models":
+    def with_connect(self, settings: Settings, connect: Connect | None) -> "Models":
         """Return models for other settings that keep the given embedder and cross-reader."""
         return Models(
             settings,
@@ -93,6 +93,13 @@ class Models:
             connect=connect,
             cache=self.cache,
         )
+
+    def share(self, settings: Settings) -> "Models":
+        """Return models for other settings that share the loaded ones, if these name the same."""
+        other = self.with_connect(settings, self._connect)
+        if settings.models == self.settings.models:
+            vars(other).update(embedder=self.embedder, cross_reader=self.cross_reader)
+        return other
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 from fathom.engine.calibration import Calibrations
 from fathom.engine.documents import Documents, Paths
 from fathom.engine.opened_index import EngineConnections, OpenedIndex
+from fathom.engine.paper import check_paper_embedder, describe_other_chunks
 from fathom.engine.request import AskOptions, AskRequest
 from fathom.engine.traces import Traces
 from fathom.errors import UsageError
@@ -24,7 +25,7 @@ from fathom.ingest.outdated import (
     describe_outdated_citations,
     describe_uncertain_quotes,
 )
-from fathom.registry import QUESTIONER, REWRITER
+from fathom.registry import PAPERS, QUESTIONER, REWRITER
 from fathom.runs.concurrency import (
     run_in_loop,
     run_in_thread,
@@ -102,6 +103,7 @@ class Engine:
         self._assembly: Assembly | None = None
         self._executor: ThreadPoolExecutor | None = None
         self._strategies: dict[str, tuple[Strategy, CompiledGraph]] = {}
+        self._papers: dict[str, Engine] = {}
         self._digests = FileDigests()
         self._opened = OpenedIndex(
             self.settings,
@@ -148,6 +150,10 @@ class Engine:
         """Close the index, once the work on it has ended; the engine may be used again."""
         with self._lock:
             executor, self._executor = self._executor, None
+            papers, self._papers = tuple(self._papers.values()), {}
+        for engine in papers:
+            engine.close()
+            engine.models.close()
         self._close_models()
         if executor is not None:  # outside the lock, which running work may need
             executor.shutdown(cancel_futures=True)
@@ -186,6 +192,31 @@ class Engine:
         """Return another engine over the same index that gives every answer, however unsure."""
         ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
         return Engine(self.settings.model_copy(update={"ask": ask}), models=self.models)
+
+    def open_paper(self, name: str) -> "Engine":
+        """Return the engine over the same index that answers as a paper's system does.
+
+        It shares the loaded models where the paper names no others, and is closed with this engine.
+
+        Args:
+            name: The name of the paper; empty for an engine that follows none.
+
+        Raises:
+            UsageError: If there is no such paper.
+        """
+        if name == self.settings.ask.paper:
+            return self
+        if name and name not in PAPERS:
+            raise UsageError(f"there is no paper {name!r}; there are {', '.join(PAPERS)}")
+        with self._lock:
+            if name not in self._papers:
+                settings = self.settings.choose_paper(name)
+                self._papers[name] = Engine(
+                    settings,
+                    models=self.models.share(settings),
+                    connections=self._connections,
+                )
+            return self._papers[name]
 
     def _replace_index(self, place: Mapping[str, Any]) -> "Settings":
         index = self.settings.index.model_copy(update=place)
@@ -374,8 +405,8 @@ class Engine:
 
         Args:
             question: At most `MAX_CHARS` characters.
-            **options: The fields of `AskOptions`: `strategy`, `filters`, `budget`, `history`,
-                `listener`.
+            **options: The fields of `AskOptions`: `strategy`, `paper`, `filters`, `budget`,
+                `history`, `listener`.
 
         Raises:
             UsageError: If the question is empty or too long, a name is unknown, a turn of the
@@ -414,6 +445,9 @@ class Engine:
 
     async def arun(self, request: AskRequest) -> "RunOutcome":
         """Answer a request as `ask` does, and return the answer with its trace."""
+        if (engine := self._choose_engine(request)) is not self:
+            return await engine.arun(replace(request, paper=""))
+        self._check_paper()
         assembly = self.assembly
         # A wrong model or domain file is reported before anything is opened.
         assembly.prepare()
@@ -468,6 +502,7 @@ class Engine:
             cautions = (
                 *((self._model_caution,) if self._model_caution else ()),
                 *describe_missing_vectors(lacking),
+                *self.describe_paper_chunks(),
                 *self.calibration.list_cautions(name, calibration),
             )
             if query.filters and outcome.answer.status == "abstained":
@@ -476,6 +511,27 @@ class Engine:
                 )
             outcome = self._add_warnings(outcome, index, cautions)
         return self.traces.save(outcome)
+
+    def _choose_engine(self, request: AskRequest) -> "Engine":
+        """Return the engine of the paper that a request names, or of none if it names a strategy.
+
+        The strategy of the paper in force leaves that paper in force.
+        """
+        ask = self.settings.ask
+        follows = not request.strategy or request.strategy == ask.strategy
+        return self.open_paper(request.paper or (ask.paper if follows else ""))
+
+    def _check_paper(self) -> None:
+        # A given embedder stands for whatever the settings name.
+        if self.settings.ask.paper and self.models.given_embedder is None:
+            check_paper_embedder(self.settings, self.status().identity)
+
+    def describe_paper_chunks(self) -> tuple[str, ...]:
+        """Return a warning if the index was not cut as the paper in force says."""
+        if not self.settings.ask.paper:
+            return ()
+        chunker = self.assembly.chunker.identity
+        return describe_other_chunks(self.settings, self.status().identity, chunker)
 
     def _get_strategy(self, name: str) -> "tuple[Strategy, CompiledGraph]":
         """Return a strategy with its compiled graph, made once: it keeps nothing of a question."""

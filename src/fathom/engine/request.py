@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
+from fathom.errors import UsageError
 from fathom.question.conversation import Dialogue, History, parse_dialogue
 from fathom.runs.events import Listener
 from fathom.types import Filter, Query
@@ -18,6 +19,8 @@ class AskOptions(TypedDict, total=False):
 
     Attributes:
         strategy: The name of the strategy; by default `ask.strategy`.
+        paper: The name of a paper whose system answers, instead of a strategy; by default
+            `ask.paper`.
         filters: Conditions on the documents that may be used, such as `year>=2020`.
         budget: What may be spent, by default the settings' `budget`. The time of the budget begins
             when all models are loaded.
@@ -27,6 +30,7 @@ class AskOptions(TypedDict, total=False):
     """
 
     strategy: str | None
+    paper: str | None
     filters: Sequence[str | Filter]
     budget: Budget | None
     history: History
@@ -40,6 +44,7 @@ class AskRequest:
     Attributes:
         query: The question and the conditions on the documents.
         strategy: The name of the strategy; empty for that of the settings.
+        paper: The name of a paper whose system answers; empty for that of the settings.
         budget: What may be spent; `None` for the budget of the settings.
         turns: The turns before the question.
         listener: Receives the events of the run.
@@ -49,6 +54,7 @@ class AskRequest:
 
     query: Query
     strategy: str = ""
+    paper: str = ""
     budget: Budget | None = None
     turns: Dialogue = ()
     listener: Listener | None = None
@@ -60,14 +66,18 @@ class AskRequest:
         """Check a question and its options.
 
         Raises:
-            UsageError: If the question is empty or too long, or a condition or a turn is malformed.
+            UsageError: If the question is empty or too long, a condition or a turn is malformed, or
+                both a strategy and a paper are named.
         """
         from fathom.retrieval.query import check_question, parse_filters
 
         check_question(question)
+        if options.get("strategy") and options.get("paper"):
+            raise UsageError("name a strategy or a paper, not both: a paper names its strategy")
         return cls(
             query=Query(text=question, filters=parse_filters(options.get("filters", ()))),
             strategy=options.get("strategy") or "",
+            paper=options.get("paper") or "",
             budget=options.get("budget"),
             turns=parse_dialogue(options.get("history", ())),
             listener=options.get("listener"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from fathom.errors import UsageError
+from fathom.errors import IndexMismatch, UsageError
 from fathom.evaluation.agreement import load_labels
 from fathom.evaluation.breakdown import Field
 from fathom.evaluation.datasets import Dataset, load, load_questions
@@ -195,8 +195,13 @@ def prepare_engine(
     dataset: Dataset,
     ingesting: AbstractContextManager["IngestProgress"] | None = None,
 ) -> Iterator["Engine"]:
-    """Yield the engine itself if its index holds the data set, else one over a separate index."""
+    """Yield the engine itself if its index holds the data set, else one over a separate index.
+
+    Raises:
+        IndexMismatch: If the index was not cut as the paper in force says.
+    """
     if holds_dataset(engine, dataset):
+        _check_paper_chunks(engine)
         yield engine
         return
     # Such a data set has no corpus of its own that could be ingested.
@@ -207,3 +212,9 @@ def prepare_engine(
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
             separate.ingest([dataset.corpus], on_progress=on_progress)
         yield separate
+
+
+def _check_paper_chunks(engine: "Engine") -> None:
+    """Refuse an index that was not cut as the paper in force says: figures would bear its name."""
+    for line in engine.describe_paper_chunks():
+        raise IndexMismatch(line)

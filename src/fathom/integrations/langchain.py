@@ -118,6 +118,7 @@ def fathom_node(
     engine: Engine,
     *,
     strategy: str | None = None,
+    paper: str | None = None,
     filters: Sequence[str | Filter] = (),
     budget: Budget | None = None,
 ) -> Runnable[Any, FathomUpdate]:
@@ -129,6 +130,7 @@ def fathom_node(
     Args:
         engine: The engine that answers; its creator closes it.
         strategy: By default `ask.strategy` of its settings.
+        paper: The paper whose system answers, in place of a strategy; by default `ask.paper`.
         filters: Conditions on the documents that may be used, such as `year>=2020`.
         budget: What one question may spend, by default the settings' `budget`.
 
@@ -139,7 +141,13 @@ def fathom_node(
 
     def read_state(state: object) -> tuple[str, dict[str, Any]]:
         question, history = _read_question(state)
-        arguments = {"strategy": strategy, "filters": filters, "budget": budget, "history": history}
+        arguments = {
+            "strategy": strategy,
+            "paper": paper,
+            "filters": filters,
+            "budget": budget,
+            "history": history,
+        }
         return question, arguments
 
     def answer(state: object) -> FathomUpdate:

@@ -28,6 +28,7 @@ from fathom.errors import FathomError, UsageError, locate_error
 from fathom.extensions import list_names
 from fathom.index.filters import COLUMNS
 from fathom.jsonable import Json
+from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.shapes import replace_invisible, serialize_calibration, serialize_excerpts
@@ -191,7 +192,13 @@ class Desk(Protocol):
         ...
 
     async def answer(
-        self, question: str, *, strategy: str | None, filters: Sequence[str], budget: Budget
+        self,
+        question: str,
+        *,
+        strategy: str | None,
+        paper: str | None,
+        filters: Sequence[str],
+        budget: Budget,
     ) -> Answer:
         """Answer a question as `Engine.ask` does."""
         ...
@@ -208,10 +215,18 @@ class SingleDesk:
     engine: Engine
 
     async def answer(
-        self, question: str, *, strategy: str | None, filters: Sequence[str], budget: Budget
+        self,
+        question: str,
+        *,
+        strategy: str | None,
+        paper: str | None,
+        filters: Sequence[str],
+        budget: Budget,
     ) -> Answer:
         """Answer a question as `Engine.ask` does."""
-        return await self.engine.aask(question, strategy=strategy, filters=filters, budget=budget)
+        return await self.engine.aask(
+            question, strategy=strategy, paper=paper, filters=filters, budget=budget
+        )
 
     async def run_in_turn(self, work: Callable[[], T]) -> T:
         """Run work in a thread of the engine."""
@@ -232,6 +247,10 @@ class _Tools:
         ],
         strategy: Annotated[
             str | None, Field(description="Way of answering; `status` names them.")
+        ] = None,
+        paper: Annotated[
+            str | None,
+            Field(description=f"The paper whose system answers, one of {', '.join(PAPERS)}."),
         ] = None,
         effort: Annotated[Effort | None, Field(description="How much may be spent.")] = None,
         filters: _Filters = [],  # noqa: B006 - no call changes it
@@ -255,7 +274,9 @@ class _Tools:
         seconds = PATIENCE_S if deadline is None else deadline
         limits = Budget(tokens=max_tokens, calls=max_calls, seconds=seconds)
         budget = limit_budget(desk.engine.settings, effort, limits)
-        answer = await desk.answer(question, strategy=strategy, filters=filters, budget=budget)
+        answer = await desk.answer(
+            question, strategy=strategy, paper=paper, filters=filters, budget=budget
+        )
         return _make_reply(asdict(_add_warnings(answer)))
 
     async def search(

@@ -28,7 +28,7 @@ class MafSettings(Section):
     known_from: Share = constant(0.5)
     """With `top1`, a reader less sure than this says "unknown", which is not accepted however near
     the hits are. The default drops whatever is more likely wrong than right; 0 is the paper."""
-    debate_on: DebateCause = "conflict"
+    debate_on: DebateCause = constant("conflict", advice='ask.paper = "maf" debates on doubt')
     """The cause of a debate. `conflict`: the best documents give different answers, however sure
     the reader is of one. `doubt`, as in the paper: EVR did not reach its threshold."""
     vor_k: int = constant(12, ge=1)

@@ -6,8 +6,10 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
+from typing_extensions import override
 
 from fathom.registry import ROLES, STRATEGIES
+from fathom.settings.papers import PaperName, load_preset
 from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import FileTable, Section, SectionT, add_fields, constant
 from fathom.settings.serve import ServeSettings
@@ -209,10 +211,19 @@ class AskSettings(Section):
     """The most quotes of an answer."""
     strategy: str = "adaptive"
     """The strategy that answers."""
+    paper: PaperName = ""
+    """`maf`, `anchor`, `rrf`, `hybrid` or `mao`: this paper's system answers, to the letter. The
+    strategy, and all settings and constants that the paper fixes, are then the defaults, and
+    settings of your own win over them. `fathom config show --paper NAME` lists them."""
     min_support: float = constant(0.4, ge=0, le=1)
     """Sentences of a language model with less support by their quotes are dropped."""
     seed: int = Field(default=0, ge=0)
     """The seed of everything random."""
+
+    @override
+    def to_record(self) -> dict[str, Any]:
+        # The values of the preset are recorded, so its name would only make equal runs differ.
+        return {key: value for key, value in super().to_record().items() if key != "paper"}
 
 
 @add_fields(
@@ -482,6 +493,44 @@ class Settings(Tables):
         effort_limits = limits.model_dump() if isinstance(limits, Limits) else {}
         return {**values, "budget": {**effort_limits, **budget}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_paper(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
+        """Return the values with those of the paper's preset where none is given."""
+        ask = _list_given(values.get("ask")) if isinstance(values, Mapping) else {}
+        filled = dict(values) if ask.get("paper") else values
+        for key, (value, _) in load_preset(str(ask.get("paper", ""))).items():
+            table, _, name = key.partition(".")
+            filled[table] = {name: value, **_list_given(filled.get(table))}
+        return filled
+
+    @model_validator(mode="after")
+    def _check_paper(self) -> Self:
+        paper, strategy = self.ask.paper, self.ask.strategy
+        if paper and strategy != load_preset(paper)["ask.strategy"].value:
+            raise ValueError(
+                f"ask.strategy = {strategy!r} is not the system of the paper {paper!r}; leave out "
+                "the strategy or ask.paper"
+            )
+        return self
+
+    def choose_paper(self, paper: str) -> "Settings":
+        """Return the settings with the preset of another paper below what was set otherwise.
+
+        Args:
+            paper: The name of the paper; empty for none.
+
+        Raises:
+            ValidationError: If there is no such paper.
+        """
+        given = self.model_dump(exclude_unset=True)
+        filled = type(self)(ask=AskSettings(paper=self.ask.paper)).model_dump()
+        for table, _, name in (key.partition(".") for key in load_preset(self.ask.paper)):
+            if given[table].get(name) == filled[table][name]:
+                del given[table][name]
+        given["ask"] = {**given.get("ask", {}), "paper": paper}
+        return type(self).model_validate(given)
+
     def to_record(self) -> dict[str, Any]:
         """Return the values for a trace: of each section those that can change an answer.
 
@@ -492,6 +541,13 @@ class Settings(Tables):
         sections = {name: getattr(self, name) for name in type(self).model_fields}
         records = {k: v.to_record() for k, v in sections.items() if isinstance(v, Section)}
         return {name: values for name, values in records.items() if values}
+
+
+def _list_given(table: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of values to be validated
+    """Return the values that are given in a table; empty for what is no table."""
+    if isinstance(table, Section):
+        return table.model_dump(exclude_unset=True)
+    return table if isinstance(table, Mapping) else {}
 
 
 # Each is a section, a key, and the value that was in force before the key existed.

@@ -21,6 +21,7 @@ from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
     OfflineOption,
+    PaperOption,
     SetOption,
     build_engine,
 )
@@ -115,6 +116,7 @@ def ingest(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Print a line on stderr for each stored file.")
     ] = False,
+    paper: PaperOption = None,
     follow: Annotated[
         bool, typer.Option("--watch", help="Ingest again after every change, until Ctrl-C.")
     ] = False,
@@ -136,6 +138,7 @@ def ingest(
         "ingest.exclude": exclude or None,
         "ingest.workers": workers,
         "ingest.wait_vectors": wait_vectors or None,
+        "ask.paper": paper,
     }
     failure_counts: list[int] = []
 

@@ -20,6 +20,7 @@ from fathom.serving.cli.options import (
     LlmOption,
     MaxErrorOption,
     OfflineOption,
+    PaperOption,
     SetOption,
     StrategyOption,
     TokensOption,
@@ -45,6 +46,7 @@ def ask(
     index: IndexOption = None,
     as_json: JsonOption = False,
     strategy: StrategyOption = None,
+    paper: PaperOption = None,
     llm: LlmOption = None,
     effort: EffortOption = None,
     max_tokens: TokensOption = None,
@@ -80,7 +82,7 @@ def ask(
 
     turns = load_dialogue(history) if history else ()
     flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
-    flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
+    flags |= {"ask.strategy": strategy, "ask.paper": paper, "ask.max_error": max_error}
 
     def answer_question(engine: "Engine", text: str) -> "Answer":
         listener = make_step_listener()

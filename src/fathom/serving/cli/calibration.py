@@ -12,6 +12,7 @@ from fathom.serving.cli.options import (
     JsonOption,
     LlmOption,
     OfflineOption,
+    PaperOption,
     QueriesOption,
     RecordsOption,
     SetOption,
@@ -41,6 +42,7 @@ def calibrate(
         float, typer.Option(min=0.001, max=0.5, help="Probability that a certificate fails.")
     ] = 0.05,
     strategy: StrategyOption = None,
+    paper: PaperOption = None,
     queries: QueriesOption = None,
     records: RecordsOption = None,
     index: IndexOption = None,
@@ -57,7 +59,7 @@ def calibrate(
         raise UsageError("calibrate: name a file of questions, or add --feedback")
     if records is not None:
         check_folder(records)
-    flags = {"llm.model": llm, "ask.strategy": strategy}
+    flags = {"llm.model": llm, "ask.strategy": strategy, "ask.paper": paper}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         report = learn(
             engine,

@@ -113,17 +113,21 @@ def show_settings(
     constants: Annotated[
         bool, typer.Option("--constants", help="Show the constants too, which nobody can set.")
     ] = False,
+    paper: Annotated[
+        str | None,
+        typer.Option(help="Show only what a paper fixes, and where it says so."),
+    ] = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Show every setting with its value and its origin."""
+    """Show every setting with its value and its origin, or what a paper fixes."""
     from fathom.config import Layers
     from fathom.serving.cli.output import format_settings, show_outcome
 
-    flags = {**collect_index_flags(index), "offline": offline or None}
+    flags = {**collect_index_flags(index), "offline": offline or None, "ask.paper": paper}
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
-    values = layers.list_values(constants=constants)
+    values = layers.list_paper_values() if paper else layers.list_values(constants=constants)
     show_outcome(
         {value.key: {"value": value.value, "origin": value.origin} for value in values},
         format_settings(values),

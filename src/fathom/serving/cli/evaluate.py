@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
+from fathom.registry import PAPERS
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.serving.cli.options import (
     RETRIEVER_NAMES,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.evaluation.breakdown import Field
     from fathom.evaluation.datasets import Dataset
     from fathom.evaluation.gate import Baseline
-    from fathom.evaluation.harness import Evaluation
+    from fathom.evaluation.harness import Evaluation, Systems
 
 QUALITY_FELL = 7
 """The exit code if quality fell below the baseline."""
@@ -56,6 +57,10 @@ def evaluate(
     ] = None,
     strategy: Annotated[
         str | None, typer.Option(help=f"Strategies to measure, by commas: {STRATEGY_NAMES}.")
+    ] = None,
+    paper: Annotated[
+        str | None,
+        typer.Option(help=f"Systems of papers to measure too, by commas: {', '.join(PAPERS)}."),
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,
@@ -108,13 +113,15 @@ def evaluate(
     from fathom.evaluation.breakdown import parse_fields
     from fathom.evaluation.gate import compare_with_baseline
     from fathom.evaluation.grading import Panel
-    from fathom.evaluation.harness import Evaluation, Systems
+    from fathom.evaluation.harness import Evaluation
     from fathom.evaluation.harness import evaluate as measure
     from fathom.serving.cli.output import show, show_json
 
-    systems = Systems.of(split_names(retriever), split_names(strategy), compare)
-    systems.check()
-    Panel(names=split_names(judge), model=judge_model, labels=labels).check(systems.strategies)
+    runs = list_runs(
+        split_names(retriever), split_names(strategy), compare, split_names(paper), vary or ()
+    )
+    answering = [name for chosen, _ in runs for name in chosen.strategies]
+    Panel(names=split_names(judge), model=judge_model, labels=labels).check(answering)
     reports = ReportFiles(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
@@ -126,15 +133,15 @@ def evaluate(
         datasets, build_engine(index, assignments, offline=offline, flags=flags)
     )
     # Each variant gets an engine of its own: settings are fixed when an engine is built.
-    for dataset, varied in product(loaded_datasets, expand_variants(vary or ())):
+    for dataset, (chosen, varied) in product(loaded_datasets, runs):
         assigned = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
         with build_engine(index, assigned, offline=offline, flags=flags) as engine:
             evaluated = measure(
                 engine,
                 dataset,
-                retrievers=systems.retrievers,
-                strategies=systems.strategies,
-                compare=compare,
+                retrievers=chosen.retrievers,
+                strategies=chosen.strategies,
+                compare=chosen.compared,
                 queries=queries,
                 judges=split_names(judge),
                 judge_model=judge_model,
@@ -276,6 +283,39 @@ def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:
         keys.append(key.strip())
         choices.append(split_names(values))
     return [dict(zip(keys, combination, strict=True)) for combination in product(*choices)]
+
+
+def list_runs(
+    retrievers: Sequence[str],
+    strategies: Sequence[str],
+    compared: tuple[str, str] | None,
+    papers: Sequence[str],
+    vary: Sequence[str],
+) -> "list[tuple[Systems, dict[str, str]]]":
+    """Return the systems of each engine to build, with the settings that differ in it.
+
+    Args:
+        retrievers: Names of retrievers; the default one if nothing at all is named.
+        strategies: Names of strategies.
+        compared: Two names to be tested against each other.
+        papers: Papers whose systems are measured beside them.
+        vary: Texts such as `a.b=1,2,3`.
+
+    Raises:
+        UsageError: If a system does not exist, or a text does not have this form.
+    """
+    from fathom.evaluation.harness import Systems
+
+    systems = Systems.of(retrievers, strategies, compared)
+    systems.check()
+    if unknown := sorted({*papers} - {*PAPERS}):
+        raise UsageError(f"there is no paper {unknown[0]!r}; there are {', '.join(PAPERS)}")
+    is_named = bool(retrievers or strategies or compared or not papers)
+    runs = []
+    for varied in expand_variants(vary):
+        runs += [(systems, varied)] if is_named else []
+        runs += [(Systems.of([], [name]), {**varied, "ask.paper": name}) for name in papers]
+    return runs
 
 
 def split_names(listed: str | None) -> list[str]:

@@ -20,6 +20,7 @@ from fathom.serving.cli.options import (
     LlmOption,
     MaxErrorOption,
     OfflineOption,
+    PaperOption,
     SetOption,
     StrategyOption,
     TokensOption,
@@ -53,6 +54,7 @@ def mcp(
         str, typer.Option(help="With --http: the variable that holds the bearer token.")
     ] = TOKEN_VARIABLE,
     strategy: StrategyOption = None,
+    paper: PaperOption = None,
     llm: LlmOption = None,
     effort: EffortOption = None,
     max_tokens: TokensOption = None,
@@ -71,7 +73,7 @@ def mcp(
     from hmac import compare_digest  # loads OpenSSL, which no other command needs
 
     flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
-    flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
+    flags |= {"ask.strategy": strategy, "ask.paper": paper, "ask.max_error": max_error}
     place = choose_index(docs, index)
     with (
         build_engine(place, assignments, offline=offline, flags=flags) as engine,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.registry import RETRIEVERS, STRATEGIES
+from fathom.registry import PAPERS, RETRIEVERS, STRATEGIES
 
 if TYPE_CHECKING:  # each command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
@@ -36,6 +36,10 @@ STRATEGY_NAMES = f"{', '.join(STRATEGIES)}, or an extension"
 RETRIEVER_NAMES = f"{', '.join(RETRIEVERS)}, vector:EMBEDDER, hybrid:EMBEDDER, or an extension"
 StrategyOption = Annotated[
     str | None, typer.Option("--strategy", help=f"Way of answering: {STRATEGY_NAMES}.")
+]
+PaperOption = Annotated[
+    str | None,
+    typer.Option("--paper", help=f"Answer as the system of a paper: {', '.join(PAPERS)}."),
 ]
 RetrieverOption = Annotated[
     str | None, typer.Option("--retriever", help=f"Way of searching: {RETRIEVER_NAMES}.")

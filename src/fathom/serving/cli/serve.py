@@ -13,6 +13,7 @@ from fathom.serving.cli.options import (
     JsonOption,
     LlmOption,
     OfflineOption,
+    PaperOption,
     SetOption,
     StrategyOption,
     build_engine,
@@ -35,6 +36,7 @@ def serve(
         int, typer.Option(min=0, max=65535, help="The port; 0 takes any free one.")
     ] = 8000,
     strategy: StrategyOption = None,
+    paper: PaperOption = None,
     llm: LlmOption = None,
     assignments: SetOption = None,
     offline: OfflineOption = False,
@@ -46,7 +48,7 @@ def serve(
         raise UsageError(
             f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'"
         ) from None
-    flags = {"ask.strategy": strategy, "llm.model": llm}
+    flags = {"ask.strategy": strategy, "ask.paper": paper, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         # The server opens engines of its own; this one only reads and checks the settings.
         settings = engine.settings

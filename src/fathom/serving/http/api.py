@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from fathom.errors import IndexMissing
 from fathom.extensions import list_names
 from fathom.jsonable import Json
+from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
@@ -91,6 +92,7 @@ class AskBody(Body):
 
     question: str = Field(max_length=MOST_CHARS)
     strategy: str | None = Field(default=None, max_length=64)
+    paper: str | None = Field(default=None, max_length=64)
     effort: Effort | None = None
     filters: Filters
     budget: BudgetBody | None = None
@@ -126,6 +128,7 @@ async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
     return SubmittedQuestion(
         question=body.question,
         strategy=body.strategy,
+        paper=body.paper,
         filters=body.filters,
         budget=limit_budget(space.engine.settings, body.effort, limits),
         history=history,
@@ -184,7 +187,7 @@ async def _stream_events(
 ) -> AsyncGenerator[ServerEvent, None]:
     settings = space.engine.settings
     plan = {
-        "strategy": body.strategy or settings.ask.strategy,
+        "strategy": body.strategy or body.paper or settings.ask.strategy,
         "effort": body.effort or settings.budget.effort,
         "question": replace_invisible(body.question),
     }
@@ -313,6 +316,7 @@ def list_strategies(space: CurrentWorkspace, _: ReadCaller) -> Response:
                 {"name": name, "description": DESCRIPTIONS.get(name, "")}
                 for name in list_names("strategy")
             ],
+            "papers": list(PAPERS),
             "efforts": {name: getattr(settings.effort, name).model_dump() for name in EFFORTS},
         }
     )

@@ -42,7 +42,13 @@ class KeyDesk:
         return self.space.engine
 
     async def answer(
-        self, question: str, *, strategy: str | None, filters: Sequence[str], budget: Budget
+        self,
+        question: str,
+        *,
+        strategy: str | None,
+        paper: str | None,
+        filters: Sequence[str],
+        budget: Budget,
     ) -> Answer:
         """Answer a question as `Engine.ask` does.
 
@@ -50,7 +56,7 @@ class KeyDesk:
             RunError: Also if the server is overloaded, or the key's budget is spent.
         """
         submitted = SubmittedQuestion(
-            question=question, strategy=strategy, filters=filters, budget=budget
+            question=question, strategy=strategy, paper=paper, filters=filters, budget=budget
         )
         with _explain_problem():
             return await self.asking.answer(self.caller, self.space, submitted)

@@ -33,6 +33,7 @@ class SubmittedQuestion:
 
     question: str
     strategy: str | None = None
+    paper: str | None = None
     filters: Sequence[str] = ()
     budget: Budget
     history: Sequence[Any] = field(default=())
@@ -78,6 +79,7 @@ class QuestionRunner:
             request = AskRequest.parse(
                 question.question,
                 strategy=question.strategy,
+                paper=question.paper,
                 filters=question.filters,
                 budget=replace(question.budget, seconds=limit_s),
                 history=question.history,

@@ -1,0 +1,62 @@
+"""The embedder and the chunks that an index needs for the system of a paper."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fathom.errors import IndexMismatch
+
+if TYPE_CHECKING:  # it brings pydantic, and an import of the engine needs none
+    from fathom.settings import Settings
+
+
+def check_paper_embedder(settings: "Settings", stored: Mapping[str, str]) -> None:
+    """Compare the embedder of an index with that of the paper's preset, before one is loaded.
+
+    Args:
+        settings: The settings in force.
+        stored: The identity of the index.
+
+    Raises:
+        IndexMismatch: If they differ.
+    """
+    from fathom.settings.papers import load_preset
+
+    paper, name = settings.ask.paper, settings.models.embedder
+    made_with = stored.get("embedder.model", "another")
+    fixed = load_preset(paper).get("models.embedder")
+    if fixed and fixed.value == name and made_with != name:
+        raise IndexMismatch(
+            f"the paper {paper!r} searches with {name}, the index was made with {made_with}; make "
+            f"another one with `fathom ingest --paper {paper} --index OTHER PATH...`, or keep it "
+            f"with --set models.embedder={made_with}"
+        )
+
+
+def describe_other_chunks(
+    settings: "Settings", stored: Mapping[str, str], chunker: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return a warning if the index was not cut as the paper says.
+
+    Args:
+        settings: The settings in force.
+        stored: The identity of the index.
+        chunker: The identity of the chunker that the settings name.
+    """
+    from fathom.settings.papers import load_preset
+
+    paper = settings.ask.paper
+    if "chunking.method" not in load_preset(paper):
+        return ()
+    expected = {f"chunker.{name}": value for name, value in chunker.items()}
+    made_with = {name: value for name, value in stored.items() if name.startswith("chunker.")}
+    if made_with == expected:
+        return ()
+    return (
+        f"the index was cut by {_join(made_with)}, and the paper {paper!r} cuts by "
+        f"{_join(expected)}; make another one with `fathom ingest --paper {paper} --index OTHER "
+        "PATH...`",
+    )
+
+
+def _join(identity: Mapping[str, str]) -> str:
+    return " ".join(identity[name] for name in sorted(identity))
