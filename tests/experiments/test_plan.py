@@ -46,17 +46,15 @@ def test_each_strategy_has_an_arm_with_shared_settings(tmp_path: Path) -> None:
 
 def test_an_arm_of_a_paper_has_its_preset_below_its_own_settings(tmp_path: Path) -> None:
     arm = 'name = "naive"\npaper = "maf"\nwithout = ["chunking", "maf.known_from", "roles", "llm"]'
-    more = 'settings = { "maf.phases" = ["vor", "evr"], "ask.min_confidence" = 0.5 }'
-    given = TOML.replace('name = "naive"\nstrategy = "naive"', f"{arm}\n{more}")
+    given = TOML.replace('name = "naive"\nstrategy = "naive"', arm)
     first = experiment(tmp_path, given).arms[0]
     assert (first.system, first.assignments) == (
         "maf",
         {
-            "ask.min_confidence": "0.5",
+            "ask.min_confidence": "0.0",  # the arm's own; 1.0 in the preset
             "maf.confidence": "top1",
             "maf.debate_on": "doubt",
             "maf.foreign_retriever": "vector",
-            "maf.phases": '["vor","evr"]',
         },
     )
 
@@ -78,6 +76,7 @@ def test_the_short_form_asks_the_samples_instead(tmp_path: Path) -> None:
     [
         ("title =", "titel =", "title: Field required"),
         ('strategy = "naive"', "", "arm 'naive' needs a strategy"),
+        ('strategy = "naive"', 'paper = "maf"\nwithout = ["rrf"]', "its paper has no 'rrf'"),
         ('strategy = "naive"', 'strategy = "naive"\nuse = ["sure"]', "uses 'sure', which is not"),
         ('name = "k = {}"', 'name = "k"', "needs one {} for each"),
         ("queries = 2", "queries = 0", "data.0.queries"),
