@@ -33,8 +33,9 @@ INTRODUCTION = """\
 There are {count} settings. Each has a default; set those that you need. Later sources win: the
 defaults, the preset of a paper (`--paper maf`), `fathom.toml` of the user, `fathom.toml` of the
 folder, variables of the environment (`FATHOM_RETRIEVAL__K=20`), then flags (`--set
-retrieval.k=20`). An unknown key is an error. `fathom config show` prints what is in force and where each value comes from. Other packages have
-tables of their own, `[extensions.NAME]`: [extending](extending.md).
+retrieval.k=20`). An unknown key is an error. `fathom config show` prints what is in force and where
+each value comes from. Other packages have tables of their own, `[extensions.NAME]`:
+[extending](extending.md).
 
 The preset of a paper holds the strategy and every setting and constant that the paper fixes. It
 lies below all settings of your own, in whatever source: `fathom config show --paper maf` prints
