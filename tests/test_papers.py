@@ -22,6 +22,7 @@ from fathom.runs.trace import Trace
 from fathom.settings import Settings
 from fathom.settings.papers import load_preset
 from fathom.settings.section import iterate_keys
+from fathom.types import Answer
 
 __all__ = ["run"]
 
@@ -37,6 +38,11 @@ def read_values(settings: Settings, keys: Any) -> dict[str, Any]:
 def read_recorded(trace: Trace, key: str) -> Any:
     table, _, name = key.partition(".")
     return trace.origin.settings[table][name]
+
+
+def get_trace(engine: Engine, answer: Answer) -> Trace:
+    assert answer.trace_id
+    return engine.trace(answer.trace_id)
 
 
 @contextmanager
@@ -125,7 +131,8 @@ def test_an_answer_by_a_paper_is_recorded_with_its_values_and_replays(
 ) -> None:
     with open_paper_engine(tmp_path, paper) as engine:
         answer = engine.ask(QUESTION)
-        trace, replay = engine.trace(answer.trace_id), engine.replay(answer.trace_id)
+        trace = get_trace(engine, answer)
+        replay = engine.replay(trace.id)
     assert (answer.strategy, replay.same) == (paper, True)
     assert answer.warnings == ()
     recorded = {key for key in load_preset(paper) if not key.startswith("chunking.")}
@@ -134,7 +141,7 @@ def test_an_answer_by_a_paper_is_recorded_with_its_values_and_replays(
     assert "paper" not in trace.origin.settings["ask"]
     # Nor does a replay need the switch.
     with engine_at(tmp_path) as plain:
-        assert plain.replay(answer.trace_id).same
+        assert plain.replay(trace.id).same
 
 
 def test_one_question_may_be_asked_as_a_paper_and_the_next_one_not(tmp_path: Path) -> None:
@@ -142,7 +149,7 @@ def test_one_question_may_be_asked_as_a_paper_and_the_next_one_not(tmp_path: Pat
         plain = engine.ask(QUESTION, strategy="maf")
         paper = engine.ask(QUESTION, paper="maf")
         again = engine.ask(QUESTION, strategy="maf")
-        traces = [engine.trace(answer.trace_id) for answer in (plain, paper, again)]
+        traces = [get_trace(engine, answer) for answer in (plain, paper, again)]
         assert [read_recorded(trace, "maf.confidence") for trace in traces] == [
             "reader", "top1", "reader",
         ]  # fmt: skip
@@ -155,8 +162,8 @@ def test_one_question_may_be_asked_as_a_paper_and_the_next_one_not(tmp_path: Pat
 
 def test_another_strategy_than_the_papers_has_its_own_settings(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path), ask={"paper": "maf"}) as engine:
-        same = engine.trace(engine.ask(QUESTION, strategy="maf").trace_id)
-        other = engine.trace(engine.ask(QUESTION, strategy="naive").trace_id)
+        same = get_trace(engine, engine.ask(QUESTION, strategy="maf"))
+        other = get_trace(engine, engine.ask(QUESTION, strategy="naive"))
     assert read_recorded(same, "ask.min_confidence") == 1.0
     assert read_recorded(other, "ask.min_confidence") == 0.5
 
