@@ -52,7 +52,7 @@ def test_reading_goes_on_while_another_hit_could_be_better() -> None:
     assert list_read() == []
 
 
-def test_the_first_two_hits_are_read_together() -> None:
+def test_the_first_three_hits_are_read_together() -> None:
     batches: list[list[str]] = []
 
     class Session:
@@ -63,6 +63,6 @@ def test_the_first_two_hits_are_read_together() -> None:
         def score(self, chunk: Chunk, answer: str) -> float:
             raise AssertionError
 
-    read_in_order(Session(), HITS[:4], lambda _: 0.0, fall=FALL)
+    read_in_order(Session(), HITS[:5], lambda _: 0.0, fall=FALL)
 
-    assert batches == [["d1", "d2"], ["d3"], ["d4"]]
+    assert batches == [["d1", "d2", "d3"], ["d4"], ["d5"]]

@@ -56,8 +56,8 @@ COLUMNS: Mapping[str, str] = {
 Log-odds are bounded to 10 either way. Without evidence, all signals about the evidence are 0.
 """
 
-_MOST_READ = 3
-"""The best hits that are read besides the cited one; the reader has read most of them."""
+READ_FOR_SIGNALS = 3
+"""The number of best hits that are read besides the cited one."""
 _REQUIRED = 0.5
 """The least weight of an anchor that the evidence should hold."""
 _LARGEST_LOGIT = 10.0
@@ -117,7 +117,7 @@ class AnswerSignals:
             "lead": spans[0] - spans[1] if len(spans) > 1 else _LARGEST_LOGIT,
             "entailed": compute_logit(quote_reading.supported),
         }
-        others = [hit.chunk for hit in hits[:_MOST_READ] if hit.chunk.id != best.hit.chunk.id]
+        others = [hit.chunk for hit in hits[:READ_FOR_SIGNALS] if hit.chunk.id != best.hit.chunk.id]
         readings = zip(others, session.read(others), strict=True)
         return signals | _compare_others(
             question, short, [(chunk.text, other) for chunk, other in readings]
