@@ -43,6 +43,13 @@ _INDONESIAN = re.compile(
     r"\w{2,}kah)\b",
     re.IGNORECASE,
 )
+# Decides alone: after it an English title may outweigh the few other words. "APA" is a name.
+_OPENS_INDONESIAN = re.compile(
+    r"\W*(?!APA\b)(?i:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|gimana|"
+    r"sebutkan|jelaskan)(?i:kah)?\b"
+    r"|.*\b(?i:apakah|siapakah|manakah|berapakah|kapankah|bagaimanakah|mengapakah)\b",
+    re.DOTALL,
+)
 _WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)
 _LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _YES_NO_WORDS = {"en": ("no", "yes"), "id": ("tidak", "ya")}
@@ -63,16 +70,13 @@ class Question:
 
     @cached_property
     def language(self) -> Literal["en", "id"]:
-        """The language by its words, or by its question words where those leave it open."""
+        """The language by the question word that it opens with, or by its words."""
+        if _OPENS_INDONESIAN.match(self.text):
+            return "id"
         language = detect_language(self.text)
         if language == "und":
             return "id" if _INDONESIAN.search(self.text) else "en"
         return language
-
-    @cached_property
-    def is_foreign(self) -> bool:
-        """Return whether its frequent words are Indonesian, whatever its question word is."""
-        return detect_language(self.text) == "id"
 
     @cached_property
     def form(self) -> Form:

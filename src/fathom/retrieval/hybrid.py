@@ -15,7 +15,6 @@ from fathom.question.question import Question
 from fathom.retrieval.base import rank_hits, to_hits
 from fathom.retrieval.fusion import Fusion, ReciprocalRank, WeightedSum
 from fathom.settings.tree import RetrievalSettings
-from fathom.text.language import detect_language
 from fathom.types import Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the retriever, and imports every part
@@ -147,8 +146,8 @@ def choose_vector_weight(space: str, text: str, settings: RetrievalSettings) -> 
         weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
         return weights[settings.embedders.index(space)]
     # The embedder was made for English; in other languages its vectors are little more than noise.
-    foreign = detect_language(text) not in {"en", "und"}
-    return settings.foreign_vector_weight if foreign else settings.vector_weight
+    is_indonesian = Question(text).language == "id"
+    return settings.foreign_vector_weight if is_indonesian else settings.vector_weight
 
 
 def put_definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:

@@ -102,7 +102,7 @@ class BranchWeighing:
             return FIXED_WEIGHTS[self.settings.weights]
         outcome = await attempt_work("analyse", partial(self.analyser.analyse, question), context)
         # The embedder was not made for this language, whatever the complexity of the question.
-        if question.is_foreign:
+        if question.language == "id":
             return self.settings.foreign
         return outcome.value.weights if outcome.value else self.settings.prior
 

@@ -21,7 +21,6 @@ from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy, StrategyState
-from fathom.text.language import detect_language
 from fathom.types import AbstentionReason, Answer, Draft, Filter, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
@@ -179,8 +178,8 @@ class Maf(GraphStrategy):
 
     async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:
         """Search with the retriever that fits the language of the query."""
-        is_foreign = detect_language(query.text) not in {"en", "und"}
-        return await (self.foreign if is_foreign else self.search)(query, k=k, context=context)
+        is_indonesian = Question(query.text).language == "id"
+        return await (self.foreign if is_indonesian else self.search)(query, k=k, context=context)
 
     async def _read(
         self, state: MafState, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext

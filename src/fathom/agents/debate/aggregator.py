@@ -145,13 +145,12 @@ def compose_draft(
         place for reading in readings for place in reading.agents if positions[place].evidence
     ]
     number = {place: at for at, place in enumerate(places)}
-    language = "id" if question.is_foreign else "en"
     total = len(positions)
     return Draft(
         evidence=tuple(e for place in places if (e := positions[place].evidence)),
         claims=tuple(
             Claim(
-                text=_compose_claim(reading, total, language),
+                text=_compose_claim(reading, total, question.language),
                 evidence=tuple(number[place] for place in reading.agents if place in number),
             )
             for reading in readings
