@@ -210,6 +210,7 @@ class Chunk:
         page: Page at the chunk's start, from 1.
         title: Title of the document.
         path: Path of the document; empty where there is none.
+        site: Host of the document, or its domain by the metadata; empty where nothing names one.
         source: The origin of the text; of the web only this text is known.
         blocks: The blocks of the document within the chunk, in order; empty where not known.
     """
@@ -221,6 +222,7 @@ class Chunk:
     ordinal: int
     title: str = ""
     path: str = ""
+    site: str = ""
     headings: tuple[str, ...] = ()
     page: int | None = None
     source: Source = "corpus"

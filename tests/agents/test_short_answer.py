@@ -46,6 +46,24 @@ def test_requested_aggregates_are_recognised(question: str, aggregate: str | Non
             "2018",
             "3,559",
         ),
+        # Words for an outcome, where the aggregate itself is not named.
+        ("Berapa total biaya?", "Biaya naik dari 5 juta menjadi 12 juta.", "5 juta", "12 juta"),
+        ("Berapa jumlah kasus?", "Ada 50 di Oslo, 30 di Bergen, sehingga 80.", "50", "80"),
+        ("How much was it in total?", "They paid $20, then $30, resulting in $50.", "$20", "$50"),
+        ("How many live there?", "It grew from 50, which makes 80.", "50", "50"),  # no aggregate
+        ("How much was it in total?", "It became 5, then became 6.", "5", "5"),
+        # The unit that a figure lacks.
+        ("How much does a permit cost?", "A permit costs $40 a year.", "40", "$40"),
+        ("Berapa pertumbuhannya?", "Ekonomi tumbuh 5,2 persen.", "5,2", "5,2 persen"),
+        ("How much is it?", "It is 5 million USD.", "5", "5 million USD"),
+        ("How long did it take?", "It took 3 days.", "3", "3 days"),
+        ("Berapa lama?", "Selama 3 bulan.", "3", "3 bulan"),
+        ("How long did it take?", "It took 3 days, and 3 came.", "3", "3"),
+        ("How much is it?", "It is 5 kg, or 5 tons.", "5", "5"),  # two units
+        ("How much is it?", "It is 5 kg; 5 were there.", "5", "5"),
+        ("How many kg is it?", "It is 5 kg.", "5", "5"),  # the question has it
+        ("What percentage came?", "It was 5 %.", "5", "5"),
+        ("How many rooms are there?", "After 3 days there are 3 rooms.", "3", "3"),
         # Two results, or none: unsure.
         ("How high is the average?", "The average was 4, then the average was 6.", "5", "5"),
         ("How high is the average?", "It was 4.", "4", "4"),

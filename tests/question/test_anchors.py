@@ -19,6 +19,18 @@ CASES = [
     ("Does 'The Verge' agree with Google's lawyers?", ["quoted: The Verge", "entity: Google"]),
     ("What was the revenue in Q1 2024?", ["quarter: Q1 2024"]),
     ("What was sold in the first quarter of 2024?", ["quarter: first quarter of 2024"]),
+    # A time ends the name before it.
+    ("What was the revenue of Apple Q1 2024?", ["entity: Apple", "quarter: Q1 2024"]),
+    ("How much did Microsoft Q3 2023 bring in?", ["entity: Microsoft", "quarter: Q3 2023"]),
+    (
+        "What was the profit of Bank of America First Half 2022?",
+        ["entity: Bank of America", "quarter: First Half 2022"],
+    ),
+    ("Who won the Battle of May 1940?", ["entity: Battle", "date: May 1940"]),
+    (
+        "How did the Olympics July 2021 Tokyo end?",
+        ["entity: Olympics", "entity: Tokyo", "date: July 2021"],
+    ),
     ("Who won 3-2 on 12 March 2019?", ["scoreline: 3-2", "date: 12 March 2019"]),
     ("What happened on March 12, 2019 in Rome?", ["entity: Rome", "date: March 12, 2019"]),
     ("What happened on 2019-03-12?", ["date: 2019-03-12"]),
@@ -42,6 +54,8 @@ CASES = [
         "Berapa pendapatan PT Telkom pada kuartal I 2024?",
         ["entity: PT Telkom", "quarter: kuartal I 2024"],
     ),
+    ("Berapa laba Telkom Semester I 2024?", ["entity: Telkom", "quarter: Semester I 2024"]),
+    ("Berapa laba PT Astra Triwulan III 2022?", ["entity: PT Astra", "quarter: Triwulan III 2022"]),
     ("Kapan 17 Agustus 1945 diperingati?", ["date: 17 Agustus 1945"]),
     (
         "Apa isi UU No. 11 Tahun 2020 tentang Cipta Kerja?",

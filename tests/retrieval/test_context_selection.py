@@ -15,7 +15,8 @@ from fathom.question.question import Question
 from fathom.retrieval.context_selection import (
     ContextSelector,
     Selection,
-    find_site,
+    find_source,
+    get_site,
     is_list,
     pack_hits,
 )
@@ -24,7 +25,7 @@ from fathom.testing.doubles import run_context
 from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
-QUESTION = "who won the 2004 award"
+QUESTION = "who won the 2004 Award"
 LISTING = "list who won the 2004 award"
 SELECT = Selection(extract_terms=split_words, settings=AnchorSettings(title_overlap=0.0))
 LIST = "Winners:\n- Ada\n- Bela\n- Cleo\n"
@@ -44,6 +45,13 @@ def test_a_title_counts_when_the_text_overlaps_too() -> None:
     chosen = SELECT(Question(QUESTION), hits)
     assert list_ids(chosen) == ["titled#0", "plain#0", "titled-only#0"]
     assert [hit.score for hit in chosen] == [0.65, 0.60, 0.57]
+
+
+def test_a_title_without_an_anchor_has_no_bonus() -> None:
+    hit = make_hit("she won the 2004 award", score=0.5, title="How it was won")
+    assert SELECT(Question(QUESTION), [hit])[0].score == 0.5
+    named = make_hit("she won the 2004 award", score=0.5, title="Summer of 2004")
+    assert SELECT(Question(QUESTION), [named])[0].score == 0.57
 
 
 def test_the_required_overlap_can_be_raised() -> None:
@@ -73,23 +81,31 @@ def test_a_known_source_has_two_places() -> None:
     assert [name.chunk.document_id for name in chosen] == [*addresses[:2], addresses[3]]
     unknown = [make_hit("x", document=f"d{n}", score=0.5, rank=n + 1) for n in range(5)]
     assert len(SELECT(Question(QUESTION), unknown)) == 5
-    one_source = Selection(extract_terms=split_words, find_source=lambda _: "wiki")
-    assert len(one_source(Question(QUESTION), unknown)) == 2
+    named = [replace(hit, chunk=replace(hit.chunk, site="wiki.example")) for hit in unknown]
+    assert len(SELECT(Question(QUESTION), named)) == 2
 
 
-@pytest.mark.parametrize(
-    ("document", "site"),
-    [
-        ("https://en.example.org/wiki/A", "en.example.org"),
-        ("HTTP://Two.Example:80/x", "two.example"),
-        ("doc-17", None),
-        ("file:///a", None),
-        ("http://", None),
-        ("http://[bad", None),
-    ],
-)
-def test_the_site_of_an_address_is_its_host(document: str, site: str | None) -> None:
-    assert find_site(make_hit("x", document=document)) == site
+def make_filed_hits(*paths: str) -> list[Hit]:
+    hits = [make_hit("x", document=path, rank=n) for n, path in enumerate(paths, 1)]
+    return [replace(hit, chunk=replace(hit.chunk, path=hit.chunk.document_id)) for hit in hits]
+
+
+def test_hits_of_other_folders_come_before_the_third_one_of_a_folder() -> None:
+    first = [f"a/{n}.md" for n in range(8)]
+    mixed = SELECT(Question(QUESTION), make_filed_hits(*first, "b/1.md", "b/2.md", "b/3.md"))
+    # Two places each, and no place stays empty: the best of the rest fill them.
+    assert [hit.chunk.path for hit in mixed] == [*first[:6], "b/1.md", "b/2.md"]
+    alone = SELECT(Question(QUESTION), make_filed_hits(*first))
+    assert [hit.chunk.path for hit in alone] == first
+
+
+def test_a_source_is_the_site_or_else_the_folder() -> None:
+    filed, bare = make_filed_hits("a/b/1.md", "1.md")
+    assert (find_source(filed), find_source(bare)) == ("a/b", "")
+    sited = replace(filed, chunk=replace(filed.chunk, site="one.example"))
+    assert find_source(sited) == get_site(sited) == "one.example"
+    # Chunks of old traces have no site.
+    assert get_site(make_hit("x", document="https://two.example/1")) == "two.example"
 
 
 def test_lists_have_their_own_places_when_a_list_is_asked_for() -> None:
@@ -147,7 +163,7 @@ def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
     chosen = SELECT(Question(LISTING if listing else QUESTION), hits)
     assert len(chosen) <= SELECT.settings.fine
     assert max(Counter(hit.chunk.document_id for hit in chosen).values(), default=0) <= 2
-    assert max(Counter(map(find_site, chosen)).values(), default=0) <= 2
+    assert max(Counter(map(get_site, chosen)).values(), default=0) <= 2
     assert [hit.score for hit in chosen] == sorted((e.score for e in chosen), reverse=True)
     assert chosen == SELECT(Question(LISTING if listing else QUESTION), hits)
 

@@ -30,13 +30,25 @@ _CUES: Mapping[Aggregate, re.Pattern[str]] = {
         re.I,
     ),
 }
+_RESULT = re.compile(
+    r"\b(?:menjadi|sehingga|hasilnya|becomes?|became|resulting in|which makes|making)\b", re.I
+)
+"""Words before the outcome of a sum, whichever aggregate is asked for."""
 _NUMBER = re.compile(
-    r"(?:[$\u20ac\u00a3]|\b(?:USD|EUR|IDR|Rp)\.? ?)?(?<![\w.,])\d+(?:[.,]\d+)*"
+    r"(?:[$\u20ac\u00a3]|\b(?:USD|EUR|IDR|Rp)\.? ?)?(?<![\w.,])(?P<figure>\d+(?:[.,]\d+)*)"
     r"(?: ?(?:%|(?:percent|per cent|persen|million|billion|trillion|thousand|"
     r"ribu|juta|mili?ar|triliun)\b))?"
     r"(?: (?:USD|EUR|IDR|dollars?|euros?|rupiah|dolar|kg|km|tons?|ton)\b)?",
     re.I,
 )
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_ASKS_DURATION = re.compile(r"\b(?:how long|berapa lama)\b", re.IGNORECASE)
+_DURATION = re.compile(
+    r"(?<![\w.,])(?P<figure>\d+(?:[.,]\d+)*) "
+    r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|detik|menit|jam|hari|minggu|bulan|tahun)\b",
+    re.IGNORECASE,
+)
+_PERCENT = re.compile(r"%|\bper ?cent|\bpersen", re.IGNORECASE)
 _MONTHS = "|".join(FULL_MONTHS)
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTHS})(?:,? \d{{4}})?"
@@ -57,13 +69,14 @@ def fill_short_answer(question: Question, draft: Draft) -> Draft:
     """Return the draft with the short answer that the rules find; unchanged if they find none.
 
     An aggregate that the question asks for replaces a short answer; a number, date, name or title
-    only fills a missing one.
+    only fills a missing one. A bare figure gets the unit that the text gives it.
     """
     sentences = [claim.text for claim in draft.claims] or [item.quote for item in draft.evidence]
     aggregate = detect_aggregate(question)
     short = _find_aggregate(aggregate, sentences) if aggregate else ""
     if not short and not draft.short_answer and sentences:
         short = _find_only_candidate(question, sentences[0])
+    short = _add_unit(question, short or draft.short_answer, sentences)
     return replace(draft, short_answer=short) if short else draft
 
 
@@ -79,6 +92,7 @@ def _find_aggregate(aggregate: Aggregate, sentences: Sequence[str]) -> str:
     for sentence in sentences:
         numbers = list(_NUMBER.finditer(sentence))
         candidates = set(_iterate_near_numbers(_CUES[aggregate], sentence, numbers))
+        candidates = candidates or set(_iterate_results(sentence, numbers))
         if candidates:
             # Two numbers near the cue leave open which one it means.
             return candidates.pop() if len(candidates) == 1 else ""
@@ -94,6 +108,40 @@ def _iterate_near_numbers(
         before = [n for n in numbers if 0 <= match.start() - n.end() <= _LONGEST_GAP]
         chosen = after[:1] or before[-1:]
         yield from (number.group().strip() for number in chosen)
+
+
+def _iterate_results(sentence: str, numbers: Sequence[re.Match[str]]) -> Iterator[str]:
+    """Yield the number that follows each word for an outcome: "menjadi 12"."""
+    for match in _RESULT.finditer(sentence):
+        after = [n for n in numbers if 0 <= n.start() - match.end() <= _LONGEST_GAP]
+        yield from (number.group().strip() for number in after[:1])
+
+
+def _add_unit(question: Question, short: str, sentences: Sequence[str]) -> str:
+    """Return a bare figure with its unit, if the text always gives it the same one.
+
+    A unit that the question names ("how many km") is not missing.
+    """
+    if question.answer_type != "number" or not _FIGURE.fullmatch(short):
+        return short
+    rules = (_NUMBER, _DURATION) if _ASKS_DURATION.search(question.text) else (_NUMBER,)
+    forms: dict[tuple[int, int], str] = {}
+    for number, sentence in enumerate(sentences):
+        for match in (match for rule in rules for match in rule.finditer(sentence)):
+            if match["figure"] == short:
+                place = number, match.start("figure")
+                forms[place] = max(forms.get(place, ""), match.group().strip(), key=len)
+    form = next(iter(forms.values()), short)
+    is_sure = len(set(forms.values())) == 1 and not _names_unit(question.text, form, short)
+    return form if is_sure else short
+
+
+def _names_unit(question: str, form: str, figure: str) -> bool:
+    """Return whether a question names the unit of a number."""
+    unit = form.replace(figure, "").strip().casefold()
+    if _PERCENT.search(unit):
+        return bool(_PERCENT.search(question))
+    return any(word in question.casefold() for word in unit.split())
 
 
 def _find_only_candidate(question: Question, sentence: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.block_lookup import select_blocks
+from fathom.documents.site import find_site
 from fathom.index.base import Entry
 from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
@@ -230,7 +231,7 @@ def build_document(row: StoredRow) -> Document:
 
 
 def build_chunk(row: StoredRow, text: str, blocks: Sequence[Block]) -> Chunk:
-    """Build a chunk from a row of chunks joined with its document's id, title and path."""
+    """Build a chunk from a row of chunks joined with id, title, path, metadata of its document."""
     span = Span(row["start"], row["end"])
     return Chunk(
         id=row["id"],
@@ -240,6 +241,7 @@ def build_chunk(row: StoredRow, text: str, blocks: Sequence[Block]) -> Chunk:
         ordinal=row["ordinal"],
         title=row["title"],
         path=row["path"],
+        site=find_site(row["document_id"], row["path"], json.loads(row["metadata"])),
         headings=tuple(json.loads(row["headings"])) if row["headings"] != "[]" else (),
         page=row["page"],
         blocks=blocks.find_blocks(span)

@@ -225,7 +225,7 @@ class SqlStore(ABC, Generic[SpaceT]):
         documents = {row["no"]: build_document(row) for row in rows}
         chunks: dict[int, list[tuple[int, Chunk]]] = {number: [] for number in documents}
         for row in self.select_rows(
-            "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "  # noqa: S608 - constants
+            "SELECT chunks.*, documents.id AS document_id, title, path, metadata FROM chunks "  # noqa: S608 - constants
             f"JOIN documents ON {self.own_chunks} WHERE chunks.{self.scope} "
             f"AND {self.dialect.match_any('document_no')} ORDER BY document_no, ordinal",
             self.dialect.bind_any(list(documents)),

@@ -160,8 +160,9 @@ def find_anchors(question: str) -> tuple[Anchor, ...]:
             # "1st" has a digit and a letter like an identifier, but identifies nothing.
             if _is_free(whole, taken) and not (kind == "identifier" and _ORDINAL.fullmatch(inner)):
                 taken.append((whole, _make_anchor(kind, inner, score)))
+    times = [span for span, anchor in taken if anchor.kind in TIMES]
     entities = [
-        (span, anchor) for span, anchor in _find_entities(question) if _is_free(span, taken)
+        (span, anchor) for span, anchor in _find_entities(question, times) if _is_free(span, taken)
     ]
     if not entities and all(anchor.score < _STRONG_SCORE for _, anchor in taken):
         entities = list(_find_lowercase_entities(question, taken))
@@ -181,9 +182,11 @@ def _is_free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
     return all(span.end <= other.start or other.end <= span.start for other, _ in taken)
 
 
-def _find_entities(question: str) -> Iterator[tuple[Span, Anchor]]:
+def _find_entities(question: str, times: Sequence[Span]) -> Iterator[tuple[Span, Anchor]]:
     """Yield the names with their scores: long names score high, a lone first word low."""
-    for span in find_names(question):
+    for span in (
+        part for name in find_names(question) for part in _cut_name(question, name, times)
+    ):
         text = span.cut(question)
         words = len(text.split())
         lone = words == 1 and not question[: span.start].strip(" \"'“\u2018(¿¡")
@@ -191,6 +194,20 @@ def _find_entities(question: str) -> Iterator[tuple[Span, Anchor]]:
         score = 0.4 if lone and not text.isupper() else min(7 + words - 1, 9) / 10
         if len(text) > 1:
             yield span, _make_anchor("entity", text, score)
+
+
+def _cut_name(question: str, name: Span, times: Sequence[Span]) -> Iterator[Span]:
+    """Yield the parts of a name around the times in it: "Apple" of "Apple Q1 2024"."""
+    inner = [time for time in times if time.start < name.end and name.start < time.end]
+    if not inner:
+        yield name
+        return
+    start = name.start
+    for time in (*sorted(inner, key=lambda time: time.start), Span(name.end, name.end)):
+        # Names again, as a small word that led to the time is no part of one.
+        parts = find_names(question[start : time.start])
+        yield from (Span(start + part.start, start + part.end) for part in parts)
+        start = time.end
 
 
 def _find_lowercase_entities(

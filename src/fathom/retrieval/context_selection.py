@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
+from pathlib import PurePath
 
+from fathom.documents.site import read_host
+from fathom.question.anchors import Anchor, find_missing
 from fathom.question.question import Question
 from fathom.retrieval.base import rank_hits
 from fathom.retrieval.mmr import build_term_similarity, select_by_mmr
@@ -18,14 +20,16 @@ _LIST_ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s
 _LEAST_LIST_ITEMS = 3
 
 
-def find_site(hit: Hit) -> str | None:
-    """Return the host of a document whose id is a web address; `None` for other documents."""
-    try:
-        parts = urlsplit(hit.chunk.document_id)
-    # Unbalanced brackets, which may stand in a file name.
-    except ValueError:
-        return None
-    return parts.hostname if parts.scheme in {"http", "https"} else None
+def get_site(hit: Hit) -> str:
+    """Return the site of a hit's document; empty where nothing names one."""
+    # Traces from before chunks had sites hold the addresses only.
+    return hit.chunk.site or read_host(hit.chunk.document_id)
+
+
+def find_source(hit: Hit) -> str:
+    """Return the site of a hit's document, or else its folder; empty for neither."""
+    folder = PurePath(hit.chunk.path).parent.as_posix()
+    return get_site(hit) or ("" if folder == "." else folder)
 
 
 def is_list(text: str) -> bool:
@@ -40,12 +44,10 @@ class Selection:
     Attributes:
         extract_terms: Returns the content words of a text, for the title bonus.
         settings: The number of hits, the title bonus, the caps.
-        find_source: Returns the source of a hit; `None` where it is unknown.
     """
 
     extract_terms: Terms
     settings: AnchorSettings = field(default_factory=AnchorSettings)
-    find_source: Callable[[Hit], str | None] = find_site
 
     def __call__(self, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the hits to read, best first, with new ranks; scores include the title bonus.
@@ -55,22 +57,27 @@ class Selection:
             hits: Hits in rank order, scores in [0, 1].
         """
         question_terms = self.extract_terms(question.text)
-        scored = [replace(hit, score=self._score(hit, question_terms)) for hit in hits]
+        anchors = tuple(anchor for anchor in question.anchors if anchor.kind != "unit")
+        scored = [replace(hit, score=self._score(hit, question_terms, anchors)) for hit in hits]
         # At equal scores the order of the ranking decides.
         ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
         is_list_question = question.form == "several"
         slots = min(self.settings.list_slots, self.settings.fine) if is_list_question else 0
         lists = [hit for hit in ordered if is_list(hit.chunk.text)] if slots else []
+        # Where all hits are of one folder, it says nothing about them.
+        by_source = find_source if len({*map(find_source, hits)}) > 1 else get_site
         # Slots are held free for lists; what they do not fill goes to the other hits.
-        chosen = self._fill([], ordered, self.settings.fine - slots)
-        chosen = self._fill(chosen, lists, self.settings.fine)
-        chosen = self._fill(chosen, ordered, self.settings.fine)
+        chosen = self._fill([], ordered, self.settings.fine - slots, by_source)
+        chosen = self._fill(chosen, lists, self.settings.fine, by_source)
+        chosen = self._fill(chosen, ordered, self.settings.fine, by_source)
+        # Other folders come first, but no place stays empty for the sake of a folder.
+        chosen = self._fill(chosen, ordered, self.settings.fine, get_site)
         # Lists were added out of turn; the hits go back into the order of their scores.
         places = {hit.chunk.id: place for place, hit in enumerate(ordered)}
         return rank_hits(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
 
-    def _score(self, hit: Hit, question_terms: frozenset[str]) -> float:
-        in_title = bool(question_terms & self.extract_terms(hit.chunk.label))
+    def _score(self, hit: Hit, question_terms: frozenset[str], anchors: Sequence[Anchor]) -> float:
+        in_title = len(find_missing(anchors, hit.chunk.label)) < len(anchors)
         share = (
             len(question_terms & self.extract_terms(hit.chunk.text)) / len(question_terms)
             if question_terms
@@ -81,18 +88,24 @@ class Selection:
         )
         return round(hit.score + bonus, DIGITS)
 
-    def _fill(self, chosen: Sequence[Hit], offered: Sequence[Hit], most: int) -> list[Hit]:
+    def _fill(
+        self,
+        chosen: Sequence[Hit],
+        offered: Sequence[Hit],
+        most: int,
+        by_source: Callable[[Hit], str],
+    ) -> list[Hit]:
         """Return `chosen` with offered hits added in order, as far as room and caps allow."""
         filled = list(chosen)
         chosen_ids = {hit.chunk.id for hit in filled}
         documents = Counter(hit.chunk.document_id for hit in filled)
-        sources = Counter(self.find_source(hit) for hit in filled)
+        sources = Counter(by_source(hit) for hit in filled)
         for hit in offered:
             if len(filled) >= most:
                 break
-            source = self.find_source(hit)
+            source = by_source(hit)
             # Hits of unknown source share none, so no cap applies to them.
-            is_full = source is not None and sources[source] >= self.settings.per_source
+            is_full = bool(source) and sources[source] >= self.settings.per_source
             if is_full or hit.chunk.id in chosen_ids:
                 continue
             if documents[hit.chunk.document_id] >= self.settings.per_document:

@@ -50,11 +50,11 @@ class AnchorSettings(Section):
     title_mismatch_weight: float = constant(0.2, ge=0, le=1)
     """The factor on the score of a hit whose title is not its anchor or bridge. Ours."""
     title_bonus: float = constant(0.07, ge=0)
-    """The bonus on the score of a hit whose title shares a word with the question."""
+    """The bonus on the score of a hit whose title holds an anchor of the question."""
     title_overlap: float = constant(0.3, ge=0, le=1)
     """The bonus needs a text that holds more than this share of the question's words. Ours."""
     per_source: int = constant(2, ge=1)
-    """The most hits of one source."""
+    """The most hits of one site; of one folder too, while hits of other folders are left."""
     per_document: int = constant(2, ge=1)
     """The most hits of one document."""
     list_slots: int = constant(3, ge=0)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from fathom.documents.block_lookup import select_blocks
+from fathom.documents.site import find_site
 from fathom.types import Chunk, Document, Span
 
 
@@ -41,6 +42,7 @@ def build_chunk(
         ordinal=ordinal,
         title=document.title,
         path=document.path,
+        site=find_site(document.id, document.path, document.metadata),
         headings=headings,
         page=page,
         blocks=select_blocks(document.blocks, span),

@@ -225,7 +225,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
     @override
     def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
         rows = self.select_rows(
-            "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
+            "SELECT chunks.*, documents.id AS document_id, title, path, metadata FROM chunks "
             "JOIN documents ON documents.no = document_no WHERE chunks.added <= ? "
             "AND chunks.id IN (SELECT value FROM json_each(?))",
             json.dumps(list(ids)),
@@ -244,7 +244,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
     def list_chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
         """Return all chunks of a document with their numbers, in order."""
         rows = self.connection.execute(
-            "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
+            "SELECT chunks.*, documents.id AS document_id, title, path, metadata FROM chunks "
             "JOIN documents ON documents.no = document_no WHERE document_no = ? ORDER BY ordinal",
             (document_no,),
         )

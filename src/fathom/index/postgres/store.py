@@ -211,7 +211,7 @@ class PostgresStore(SqlStore[SpaceTable]):
     @override
     def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
         rows = self.select_rows(
-            "SELECT chunks.*, documents.id AS document_id, title, path, "
+            "SELECT chunks.*, documents.id AS document_id, title, path, metadata, "
             # The text of a document is sent once, with the first of its chunks.
             "CASE WHEN row_number() OVER own = 1 THEN convert_from(text, 'UTF8') END AS text, "
             "CASE WHEN row_number() OVER own = 1 THEN blocks END AS blocks FROM fathom.chunks "
