@@ -32,6 +32,7 @@ from fathom.settings import Settings
 
 ADDRESS = "http://127.0.0.1:8000"
 API = "/api/v1"
+OPENAI = "/v1"
 AT_ONCE = 8
 
 
@@ -46,6 +47,8 @@ class Tenant:
     trace: str = ""
     job: str = ""
     conversation: str = ""
+    file: str = ""
+    store: str = ""
 
 
 @dataclass(slots=True)
@@ -72,6 +75,14 @@ def prepare_tenant(client: TestClient, tenant: Tenant) -> None:
         time.sleep(0.02)
     listed = client.get(f"{API}/documents", headers=tenant.headers).json()["documents"]
     tenant.document = listed[0]["id"]
+    upload: dict[str, Any] = {
+        "files": {"file": ("named.md", text.encode())},
+        "data": {"purpose": "user_data"},
+    }
+    tenant.file = client.post(f"{OPENAI}/files", headers=tenant.headers, **upload).json()["id"]
+    made = {"name": tenant.word, "file_ids": [tenant.file]}
+    store = client.post(f"{OPENAI}/vector_stores", json=made, headers=tenant.headers)
+    tenant.store = store.json()["id"]
     begun = client.post(f"{API}/conversations", json={}, headers=tenant.headers)
     tenant.conversation = begun.json()["id"]
     body = {"question": QUESTION, "conversation": tenant.conversation}
@@ -104,6 +115,12 @@ def list_probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]
         f"/reports/..%2Fworkspaces%2F{other.name}",
     ):
         yield "GET", path, {}, True
+    store = f"{OPENAI}/vector_stores/{other.store}"
+    for path in (f"{OPENAI}/files/{other.file}", store, f"{store}/files"):
+        yield "GET", path, {}, True
+        yield "DELETE", path, {}, True
+    yield "POST", f"{store}/search", {"json": {"query": other.word}}, True
+    yield "POST", f"{store}/files", {"json": {"file_id": other.file}}, True
     yield "POST", f"/traces/{other.trace}/replay", {}, True
     yield "DELETE", f"/documents/{other.document}", {}, True
     yield "DELETE", f"/conversations/{other.conversation}", {}, True
@@ -149,7 +166,8 @@ def send_probe(
     shown_arguments = {
         key: value for key, value in arguments.items() if key not in {"headers", "cookies"}
     }
-    reply = client.request(method, f"{API}{path}", headers=headers, **shown_arguments)
+    prefix = "" if path.startswith(f"{OPENAI}/") else API
+    reply = client.request(method, f"{prefix}{path}", headers=headers, **shown_arguments)
     counts.probes += 1
     counts.statuses[reply.status_code] += 1
     # What was asked may be said again; what was not must not come.

@@ -20,6 +20,7 @@ from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.job_queue import Job, JobState, create_job_queue
 from fathom.serving.http.keys import Key, create_key_store
 from fathom.serving.http.migration import copy_server_tables
+from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.tables import UPLOADS
 from fathom.settings import Settings
 
@@ -49,6 +50,10 @@ def make_served(place: Path) -> str:
         for number, state in enumerate(get_args(JobState)):
             queue.add(Job(id=f"j{number}", names={"/a": "a"}, refused=[], state=state))
         queue.close()
+        objects = create_object_store(engine.index)
+        objects.put("member", "file-1", {"filename": "a"}, "vs_1")
+        objects.put("vector_store", "vs_1", {"name": "ferries"})
+        objects.close()
         sent = engine.directory / UPLOADS / "trips" / "ferry.md"
         sent.parent.mkdir(parents=True)
         sent.write_text("A ferry.")
@@ -63,10 +68,11 @@ def read_server_data(place: str, disk: Path) -> list[Any]:
         else make_index_settings(place)
     )
     with Engine(Settings.model_validate({"index": trees})) as engine:
-        keys, queue, talks = (
+        keys, queue, talks, objects = (
             create_key_store(engine.index),
             create_job_queue(engine.index, ""),
             Conversations(engine),
+            create_object_store(engine.index),
         )
         listed = talks.list_latest(10)
         server_data = [
@@ -76,8 +82,9 @@ def read_server_data(place: str, disk: Path) -> list[Any]:
             listed,
             [talks.get(conversation["id"]) for conversation in listed],
             [talks.find_owner(conversation["id"]) for conversation in listed],
+            [objects.list_all("vector_store"), objects.list_all("member", "vs_1")],
         ]
-        for opened in (keys, queue, talks):
+        for opened in (keys, queue, talks, objects):
             opened.close()
     return server_data
 
@@ -93,13 +100,14 @@ def test_server_data_are_copied_to_a_database_and_back(postgres: Server, tmp_pat
         "2 conversations",
         "2 jobs",
         "2 jobs are not done and stay with the server that works on them",
+        "1 vector stores",
         f"1 uploaded files stay at {source}: their documents are copied; upload the files to a "
         "server of the copy before you delete them",
     ]
     before = read_server_data(str(source), tmp_path)
-    assert sorted(before[-1]) == ["", "3d066515"]
-    assert [turn["question"] for turn in before[-2][0]["turns"]] == [QUESTION, "And for parents?"]
-    assert "three months" in str(before[-2])
+    assert sorted(before[-2]) == ["", "3d066515"]
+    assert [turn["question"] for turn in before[-3][0]["turns"]] == [QUESTION, "And for parents?"]
+    assert "three months" in str(before[-3])
     assert read_server_data(url, tmp_path / "beside") == before
     keys = create_key_store(locate_index(url, tmp_path / "beside"))
     key = keys.find(text)
@@ -110,7 +118,7 @@ def test_server_data_are_copied_to_a_database_and_back(postgres: Server, tmp_pat
     back = tmp_path / "back"
     again = CliRunner().invoke(commands, ["copy", url, str(back), "--json"])
     assert again.exit_code == 0, again.output
-    assert json.loads(again.stdout)["beside"][-1] == "2 jobs"
+    assert json.loads(again.stdout)["beside"][-2:] == ["2 jobs", "1 vector stores"]
     assert read_server_data(str(back), tmp_path) == before
 
 

@@ -10,7 +10,7 @@ from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.opening import create_tables
 from fathom.index.postgres.workspace_tables import WorkspaceTables, open_tables
 
-MIN_LAYOUT = 9
+MIN_LAYOUT = 10
 """The first version of the layout that has these tables."""
 
 

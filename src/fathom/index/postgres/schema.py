@@ -20,6 +20,8 @@ from fathom.index.postgres.tables import (
     DOORS_GUARDED,
     GONE,
     GONE_GUARDED,
+    OBJECTS,
+    OBJECTS_GUARDED,
     OWNERS,
     OWNERS_GUARDED,
     RATES,
@@ -141,6 +143,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _build_migration(GONE, GONE_GUARDED),
     _build_migration(DOORS, DOORS_GUARDED),
     _build_migration(OWNERS, OWNERS_GUARDED),
+    _build_migration(OBJECTS, OBJECTS_GUARDED),
 )
 """The statements that lead from each version to the next; released ones never change."""
 VERSION = len(MIGRATIONS)

@@ -106,7 +106,7 @@ GONE = (
     f"""CREATE TABLE fathom.gone(
       {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
 )
-"""The ids of removed keys and conversations, which never have the same ids."""
+"""The ids of what was removed; no two things ever have the same id."""
 GONE_GUARDED = ("gone",)
 DOORS = (
     f"""CREATE TABLE fathom.doors(
@@ -121,6 +121,13 @@ OWNERS = (
 )
 """The key that began each conversation."""
 OWNERS_GUARDED = ("owners",)
+OBJECTS = (
+    f"""CREATE TABLE fathom.objects(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
+      kind text COLLATE "C" NOT NULL, parent text COLLATE "C" NOT NULL,
+      id text COLLATE "C" NOT NULL, data text NOT NULL, UNIQUE(workspace_no, kind, parent, id))""",
+)
+OBJECTS_GUARDED = ("objects",)
 SERVED_GUARDED = (
     "keys",
     "accounts",

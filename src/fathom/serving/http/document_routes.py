@@ -1,7 +1,8 @@
 """The routes of documents (upload, list, get, open at a place, delete) and of ingestion jobs."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
@@ -16,6 +17,7 @@ from starlette.responses import FileResponse, Response
 
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
+from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
 from fathom.ingest.corpus_places import find_file
 from fathom.serving.http.admission import Admission
@@ -199,10 +201,19 @@ def _locate_file(space: Workspace, document: Document) -> Path:
     Raises:
         Problem: If the file is gone.
     """
+    return locate_upload(space, _find_path(space, document), document.id)
+
+
+def locate_upload(space: Workspace, path: str, name: str) -> Path:
+    """Find on this machine the file that is stored under a path; `name` is for the message.
+
+    Raises:
+        Problem: If the file is gone.
+    """
     try:
-        return space.files.get_local_path(_find_path(space, document))
+        return space.files.get_local_path(path)
     except OSError:
-        raise _build_file_problem(document.id) from None
+        raise _build_file_problem(name) from None
 
 
 @router.get(f"{DOCUMENT}/text")
@@ -249,7 +260,11 @@ def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
 @router.get(f"{DOCUMENT}/file")
 def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
     """Get the file of a document: text is shown by browsers, all else is saved."""
-    path = _locate_file(space, find_document(space, document_id))
+    return build_file_reply(_locate_file(space, find_document(space, document_id)))
+
+
+def build_file_reply(path: Path) -> FileResponse:
+    """Build the reply with a file, in which no browser runs a script."""
     is_text = path.suffix.lower() in INLINE
     return FileResponse(
         path,
@@ -351,16 +366,40 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
     index = space.engine.reader(checked=False)
     places = [place.path for place in index.list_places(document.id)]
     files = [path for path in places if find_file(index, path, document.id) == path]
+    return build_json_reply({"removed": remove_documents(space, document.id, files)})
+
+
+def remove_documents(space: Workspace, name: str, files: Sequence[str]) -> int:
+    """Remove documents, then their uploaded files, after the jobs that run.
+
+    Args:
+        space: The workspace.
+        name: The id of a document, or its place; there may be none.
+        files: The paths of the uploaded files.
+
+    Returns:
+        The number of removed documents.
+
+    Raises:
+        Problem: If the jobs take too long (503).
+    """
+
+    def remove() -> int:
+        count = 0
+        with suppress(UsageError):  # removed meanwhile, or never ingested
+            count = space.engine.documents.remove([name])
+        # Here: a job that waits must not read a file whose document was just removed.
+        for path in files:
+            space.files.remove(path)
+        return count
+
     # An index has one writer, so deletions queue behind the jobs of this server.
-    removal = space.jobs.submit(lambda: space.engine.documents.remove([document.id]))
+    removal = space.jobs.submit(remove)
     try:
-        count = removal.result(BUSY_S)
+        return removal.result(BUSY_S)
     except TimeoutError:
         if removal.cancel():  # the deletion has not begun: files are still being read
             raise Problem(
                 503, "index_busy", "files are being read", next="try again later", retry_after=30
             ) from None
-        count = removal.result()
-    for path in files:
-        space.files.remove(path)
-    return build_json_reply({"removed": count})
+        return removal.result()

@@ -49,6 +49,14 @@ class UploadedFiles:
         """
         return dict(names), []
 
+    def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Return the present path of each file's documents, by the path where it was stored.
+
+        Args:
+            names: The name that the client gave each file, by the path where it was stored.
+        """
+        return {path: path for path in names}
+
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
         """Provide files on this disk for the length of a `with` block; yields the existing ones."""
@@ -123,6 +131,11 @@ class SharedFiles(UploadedFiles):
             *(self._uploads.set_path(name, path) for path, name in local_names.items()),
         }
         return local_names, sorted(earlier - local_names.keys() - {""})
+
+    @override
+    def find_paths(self, names: Mapping[str, str]) -> dict[str, str]:
+        present = {upload.name: upload.path for upload in self._uploads.list_uploads()}
+        return {path: present.get(name, path) for path, name in names.items()}
 
     @override
     @contextmanager

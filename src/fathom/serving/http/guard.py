@@ -24,7 +24,7 @@ SAFE_HEADERS = {
     "Cache-Control": "no-store",
 }
 """The default headers of every reply; a route may set others."""
-UPLOAD_PATH = "/api/v1/documents"
+UPLOAD_PATHS = frozenset({"/api/v1/documents", "/v1/files"})
 QUESTION_PATH = "/api/v1/ask"
 
 
@@ -148,7 +148,7 @@ class _SlowBody(HTTPException):
 
 
 def _is_upload(scope: Scope) -> bool:
-    return bool(scope["method"] == "POST" and scope["path"] == UPLOAD_PATH)
+    return bool(scope["method"] == "POST" and scope["path"] in UPLOAD_PATHS)
 
 
 def _build_size_problem(limit: int) -> Problem:

@@ -112,9 +112,9 @@ class JobQueue:
             )
         )
 
-    def is_empty(self) -> bool:
-        """Return whether no job waits or runs."""
-        return not self._select_rows(f"SELECT no FROM jobs WHERE {_OPEN} LIMIT 1")  # noqa: S608 - constant
+    def list_open(self) -> frozenset[str]:
+        """Return the ids of the jobs that wait or run."""
+        return frozenset(row[0] for row in self._select_rows(f"SELECT id FROM jobs WHERE {_OPEN}"))  # noqa: S608 - constant
 
     def take(self) -> Job | None:
         """Take the oldest unfinished job for this server alone; `None` while another server has it.

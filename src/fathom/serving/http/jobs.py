@@ -67,6 +67,10 @@ class Jobs:
         """Return all remembered jobs, newest first."""
         return self._queue.list_latest()
 
+    def list_open(self) -> frozenset[str]:
+        """Return the ids of the jobs that wait or run."""
+        return self._queue.list_open()
+
     def add(self, names: Mapping[str, str], refused: Sequence[Mapping[str, str]] = ()) -> Job:
         """Ingest stored files, after the jobs that wait already.
 
@@ -94,7 +98,7 @@ class Jobs:
                 note.unlink()
         if self._queue.has_open():
             self._wake()
-        self._files.remove_leftovers(idle=begins and self._queue.is_empty())
+        self._files.remove_leftovers(idle=begins and not self.list_open())
 
     def submit(self, work: Callable[[], T]) -> "Future[T]":
         """Run other work on the index after the jobs before it: the index has one writer."""

@@ -1,10 +1,10 @@
 """Migration of what a server stores beside an index, where the index is copied.
 
-Keys with today's expenses, conversations, and finished jobs are copied. Uploaded files stay,
-because their documents are known by the folder where the files lay. Open jobs stay with the server
-that works on them, and short-lived data stays too: replies to repeated requests, rates. A repeated
-copy adds what is new at the source. What was done at the target meanwhile stays: an added turn, a
-revoked or restricted key, a removed conversation.
+Keys with today's expenses, conversations, finished jobs and vector stores are copied. Uploaded
+files stay, because their documents are known by the folder where the files lay. Open jobs stay with
+the server that works on them, and short-lived data stays too: replies to repeated requests, rates.
+A repeated copy adds what is new at the source. What was done at the target meanwhile stays: an
+added turn, a revoked or restricted key, a removed conversation.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ from fathom.serving.http.tables import (
     CONVERSATION_TABLES,
     JOB_TABLES,
     KEY_TABLES,
+    OBJECT_TABLES,
     UPLOADS,
     TableFile,
 )
@@ -27,7 +28,7 @@ Row: TypeAlias = tuple[Any, ...]
 _IS_DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
 _CONVERSATION, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
-_OWNER, _JOB = "id, owner", "id, state, data"
+_OWNER, _JOB, _OBJECT = "id, owner", "id, state, data", "kind, parent, id, data"
 _TURNS = "(SELECT count(*) FROM turns WHERE conversation = conversations.id)"
 _COUNTED_CONVERSATION = f"{_CONVERSATION}, {_TURNS}"
 
@@ -49,6 +50,7 @@ def copy_server_tables(source: Index, target: Index, directory: Path) -> list[st
             (KEY_TABLES, _copy_keys),
             (CONVERSATION_TABLES, _copy_conversations),
             (JOB_TABLES, _copy_jobs),
+            (OBJECT_TABLES, _copy_objects),
         ):
             messages += copy(*(_open_tables(index, tables) for index in (source, target)))
         messages += _report_uploads(source, directory / UPLOADS)
@@ -193,6 +195,17 @@ def _copy_jobs(source: Database, target: Database) -> Iterator[str]:
         yield f"{len(rows)} jobs"
     if open_rows := _select_rows(source, "jobs", "id", f"WHERE NOT {_IS_DONE}"):
         yield f"{len(open_rows)} jobs are not done and stay with the server that works on them"
+
+
+def _copy_objects(source: Database, target: Database) -> Iterator[str]:
+    # Vector stores come last, after their members, so that a kill loses no member.
+    rows = _select_rows(source, "objects", _OBJECT, "ORDER BY kind, no")
+    removed = _load_removed_ids(target) if rows else frozenset()
+    present = [row for row in rows if removed.isdisjoint({row[1], row[2], f"{row[1]}{row[2]}"})]
+    for row in present:
+        _insert_row(target, "objects", _OBJECT, row)
+    if count := sum(row[0] == "vector_store" for row in present):
+        yield f"{count} vector stores"
 
 
 def _report_uploads(source: Index, folder: Path) -> Iterator[str]:

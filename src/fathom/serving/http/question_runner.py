@@ -16,7 +16,7 @@ from fathom.serving.http.admission import Admission
 from fathom.serving.http.metrics import Metrics
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.workspaces import Workspace
-from fathom.types import Answer
+from fathom.types import Answer, Filter
 from fathom.usage import Budget
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class SubmittedQuestion:
     question: str
     strategy: str | None = None
     paper: str | None = None
-    filters: Sequence[str] = ()
+    filters: Sequence[str | Filter] = ()
     budget: Budget
     history: Sequence[Any] = field(default=())
 

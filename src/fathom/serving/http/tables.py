@@ -9,7 +9,7 @@ from dataclasses import dataclass
 UPLOADS = "uploads"
 """The folder of uploaded files below an index."""
 _GONE = "CREATE TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY) WITHOUT ROWID"
-"""The ids of revoked keys and removed conversations, so that no copy restores them."""
+"""The ids of revoked keys and of what was removed, so that no copy restores it."""
 _DOORS = "CREATE TABLE IF NOT EXISTS doors(id TEXT PRIMARY KEY, is_open INTEGER NOT NULL)"
 """A table of at most one row: whether callers without a key are let in despite earlier keys."""
 
@@ -57,6 +57,15 @@ JOB_TABLES = TableFile(
         "CREATE TABLE IF NOT EXISTS jobs(no INTEGER PRIMARY KEY AUTOINCREMENT, "
         "id TEXT NOT NULL UNIQUE, state TEXT NOT NULL, server TEXT NOT NULL DEFAULT '', "
         "lease REAL NOT NULL DEFAULT 0, data TEXT NOT NULL)",
+    ),
+)
+OBJECT_TABLES = TableFile(
+    "objects.db",
+    (
+        "CREATE TABLE IF NOT EXISTS objects(no INTEGER PRIMARY KEY AUTOINCREMENT, "
+        "kind TEXT NOT NULL, parent TEXT NOT NULL, id TEXT NOT NULL, data TEXT NOT NULL, "
+        "UNIQUE(kind, parent, id))",
+        _GONE,
     ),
 )
 REPLY_TABLES = TableFile(

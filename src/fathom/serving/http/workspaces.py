@@ -13,6 +13,7 @@ from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.files import UploadedFiles, create_file_store
 from fathom.serving.http.idempotency import ReplyStore, create_reply_store
 from fathom.serving.http.jobs import Jobs
+from fathom.serving.http.object_store import Objects, create_object_store
 
 FOLDER = "workspaces"
 """The folder of the other workspaces, below the index of the default one."""
@@ -32,6 +33,7 @@ class Workspace:
         jobs: The ingestion jobs.
         conversations: The conversations.
         replies: The replies to requests with an idempotency key.
+        objects: The files and vector stores of OpenAI's interface.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Workspace:
     jobs: Jobs
     conversations: Conversations
     replies: ReplyStore
+    objects: Objects
 
     @property
     def directory(self) -> Path:
@@ -108,6 +111,7 @@ class Workspaces:
                 space.jobs.close()
                 space.conversations.close()
                 space.replies.close()
+                space.objects.close()
                 space.engine.close()
 
 
@@ -120,4 +124,5 @@ def _open_workspace(name: str, engine: Engine) -> Workspace:
         jobs=Jobs(engine, files),
         conversations=Conversations(engine),
         replies=create_reply_store(engine.index),
+        objects=create_object_store(engine.index),
     )

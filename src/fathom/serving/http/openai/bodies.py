@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, field_validator
 from typing_extensions import override
 
 from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.api import BudgetBody, Filters
+from fathom.serving.http.openai.attributes import FileSearchTool, OpenAIBody
 from fathom.serving.http.openai.background_tasks import answer_chore, extract_question
 from fathom.serving.http.openai.cited_text import strip_frame
 from fathom.serving.http.openai.errors import build_parameter_problem
@@ -37,31 +38,27 @@ _EFFORTS: Mapping[str, Effort] = {
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-
-class ChatMessage(_Body):
+class ChatMessage(OpenAIBody):
     """A turn; of a content with several elements only the texts count."""
 
     role: str = Field(max_length=LONGEST_ROLE)
     content: str | list[dict[str, Any]] | None = None
 
 
-class InputItem(_Body):
+class InputItem(OpenAIBody):
     """A turn of the input, or an item without a role: a tool call or its output."""
 
     role: str | None = Field(default=None, max_length=LONGEST_ROLE)
     content: str | list[Any] | None = None
 
 
-class StreamOptions(_Body):
+class StreamOptions(OpenAIBody):
     """The options of a stream."""
 
     include_usage: bool | None = None
 
 
-class _QuestionBody(_Body):
+class _QuestionBody(OpenAIBody):
     """The fields that both ways of asking have.
 
     `filters` and `budget` are Fathom's own, as in `/api/v1/ask`; clients send them as an extra
@@ -128,20 +125,20 @@ class ChatBody(_QuestionBody):
         _check_format("response_format", self.response_format)
 
 
-class Reasoning(_Body):
+class Reasoning(OpenAIBody):
     """The effort of an answer."""
 
     effort: str | None = None
 
 
-class TextFormat(_Body):
+class TextFormat(OpenAIBody):
     """The form of an answer."""
 
     format: dict[str, Any] | None = None
 
 
 class ResponsesBody(_QuestionBody):
-    """A request of the Responses API."""
+    """A request of the Responses API; of its tools only those that search files count."""
 
     input: str | list[InputItem]
     previous_response_id: str | None = Field(default=None, max_length=200)
@@ -149,10 +146,27 @@ class ResponsesBody(_QuestionBody):
     text: TextFormat | None = None
     background: bool | None = None
     conversation: str | dict[str, Any] | None = None
+    tools: list[FileSearchTool] = Field(default_factory=list, max_length=100)
+    include: list[str] | None = None
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def keep_searches(cls, tools: object) -> object:
+        """Leave out the tools that are ignored."""
+        if not isinstance(tools, list):
+            return tools or []
+        return [
+            tool for tool in tools if isinstance(tool, dict) and tool.get("type") == "file_search"
+        ]
 
     @override
     def check(self) -> None:
-        super().check()
+        choice = self.tool_choice
+        is_search = choice == "required" or (
+            isinstance(choice, dict) and choice.get("type") == "file_search"
+        )
+        if not (self.tools and is_search):  # files are always searched
+            super().check()
         if self.background:
             raise build_parameter_problem("background", "answers are given at once")
         if self.conversation:
@@ -173,7 +187,7 @@ class ResponsesBody(_QuestionBody):
         ]
 
 
-class EmbeddingsBody(_Body):
+class EmbeddingsBody(OpenAIBody):
     """A request of embeddings.
 
     `input_type` is Fathom's own, as other servers have it: the models of some embedders distinguish

@@ -8,13 +8,14 @@ therefore starts when the answer is complete; until then comments keep it open.
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import count
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from fathom.engine import Engine
@@ -33,11 +34,19 @@ from fathom.serving.http.event_stream import (
 )
 from fathom.serving.http.events import build_answer_json
 from fathom.serving.http.openai.bodies import ResponsesBody, parse_turn
-from fathom.serving.http.openai.cited_text import CitedText, render_cited_text
+from fathom.serving.http.openai.cited_text import CitedText, Source, render_cited_text
 from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, require_finished_answer
 from fathom.serving.http.openai.models import NAME
 from fathom.serving.http.openai.page_url import PageUrl
+from fathom.serving.http.openai.vector_stores import (
+    Member,
+    build_filter,
+    describe_source,
+    find_members,
+)
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.workspaces import Workspace
+from fathom.serving.shapes import replace_invisible
 from fathom.types import Answer
 from fathom.usage import Usage
 
@@ -46,6 +55,54 @@ PREFIX = "resp_"
 Reply = dict[str, Any]
 """A response as JSON."""
 ResponseId = Annotated[str, Path(max_length=200)]
+RESULTS = "file_search_call.results"
+"""The word by which clients ask for what a search has found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSearch:
+    """The search in vector stores that a response rests on.
+
+    Attributes:
+        members: The files, by the ids of their documents.
+        most: The largest number of results.
+        has_results: Whether the response shows the results.
+    """
+
+    members: Mapping[str, Member]
+    most: int
+    has_results: bool
+
+    def build_call(self, answer: Answer) -> Reply:
+        """Build the call of the tool; its results are the quotes of the answer."""
+        results = [
+            {
+                **describe_source(member),
+                "score": citation.support,
+                "text": citation.quote,
+            }
+            for citation in answer.citations
+            if (member := self.members.get(citation.document))
+        ]
+        return {
+            "type": "file_search_call",
+            "id": f"fs_{answer.trace_id or uuid.uuid4().hex}",
+            "status": "completed",
+            "queries": [replace_invisible(answer.standalone_question or answer.question)],
+            "results": replace_invisible(results[: self.most]) if self.has_results else None,
+        }
+
+    def build_annotation(self, source: Source) -> dict[str, Any]:
+        """Build the annotation of a source: its file, or its address if it is in no file."""
+        member = self.members.get(source.citation.document)
+        if member is None:
+            return _build_annotation(source)
+        return {
+            "type": "file_citation",
+            "file_id": member.file_id,
+            "filename": replace_invisible(member.filename),
+            "index": source.start,
+        }
 
 
 @router.post("/responses")
@@ -64,6 +121,9 @@ async def create_response(
     turn = await asyncio.to_thread(parse_turn, body.messages, history)
     effort = body.reasoning.effort if body.reasoning else None
     question = body.build_question(turn, effort, space.engine.settings)
+    search = await asyncio.to_thread(_prepare_search, space, body)
+    if search is not None:
+        question = replace(question, filters=[*question.filters, build_filter(search.members)])
     if turn.reply is not None:
         text = CitedText(text=turn.reply, sources=())
         reply = _build_response(text, body.model, int(time.time()), Usage())
@@ -77,22 +137,50 @@ async def create_response(
         # What can fail early has failed when the first event is there: it gets its own status.
         await run_while_connected(request, anext(events))
         return build_event_stream(
-            _stream_answer(space.engine, events, page), stopping, _build_error_event
+            _stream_answer(space, events, page, search), stopping, _build_error_event
         )
     answer = await run_while_connected(request, asking.answer(caller, space, question))
     require_finished_answer(answer)
     return build_json_reply(
-        await asyncio.to_thread(_build_answer_response, space.engine, answer, page)
+        await asyncio.to_thread(_build_new_response, space, answer, page, search)
     )
 
 
 @router.get("/responses/{response_id}")
 def get_response(
-    response_id: ResponseId, space: CurrentWorkspace, _: ReadCaller, page: PageUrl
+    response_id: ResponseId,
+    space: CurrentWorkspace,
+    _: ReadCaller,
+    page: PageUrl,
+    include: Annotated[list[str], Query(alias="include[]", max_length=20)] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """Get a response as it was given, as long as its trace is stored."""
-    answer = space.engine.traces.answer(_find_trace(space.engine, response_id).id)
-    return build_json_reply(_build_answer_response(space.engine, answer, page))
+    trace_id = _find_trace(space.engine, response_id).id
+    answer = space.engine.traces.answer(trace_id)
+    note = space.objects.get("response", trace_id)
+    search = note and FileSearch(
+        members={document: Member(**fields) for document, fields in note["members"].items()},
+        most=note["most"],
+        has_results=RESULTS in include,
+    )
+    return build_json_reply(_build_answer_response(space.engine, answer, page, search or None))
+
+
+def _prepare_search(space: Workspace, body: ResponsesBody) -> FileSearch | None:
+    """Find the files in which the tools of a request search; `None` without such a tool."""
+    members: dict[str, Member] = {}
+    for tool in body.tools:
+        for store_id in tool.vector_store_ids:
+            members = {**find_members(space, store_id, tool.filters), **members}
+    return (
+        FileSearch(
+            members=members,
+            most=max(tool.max_num_results for tool in body.tools),
+            has_results=RESULTS in (body.include or ()),
+        )
+        if body.tools
+        else None
+    )
 
 
 def _find_trace(engine: Engine, response_id: str) -> Trace:
@@ -121,15 +209,38 @@ def _load_history(engine: Engine, response_id: str | None) -> Dialogue:
     return parse_dialogue(turns)
 
 
-def _build_answer_response(engine: Engine, answer: Answer, page: str) -> Reply:
+def _build_new_response(
+    space: Workspace, answer: Answer, page: str, search: FileSearch | None
+) -> Reply:
+    """Build the response of a new answer, and store the files that it cites."""
+    if search is not None and answer.trace_id is not None:
+        cited = {citation.document for citation in answer.citations}
+        members = {
+            document: asdict(member)
+            for document, member in search.members.items()
+            if document in cited
+        }
+        note = {"members": members, "most": search.most}
+        space.objects.put_response(answer.trace_id, note)
+    return _build_answer_response(space.engine, answer, page, search)
+
+
+def _build_answer_response(
+    engine: Engine, answer: Answer, page: str, search: FileSearch | None
+) -> Reply:
     """Build the response of an answer; without a trace it cannot be fetched again."""
     created = time.time()
     if answer.trace_id is not None:
         created = datetime.fromisoformat(engine.trace(answer.trace_id).started_at).timestamp()
     model = f"{NAME}-{answer.strategy}"
-    reply = _build_response(
-        render_cited_text(answer, page), model, int(created), answer.usage, answer.trace_id
-    )
+    text = render_cited_text(answer, page)
+    reply = _build_response(text, model, int(created), answer.usage, answer.trace_id)
+    if search is not None:
+        [message] = reply["output"]
+        message["content"][0]["annotations"] = [
+            search.build_annotation(source) for source in text.sources
+        ]
+        reply["output"] = [search.build_call(answer), message]
     return {**reply, "fathom": build_answer_json(answer)}
 
 
@@ -137,16 +248,7 @@ def _build_response(
     text: CitedText, model: str, created: int, usage: Usage, key: str | None = None
 ) -> Reply:
     key = key or uuid.uuid4().hex
-    annotations = [
-        {
-            "type": "url_citation",
-            "url": source.url,
-            "title": source.name,
-            "start_index": source.start,
-            "end_index": source.end,
-        }
-        for source in text.sources
-    ]
+    annotations = [_build_annotation(source) for source in text.sources]
     content = {"type": "output_text", "text": text.text, "annotations": annotations, "logprobs": []}
     message = {
         "type": "message",
@@ -181,15 +283,30 @@ def _build_response(
     }
 
 
+def _build_annotation(source: Source) -> dict[str, Any]:
+    return {
+        "type": "url_citation",
+        "url": source.url,
+        "title": source.name,
+        "start_index": source.start,
+        "end_index": source.end,
+    }
+
+
 async def _stream_answer(
-    engine: Engine, events: AsyncGenerator[StreamEvent, None], page: str
+    space: Workspace,
+    events: AsyncGenerator[StreamEvent, None],
+    page: str,
+    search: FileSearch | None,
 ) -> AsyncGenerator[ServerEvent, None]:
     """Yield the events of a response when its answer is complete."""
     try:
         async for event in events:
             if isinstance(event, FinalEvent):
                 require_finished_answer(event.answer)
-                reply = await asyncio.to_thread(_build_answer_response, engine, event.answer, page)
+                reply = await asyncio.to_thread(
+                    _build_new_response, space, event.answer, page, search
+                )
                 async for response_event in _stream_response(reply):
                     yield response_event
     finally:
@@ -204,16 +321,19 @@ async def _stream_response(reply: Reply) -> AsyncGenerator[ServerEvent, None]:
 
 
 def _iterate_events(reply: Reply) -> Iterator[dict[str, Any]]:
-    message = reply["output"][0]
+    *calls, message = reply["output"]
     content = message["content"][0]
     started = {**reply, "status": "in_progress", "output": [], "usage": None}
     started.pop("fathom", None)
-    item = {"item_id": message["id"], "output_index": 0, "content_index": 0}
+    place = {"output_index": len(calls)}
+    item = {"item_id": message["id"], **place, "content_index": 0}
     yield {"type": "response.created", "response": started}
     yield {"type": "response.in_progress", "response": started}
+    for index, call in enumerate(calls):
+        yield from _iterate_call_events(call, {"output_index": index})
     yield {
         "type": "response.output_item.added",
-        "output_index": 0,
+        **place,
         "item": {**message, "status": "in_progress", "content": []},
     }
     empty = {**content, "text": "", "annotations": []}
@@ -229,8 +349,16 @@ def _iterate_events(reply: Reply) -> Iterator[dict[str, Any]]:
         }
     yield {"type": "response.output_text.done", **item, "text": content["text"], "logprobs": []}
     yield {"type": "response.content_part.done", **item, "part": content}
-    yield {"type": "response.output_item.done", "output_index": 0, "item": message}
+    yield {"type": "response.output_item.done", **place, "item": message}
     yield {"type": "response.completed", "response": reply}
+
+
+def _iterate_call_events(call: Reply, place: dict[str, int]) -> Iterator[dict[str, Any]]:
+    started = {**call, "status": "in_progress", "results": None}
+    yield {"type": "response.output_item.added", **place, "item": started}
+    for state in ("in_progress", "searching", "completed"):
+        yield {"type": f"response.file_search_call.{state}", **place, "item_id": call["id"]}
+    yield {"type": "response.output_item.done", **place, "item": call}
 
 
 def _build_event(data: dict[str, Any]) -> ServerEvent:

@@ -1,0 +1,221 @@
+"""OpenAI's files: uploads that are ingested like Fathom's own, each in a folder of its own."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from time import time
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, File, Form, Path, Query, UploadFile
+from pydantic import BaseModel, Field
+from starlette.responses import FileResponse, Response
+
+from fathom.serving.http.api import load_or_default
+from fathom.serving.http.dependencies import CurrentWorkspace, IngestCaller, ReadCaller
+from fathom.serving.http.document_routes import (
+    build_file_reply,
+    locate_upload,
+    remove_documents,
+)
+from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.http.object_store import ObjectData, make_object_id
+from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.workspaces import Workspace
+from fathom.serving.shapes import replace_invisible
+
+router = APIRouter(route_class=OpenAIRoute)
+PURPOSES = frozenset({"assistants", "user_data"})
+"""The purposes of files that are searched."""
+FileId = Annotated[str, Path(max_length=100)]
+
+
+class Paging(BaseModel):
+    """A page of a list, by the ids before and after it, which sort by age."""
+
+    after: str = Field(default="", max_length=100)
+    before: str = Field(default="", max_length=100)
+    limit: int = Field(default=20, ge=1, le=100)
+    order: Literal["asc", "desc"] = "desc"
+
+    def build_list(
+        self, objects: Iterable[str], describe: Callable[[Sequence[str]], Iterable[ObjectData]]
+    ) -> Response:
+        """Build the reply with the page of these ids, whose objects `describe` returns."""
+        is_newest_first = self.order == "desc"
+
+        def is_later(object_id: str, cursor: str) -> bool:
+            return object_id < cursor if is_newest_first else object_id > cursor
+
+        ids = [
+            object_id
+            for object_id in sorted(objects, reverse=is_newest_first)
+            if not (self.after and not is_later(object_id, self.after))
+            and not (self.before and not is_later(self.before, object_id))
+        ]
+        is_backward = bool(self.before and not self.after)
+        page = ids[-self.limit :] if is_backward else ids[: self.limit]
+        reply = {
+            "object": "list",
+            "data": list(describe(page)),
+            "first_id": page[0] if page else None,
+            "last_id": page[-1] if page else None,
+            "has_more": len(ids) > len(page),
+        }
+        return build_json_reply(replace_invisible(reply))
+
+
+class FilePaging(Paging):
+    """A page of the list of files."""
+
+    limit: int = Field(default=10_000, ge=1, le=10_000)
+    purpose: str = Field(default="", max_length=40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """The state of a file in the index.
+
+    Attributes:
+        documents: The ids of its documents; several if it is a file of records.
+        reason: The reason why a failed file has no document.
+    """
+
+    status: Literal["in_progress", "completed", "failed"]
+    documents: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@router.post("/files")
+def upload_file(
+    file: Annotated[UploadFile, File()],
+    purpose: Annotated[str, Form(max_length=40)],
+    space: CurrentWorkspace,
+    _: IngestCaller,
+    expiry: Annotated[str, Form(alias="expires_after[anchor]", max_length=40)] = "",
+) -> Response:
+    """Upload a file. It is ingested in the background, and part of the index from then on."""
+    if purpose not in PURPOSES:
+        raise build_parameter_problem("purpose", f"use one of {', '.join(sorted(PURPOSES))}")
+    if expiry:
+        raise build_parameter_problem("expires_after", "files stay until they are deleted")
+    file_id = make_object_id("file-")
+    filename = PurePath((file.filename or "").replace("\\", "/")).name
+    # A folder for each file, because files of one name are different files.
+    file.filename = f"{file_id}/{filename}"
+    stored = space.files.store([file])
+    if stored.refused:
+        raise Problem(400, "invalid_file", f"{filename[:200]!r}: {stored.refused[0]['reason']}")
+    [(path, name)] = stored.names.items()
+    job = space.jobs.add(stored.names)
+    data = {
+        "filename": filename,
+        "path": path,
+        "name": name,
+        "bytes": file.size or 0,
+        "created_at": int(time()),
+        "purpose": purpose,
+        "job": job.id,
+    }
+    space.objects.put("file", file_id, data)
+    return build_json_reply(_describe_files(space, {file_id: data})[0])
+
+
+@router.get("/files")
+def list_files(
+    space: CurrentWorkspace, _: ReadCaller, paging: Annotated[FilePaging, Query()]
+) -> Response:
+    """List the files that were uploaded here, newest first."""
+    files = {
+        file_id: data
+        for file_id, data in space.objects.list_all("file").items()
+        if paging.purpose in {"", data["purpose"]}
+    }
+    return paging.build_list(
+        files, lambda ids: _describe_files(space, {file_id: files[file_id] for file_id in ids})
+    )
+
+
+@router.get("/files/{file_id}")
+def get_file(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) -> Response:
+    """Get a file's name, size and state."""
+    data = find_file_data(space, file_id)
+    return build_json_reply(_describe_files(space, {file_id: data})[0])
+
+
+@router.get("/files/{file_id}/content")
+def get_file_content(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
+    """Get the bytes of a file."""
+    data = find_file_data(space, file_id)
+    return build_file_reply(locate_upload(space, _find_path(space, data), file_id))
+
+
+@router.delete("/files/{file_id}")
+def delete_file(file_id: FileId, space: CurrentWorkspace, _: IngestCaller) -> Response:
+    """Delete a file with its documents, the traces that hold their text, and its memberships."""
+    path = _find_path(space, find_file_data(space, file_id))
+    remove_documents(space, path, [path])
+    space.objects.remove(file_id)
+    return build_json_reply({"id": file_id, "object": "file", "deleted": True})
+
+
+def find_file_data(space: Workspace, file_id: str) -> ObjectData:
+    """Return the data of a file.
+
+    Raises:
+        Problem: If there is no such file (404).
+    """
+    data = space.objects.get("file", file_id)
+    if data is None:
+        raise Problem(404, "file_not_found", f"there is no file {file_id[:80]!r}")
+    return data
+
+
+def find_states(space: Workspace, files: Sequence[ObjectData]) -> list[FileState]:
+    """Return the states of files, in order."""
+    open_jobs = space.jobs.list_open()  # before the index, which a job may complete meanwhile
+    paths = space.files.find_paths({data["path"]: data["name"] for data in files})
+    return [
+        FileState(status="in_progress")
+        if data["job"] in open_jobs
+        else _find_final_state(space, paths[data["path"]], data["job"])
+        for data in files
+    ]
+
+
+def _find_final_state(space: Workspace, path: str, job_id: str) -> FileState:
+    source = load_or_default(lambda: space.engine.reader(checked=False).get_source(path), None)
+    if source is None:
+        job = space.jobs.get(job_id)
+        reasons = [job.reason, *(file["reason"] for file in job.files)] if job else []
+        reason = next(filter(None, reasons), "its document was removed")
+        return FileState(status="failed", reason=reason)
+    if source.document_id is not None:
+        return FileState(status="completed", documents=(source.document_id,))
+    if source.is_corpus:
+        records = space.engine.reader(checked=False).list_sources(path)
+        documents = tuple(record.document_id for record in records if record.document_id)
+        return FileState(status="completed", documents=documents)
+    return FileState(status="failed", reason=source.reason)
+
+
+def _find_path(space: Workspace, data: ObjectData) -> str:
+    return space.files.find_paths({data["path"]: data["name"]})[data["path"]]
+
+
+def _describe_files(space: Workspace, files: Mapping[str, ObjectData]) -> list[ObjectData]:
+    """Return files as OpenAI's clients expect them."""
+    statuses = {"in_progress": "uploaded", "completed": "processed", "failed": "error"}
+    states = find_states(space, list(files.values()))
+    return [
+        {
+            "id": file_id,
+            "object": "file",
+            **{name: data[name] for name in ("bytes", "created_at", "purpose")},
+            "filename": replace_invisible(data["filename"]),
+            "expires_at": None,
+            "status": statuses[state.status],
+            "status_details": replace_invisible(state.reason) or None,
+        }
+        for (file_id, data), state in zip(files.items(), states, strict=True)
+    ]
