@@ -57,6 +57,15 @@ def make_drafts(*confidences: float) -> tuple[DraftFeatures, ...]:
     return tuple(DraftFeatures(answered=1, confidence=confidence) for confidence in confidences)
 
 
+def test_the_shipped_policy_chooses_each_executor_for_some_question() -> None:
+    policy = load_policy("learned")
+    assert isinstance(policy, LearnedPolicy)
+    rng = np.random.default_rng(0)
+    around = rng.uniform(-1.5, 1.5, (20_000, len(policy.columns)))
+    chosen = policy.compute_logits(policy.mean + policy.spread * around).argmax(axis=1)
+    assert {policy.actions[place] for place in chosen.tolist()} == set(LOCAL)
+
+
 def test_rules_show_a_sure_answer_and_stop_at_an_unsure_one() -> None:
     assert choose_by_rules(observe(drafts=make_drafts(0.5))) == "stop"
     assert choose_by_rules(observe(drafts=make_drafts(0.49))) == "abstain"

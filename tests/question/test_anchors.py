@@ -56,6 +56,7 @@ CASES = [
     ),
     ("Berapa laba Telkom Semester I 2024?", ["entity: Telkom", "quarter: Semester I 2024"]),
     ("Berapa laba PT Astra Triwulan III 2022?", ["entity: PT Astra", "quarter: Triwulan III 2022"]),
+    ("Dimana inspeksi itu, Kamis 8 September 2005?", ["date: 8 September 2005"]),
     ("Kapan 17 Agustus 1945 diperingati?", ["date: 17 Agustus 1945"]),
     (
         "Apa isi UU No. 11 Tahun 2020 tentang Cipta Kerja?",

@@ -144,3 +144,52 @@ def test_options_are_distinguished_by_words_they_do_not_share() -> None:
     assert drop_shared_words([phones, short]) == [{"phone", "net"}, short]
     assert drop_shared_words([frozenset(), short]) == [short]
     assert drop_shared_words([]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "questions"),
+    [
+        (
+            "Is the Mill Bridge older than the Harbour Bridge?",
+            ("When did the Mill Bridge open?", "When did the Harbour Bridge open?"),
+        ),
+        (
+            "Which church is older, Old Oslo or New Bergen?",
+            ("When was Old Oslo built?", "When was New Bergen built?"),
+        ),
+        (
+            "Which is older, the old mill or the new mill?",
+            ("When was the old mill built?", "When was the new mill built?"),
+        ),
+        (
+            "Which is younger, Harvard University or Oxford University?",
+            ("When was Harvard University founded?", "When was Oxford University founded?"),
+        ),
+        (
+            "Which film is older, Jaws or Alien?",
+            ("When was Jaws released?", "When was Alien released?"),
+        ),
+        (
+            "Mana yang lebih tua, Jembatan Ampera atau Jembatan Suramadu?",
+            ("Kapan Jembatan Ampera dibuka?", "Kapan Jembatan Suramadu dibuka?"),
+        ),
+        (
+            "Who is older, Alonzo Church or Alan Turing?",
+            ("When was Alonzo Church born?", "When was Alan Turing born?"),
+        ),
+        (
+            "Which film director is older, Ada Cole or Bob Dean?",
+            ("When was Ada Cole born?", "When was Bob Dean born?"),
+        ),
+        (
+            "Is Alonzo Church older than Ada Cole?",
+            ("When was Alonzo Church born?", "When was Ada Cole born?"),
+        ),
+    ],
+)
+def test_the_age_of_a_thing_is_that_of_its_beginning(
+    question: str, questions: tuple[str, ...]
+) -> None:
+    comparison = parse_comparison(question)
+    assert comparison is not None
+    assert comparison.questions == questions

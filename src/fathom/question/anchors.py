@@ -115,6 +115,10 @@ _RANK_WORDS = split_set(
     "pangeran sultan tahun distrik republik the"
 )
 """Words of names that give a title or a sort of thing, not which one it is."""
+_WEEKDAYS = split_set(
+    "monday tuesday wednesday thursday friday saturday sunday "
+    "senin selasa rabu kamis jumat sabtu minggu"
+)
 _LITERAL_KINDS: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
 """Kinds all of whose words count, however small."""
 TIMES: frozenset[AnchorKind] = frozenset({"date", "quarter", "year"})
@@ -205,9 +209,15 @@ def _cut_name(question: str, name: Span, times: Sequence[Span]) -> Iterator[Span
     start = name.start
     for time in (*sorted(inner, key=lambda time: time.start), Span(name.end, name.end)):
         # Names again, as a small word that led to the time is no part of one.
-        parts = find_names(question[start : time.start])
-        yield from (Span(start + part.start, start + part.end) for part in parts)
+        for part in find_names(question[start : time.start]):
+            span = Span(start + part.start, start + part.end)
+            if not _is_day_or_month(span.cut(question)):
+                yield span
         start = time.end
+
+
+def _is_day_or_month(text: str) -> bool:
+    return text.lower() in _WEEKDAYS or parse_month(text) is not None
 
 
 def _find_lowercase_entities(

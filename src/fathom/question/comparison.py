@@ -70,6 +70,26 @@ _ASPECTS: tuple[tuple[str, str, str], ...] = (
      "How much does {} cost?", "Berapa biaya {}?"),
     (r"\bdeep(?:er|est)\b|\b(?:ter)?dalam\b", "How deep is {}?", "Berapa dalam {}?"),
 )  # fmt: skip
+_AGE = re.compile(r"\b(?:old(?:er|est)|young(?:er|est)|(?:ter)?tua|(?:ter)?muda)\b")
+_PERSON = re.compile(
+    r"\b(?:who|whose|born|siapa|lahir|director|actor|actress|author|writer|singer|composer|founder|"
+    r"player|owner|performer|producer|person|man|woman|brother|sister|sutradara|penulis|penyanyi|"
+    r"pemain|aktor|aktris|pendiri|orang)\b"
+)
+# The beginning of a thing, by the nouns that name such things; a person was born.
+_BEGINNINGS: tuple[tuple[str, str, str], ...] = (
+    (r"\b(?:bridge|tunnel|airport|station|stadium|museum|park|zoo|library|hospital|hotel|theatre|"
+     r"theater|dam|canal|railway|jembatan|terowongan|bandara|stasiun|stadion|taman|perpustakaan|"
+     r"rumah sakit|bendungan)\b", "When did {} open?", "Kapan {} dibuka?"),
+    (r"\b(?:building|house|tower|castle|palace|church|cathedral|mosque|temple|lighthouse|fort|"
+     r"monument|mill|gedung|rumah|menara|istana|gereja|katedral|masjid|candi|benteng|monumen)\b",
+     "When was {} built?", "Kapan {} dibangun?"),
+    (r"\b(?:company|firm|bank|university|college|school|club|team|band|party|newspaper|magazine|"
+     r"organi[sz]ation|city|town|perusahaan|universitas|sekolah|klub|partai|koran|majalah|"
+     r"organisasi|kota)\b", "When was {} founded?", "Kapan {} didirikan?"),
+    (r"\b(?:film|movie|album|song|game|lagu)\b", "When was {} released?", "Kapan {} dirilis?"),
+    (r"\b(?:book|novel|poem|buku|puisi)\b", "When was {} published?", "Kapan {} terbit?"),
+)  # fmt: skip
 _LIFETIME = re.compile(
     r"\b(?:lived?|life|age)\b.*\b(?:longer|older)\b|\b(?:longer|older) (?:life|age)\b"
 )
@@ -132,7 +152,11 @@ def parse_comparison(question: str) -> Comparison | None:
     head, tail = marked[: match.start()], marked[match.end() :]
     questions = tuple(
         _ask_about(
-            option, restore_names(head, cuts), restore_names(tail, cuts), indonesian=indonesian
+            option,
+            options,
+            restore_names(head, cuts),
+            restore_names(tail, cuts),
+            indonesian=indonesian,
         )
         for option in options
     )
@@ -170,7 +194,7 @@ def _compare_unnamed(question: str, *, indonesian: bool) -> Comparison | None:
     """Return the choice between unnamed things; `None` where no question is known for each."""
     options = list_options(question)
     lower = question.lower()
-    template = _find_template(lower, indonesian=indonesian) if options else ""
+    template = _find_template(lower, options, indonesian=indonesian) if options else ""
     # Unnamed options are things: "older" does not ask when they were born.
     if not template or "born" in template or "lahir" in template:
         return None
@@ -183,10 +207,10 @@ def _compare_order(
 ) -> Comparison | None:
     """Return a comparison of which option comes first; `None` where no template fits."""
     how = match["how"]
-    template = _find_template(how, indonesian=indonesian)
+    options = tuple(restore_names(match[side], cuts) for side in ("one", "other"))
+    template = _find_template(how, options, indonesian=indonesian)
     if not template or not (_COMPARATIVE.search(how) or _AFTER.search(how)):
         return None
-    options = tuple(restore_names(match[side], cuts) for side in ("one", "other"))
     questions = tuple(template.replace("{}", option) for option in options)
     more = _AFTER.search(how) or not _LEAST.search(how)
     return Comparison(options=options, questions=questions, want="more" if more else "less")
@@ -221,7 +245,9 @@ def _detect_want(marked: str) -> Want:
     return "one" if re.search(r"\bor\b|\batau\b", marked) else "each"
 
 
-def _ask_about(option: str, before: str, after: str, *, indonesian: bool) -> str:
+def _ask_about(
+    option: str, options: Sequence[str], before: str, after: str, *, indonesian: bool
+) -> str:
     """Return the question about one option, given the text before and after all options."""
     around = f"{before} {after}".lower()
     shared_match = _SAME_OF.search(around)
@@ -233,7 +259,7 @@ def _ask_about(option: str, before: str, after: str, *, indonesian: bool) -> str
     is_ordered = _COMPARATIVE.search(around) and not (
         _LIFETIME.search(around) or _BOTH.search(around)
     )
-    template = _find_template(around, indonesian=indonesian) if is_ordered else ""
+    template = _find_template(around, options, indonesian=indonesian) if is_ordered else ""
     if template:
         return template.replace("{}", option)
     if _FIRST_BETWEEN.match(before):
@@ -243,8 +269,16 @@ def _ask_about(option: str, before: str, after: str, *, indonesian: bool) -> str
     return f"{_SINGULAR.get(verb, verb)} {rest}?"
 
 
-def _find_template(around: str, *, indonesian: bool) -> str:
+def _find_template(around: str, options: Sequence[str], *, indonesian: bool) -> str:
     """Return the question template with `{}` whose answers can be ordered; empty if none fits."""
+    if _AGE.search(around) and not _PERSON.search(around):
+        for nouns, english, other in _BEGINNINGS:
+            # The noun is that of the question, or of each option. In one name alone it says little:
+            # Alonzo Church is older than Alan Turing.
+            if re.search(rf"{nouns} (?:is|was|mana|manakah|yang)\b", around) or all(
+                re.search(nouns, option.lower()) for option in options
+            ):
+                return other if indonesian else english
     for cue, english, other in _ASPECTS:
         if re.search(cue, around):
             return other if indonesian and other else english
