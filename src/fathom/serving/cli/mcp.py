@@ -87,6 +87,7 @@ def mcp(
             # be written between the messages once the server has ended.
             if isinstance(sys.stdout, TextIOWrapper):
                 sys.stdout.reconfigure(line_buffering=True)
+            sys.stderr.write("fathom: tools for the client on stdin and stdout (Ctrl-C ends it)\n")
             make_mcp_server(desk).run("stdio")
             return
         token = _read_token(host, token_env)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, Response
 
+from fathom.index.base import IndexReader
 from fathom.serving.http.api import load_or_default
 from fathom.serving.http.dependencies import CurrentWorkspace, IngestCaller, ReadCaller
 from fathom.serving.http.document_routes import (
@@ -174,18 +175,21 @@ def find_file_data(space: Workspace, file_id: str) -> ObjectData:
 def find_states(space: Workspace, files: Sequence[ObjectData]) -> list[FileState]:
     """Return the states of files, in order."""
     open_jobs = space.jobs.list_open()  # before the index, which a job may complete meanwhile
+    index = load_or_default(lambda: space.engine.reader(checked=False), None)
     paths = space.files.find_paths({data["path"]: data["name"] for data in files})
     return [
         FileState(status="in_progress")
         if data["job"] in open_jobs
-        else _find_final_state(space, paths[data["path"]], data["job"])
+        else _find_final_state(space, index, paths[data["path"]], data["job"])
         for data in files
     ]
 
 
-def _find_final_state(space: Workspace, path: str, job_id: str) -> FileState:
-    source = load_or_default(lambda: space.engine.reader(checked=False).get_source(path), None)
-    if source is None:
+def _find_final_state(
+    space: Workspace, index: IndexReader | None, path: str, job_id: str
+) -> FileState:
+    source = index.get_source(path) if index else None
+    if index is None or source is None:
         job = space.jobs.get(job_id)
         reasons = [job.reason, *(file["reason"] for file in job.files)] if job else []
         reason = next(filter(None, reasons), "its document was removed")
@@ -193,7 +197,7 @@ def _find_final_state(space: Workspace, path: str, job_id: str) -> FileState:
     if source.document_id is not None:
         return FileState(status="completed", documents=(source.document_id,))
     if source.is_corpus:
-        records = space.engine.reader(checked=False).list_sources(path)
+        records = index.list_sources(path)
         documents = tuple(record.document_id for record in records if record.document_id)
         return FileState(status="completed", documents=documents)
     return FileState(status="failed", reason=source.reason)
