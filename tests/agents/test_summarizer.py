@@ -22,6 +22,8 @@ from fathom.usage import Usage
 
 FIRST = "Who was born first, Ana Silva or Nora Berg?"
 SAME = "Are Ana Silva and Nora Berg of the same nationality?"
+LIVES = "Who lived longer, Ana Silva or Nora Berg?"
+CHOICE = "Is Oslo or Turku in Norway?"
 BOTH = "Are both Ana Silva and Nora Berg painters?"
 DULU = "Siapa yang lahir lebih dulu, Chairil Anwar atau Amir Hamzah?"
 
@@ -50,13 +52,20 @@ def summarize(
         (FIRST.replace("first", "later"), ("10 June 1819", "1901"), "Nora Berg"),
         (SAME, ("Norwegian", "the Norwegian"), "yes"),
         (SAME, ("Norwegian", "Danish"), "no"),
-        ("Which lies in Norway, Oslo or Turku?", ("a town", "no town"), "Oslo"),
+        ("Which lies in Norway, Oslo or Turku?", ("a town", "no town"), ""),
+        (CHOICE, ("yes", "no"), "Oslo"),
+        (CHOICE, ("no", "no"), ""),
+        (CHOICE, ("yes", "yes"), ""),
         ("Which lies in Norway, Turku or Oslo?", ("a town", "Oslo"), "Oslo"),
         (
             "What profession did Ana Silva and Nora Berg both hold?",
             ("the Norwegian film director", "painter and film director"),
             "film director",
         ),
+        (LIVES, ("1901; 1950", "1910; 3 May 1970"), "Nora Berg"),
+        (LIVES.replace("longer", "shorter"), ("1901; 1950", "1910; 1970"), "Ana Silva"),
+        (LIVES, ("1901; 1950", "1910"), "1901; 1950; 1910"),
+        (LIVES, ("1901; 1950", "1911; 1960"), "1901; 1950; 1911; 1960"),
         (BOTH, ("yes", "Yes"), "yes"),
         (BOTH, ("yes", "no"), "no"),
         (DULU, ("26 Juli 1922", "28 Februari 1911"), "Amir Hamzah"),
@@ -75,6 +84,38 @@ def test_comparisons_are_decided_by_rules(
     assert draft.short_answer == short
     assert [item.hit.chunk.document_id for item in draft.evidence] == ["d1", "d2"]
     assert draft.confidence == 0.6
+
+
+@pytest.mark.parametrize(("answers", "chosen"), [(("yes", ""), "Oslo"), (("", "no"), "Oslo")])
+def test_one_side_decides_a_choice_and_gives_its_confidence(
+    answers: tuple[str, str], chosen: str
+) -> None:
+    sides = (make_finding(answer, confidence=0.8) for answer in answers)
+    draft = summarize(CHOICE, "parallel", *sides)
+    assert (draft.short_answer, draft.confidence) == (chosen, 0.8)
+
+
+def test_one_denial_decides_for_all_with_its_own_confidence() -> None:
+    sides = (make_finding("yes", confidence=0.4), make_finding("no", confidence=0.8))
+    draft = summarize(BOTH, "parallel", *sides)
+    assert (draft.short_answer, draft.confidence) == ("no", 0.8)
+
+
+def test_the_words_that_two_quotes_share_answer_what_both_are() -> None:
+    question = "What kind of film are both Solaris and Stalker?"
+    texts = ("Solaris is a Soviet science fiction film.", "Stalker is a 1979 Science Fiction film.")
+    sides = (
+        SubAnswer(
+            question=Question("?"),
+            draft=Draft(
+                evidence=(Evidence(hit=hit_of(text), span=Span(0, len(text)), support=0.9),),
+                short_answer=answer,
+                confidence=0.9,
+            ),
+        )
+        for text, answer in zip(texts, ("Soviet", "1979"), strict=True)
+    )
+    assert summarize(question, "parallel", *sides).short_answer == "science fiction film"
 
 
 def test_the_last_hop_answers_a_chain_and_its_evidence_comes_first() -> None:

@@ -89,8 +89,14 @@ def test_rules_debate_a_conflict_once_even_where_the_draft_is_sure() -> None:
 def test_rules_look_up_each_side_of_a_comparison_even_after_a_sure_look() -> None:
     two = OBSERVER(Question("Who is older, Ana Silva or Nora Berg?"), (), first=True)
     assert choose_by_rules(observe(situation=two, drafts=make_drafts(0.9))) == "split"
+
+
+def test_rules_follow_a_chain_even_after_a_sure_look_unless_a_model_will_read() -> None:
+    two = OBSERVER(Question("Who is older, Ana Silva or Nora Berg?"), (), first=True)
     chain = replace(two, parallel=1.0, serial=2.0)
-    assert choose_by_rules(observe(situation=chain, drafts=make_drafts(0.9))) == "stop"
+    sure = observe(situation=chain, drafts=make_drafts(0.9))
+    assert choose_by_rules(sure) == "split"
+    assert choose_by_rules(sure, has_model=True) == "stop"
     assert choose_by_rules(observe(situation=chain, drafts=make_drafts(0.1))) == "split"
 
 

@@ -78,6 +78,10 @@ PLAIN = (
     "Who is the director of Harbour Lights?",
     "Siapa penulis Laskar Pelangi?",
     "Kapan Indonesia merdeka?",
+    # What a question asks for is no thing of its own, and neither is a name in full.
+    "Which city is the largest city in Norway?",
+    "Which is one of the parks located in Oslo?",
+    "What two railroads have railyards in the city of Oslo?",
     "🙂",
     "",
 )

@@ -25,7 +25,51 @@ COMPARED = (
     (
         "Are both Ana Silva and Nora Berg painters?",
         "every",
-        ("Is Ana Silva painters?", "Is Nora Berg painters?"),
+        ("Is Ana Silva a painter?", "Is Nora Berg a painter?"),
+    ),
+    (
+        "Were Ana Silva and Nora Berg both American directors from Ohio?",
+        "every",
+        (
+            "Was Ana Silva an American director from Ohio?",
+            "Was Nora Berg an American director from Ohio?",
+        ),
+    ),
+    (
+        "Are Hamar and Lom both located in Norway?",
+        "every",
+        ("Is Hamar located in Norway?", "Is Lom located in Norway?"),
+    ),
+    (
+        "Were Dune and Solaris published by the same house?",
+        "same",
+        ("What house was Dune published by?", "What house was Solaris published by?"),
+    ),
+    (
+        "Which writer was educated in London, Ana Silva or Nora Berg?",
+        "one",
+        ("Was Ana Silva educated in London?", "Was Nora Berg educated in London?"),
+    ),
+    (
+        "Which person went into space at a later date, Ana Silva or Nora Berg?",
+        "most",
+        ("When Ana Silva went into space?", "When Nora Berg went into space?"),
+    ),
+    (
+        "Who lived longer, Ana Silva or Nora Berg?",
+        "longest",
+        (
+            "When was Ana Silva born, and when did Ana Silva die?",
+            "When was Nora Berg born, and when did Nora Berg die?",
+        ),
+    ),
+    (
+        "Siapa yang hidup lebih singkat, Chairil Anwar atau Amir Hamzah?",
+        "shortest",
+        (
+            "Kapan Chairil Anwar lahir, dan kapan Chairil Anwar meninggal?",
+            "Kapan Amir Hamzah lahir, dan kapan Amir Hamzah meninggal?",
+        ),
     ),
     (
         "Between Oslo and Bergen, which city has more people?",
@@ -65,8 +109,7 @@ MEASURED = (
         "most",
         "How many species does Rubus have?",
     ),
-    ("Who lived longer, Ana Silva or Nora Berg?", "each", "Who lived longer, Ana Silva?"),
-    ("Which writer was educated in London, Ana Silva or Nora Berg?", "one", None),
+    ("Which of the two lies in Norway, Hamar or Lom?", "one", None),
     ("What profession did Ana Silva and Nora Berg both hold?", "each", None),
 )
 NOT_COMPARED = (
@@ -193,3 +236,10 @@ def test_the_age_of_a_thing_is_that_of_its_beginning(
     comparison = parse_comparison(question)
     assert comparison is not None
     assert comparison.questions == questions
+
+
+def test_a_quoted_title_is_one_option_whatever_it_holds() -> None:
+    comparison = parse_comparison('Are both "Tom and Ann Get Lost" and Solaris films?')
+    assert comparison is not None
+    assert comparison.options == ("Tom and Ann Get Lost", "Solaris")
+    assert comparison.questions == ('Is "Tom and Ann Get Lost" a film?', "Is Solaris a film?")

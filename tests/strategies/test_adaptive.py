@@ -41,12 +41,17 @@ def read_crowns(question: str, chunk: Chunk) -> Reading:
 
 @contextmanager
 def open_harbour(
-    folder: Path, texts: tuple[str, ...], read: ReadFunction = read_crowns, **sections: Any
+    folder: Path,
+    texts: tuple[str, ...],
+    read: ReadFunction = read_crowns,
+    *,
+    title: str = "Paper {}",
+    **sections: Any,
 ) -> Iterator[Engine]:
     """Open an engine over documents of these texts; by default its reader knows crowns."""
     tree = {"index": {"directory": folder / "index"}, **sections}
     for number, text in enumerate(texts):
-        (folder / f"{number}.md").write_text(f"# Paper {number}\n\n{text}\n")
+        (folder / f"{number}.md").write_text(f"# {title.format(number)}\n\n{text}\n")
     settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(read)
     with Engine(settings, embedder=HashingEmbedder(64), cross_reader=pairs) as engine:
         engine.ingest([*folder.glob("*.md")])
@@ -221,6 +226,53 @@ def test_a_comparison_is_decided_by_the_evidence_of_each_side(tmp_path: Path) ->
     (weighed,) = [step for step in trace.steps if step.id == "gate"]
     assert weighed.outputs["new"] < weighed.outputs["old"]
     assert (answer.phase, answer.short_answer) == ("split", "Nora Berg")
+
+
+COMPANY = (
+    "The film Harbour Lights was distributed by Acme.",
+    "Acme was founded by Ada Berg in Oslo.",
+    "The harbour office opens at nine.",
+)
+
+
+def read_company(question: str, chunk: Chunk) -> Reading:
+    """Read a chunk as a reader does that takes the company where its founder is asked for."""
+    if "Lights" in question and "distributed by" in chunk.text:
+        score = 0.9 if question == CHAIN else 0.99
+        return reading(chunk, "Acme", score, answerable=score, supported=0.9, unrelated=0.02)
+    if "Acme?" in question and "founded by" in chunk.text:
+        return reading(chunk, "Ada Berg", 0.99, answerable=0.99, supported=0.9, unrelated=0.02)
+    return reading(chunk, relevance=0.02, answerable=0.02)
+
+
+def test_a_chain_is_followed_even_where_one_reading_is_sure(tmp_path: Path) -> None:
+    with open_harbour(tmp_path, COMPANY, read_company, ask={"min_probability": 0}) as engine:
+        answer, trace = ask(engine, CHAIN)
+        first_look = engine.ask(CHAIN, strategy="naive")
+        assert engine.replay(str(answer.trace_id)).same
+    assert (first_look.short_answer, first_look.status) == ("Acme", "answered")
+    assert (answer.phase, answer.short_answer) == ("split", "Ada Berg")
+    turns = [step.outputs for step in trace.steps if step.name.startswith("turn")]
+    assert [turn["question"] for turn in turns] == [
+        "What is the company that distributed the film Harbour Lights?",
+        "Who founded Acme?",
+    ]
+    assert [citation.quote for citation in answer.citations] == [COMPANY[1], COMPANY[0]]
+
+
+def test_a_chain_without_a_quote_for_its_first_question_answers_nothing(tmp_path: Path) -> None:
+    with open_harbour(tmp_path, COMPANY[1:], read_company, ask={"min_probability": 0}) as engine:
+        answer, _ = ask(engine, CHAIN)
+    assert answer.status == "abstained"
+
+
+def test_a_title_that_rules_for_names_cut_is_one_name_of_a_chain(tmp_path: Path) -> None:
+    question = "Who founded the company that distributed Lights: A Tale of Acme?"
+    title = "Lights: A Tale of Acme"
+    with open_harbour(tmp_path, COMPANY, read_company, title=title) as engine:
+        _, trace = ask(engine, question)
+    (split,) = (step for step in trace.steps if step.name == "decompose")
+    assert split.outputs["questions"][0] == f'What is the company that distributed "{title}"?'
 
 
 def test_a_debate_changes_nothing_if_documents_agree(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ The executor AS of MAO-ARAG (arXiv 2508.01005, section 3.1): the system runs it,
 choose it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Protocol, Self
@@ -13,7 +14,7 @@ from pydantic import BaseModel, Field
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
-from fathom.agents.reader.comparisons import decide_comparison
+from fathom.agents.reader.comparisons import NO, YES, decide_comparison
 from fathom.agents.reader.derivations import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
@@ -138,11 +139,15 @@ class LocalSummarizer:
             return _follow_chain(findings)
         compared = question.comparison and question.comparison.keep_first(_MOST_OPTIONS)
         verdict = _decide_comparison(question, compared, findings) if compared else ""
-        if verdict:
-            return _merge_findings(findings, verdict), "compared"
+        if compared and verdict:
+            draft = _merge_findings(findings, verdict)
+            sureness = _compute_sureness(compared, findings, verdict)
+            return replace(draft, confidence=sureness), "compared"
         answers = dict.fromkeys(finding.answer for finding in findings if finding.answer)
-        # A long quote among the answers would not make a short answer.
-        short = "; ".join(answers) if all(f.draft.short_answer for f in findings) else ""
+        # A long quote among the answers would not make a short answer, nor would those of a choice.
+        is_choice = compared is not None and compared.want == "one"
+        has_all = all(finding.draft.short_answer for finding in findings) and not is_choice
+        short = "; ".join(answers) if has_all else ""
         return _merge_findings(findings, short), "all answers together"
 
 
@@ -253,8 +258,9 @@ class LLMSummarizer:
 def _follow_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
     """Return the draft of the last hop, with the evidence of all hops."""
     last = findings[-1].draft
-    if not last.evidence:
-        return Draft(), "the last hop has no answer"
+    # A hop without a quote would leave what follows from it unverified.
+    if not all(finding.draft.evidence for finding in findings):
+        return Draft(), "a hop has no answer"
     # The quotes of the last hop come first: they answer, the others only lead there.
     draft = _merge_findings([findings[-1], *findings[:-1]], last.short_answer)
     return replace(draft, alternatives=last.alternatives), "the last hop answers"
@@ -277,39 +283,78 @@ def _decide_comparison(
 ) -> str:
     """Return the short answer to a comparison; empty if it cannot be told."""
     answers = [finding.answer for finding in findings]
-    if not all(answers) or len(answers) != len(compared.options):
+    if len(answers) != len(compared.options):
         return ""
-    if compared.want in {"one", "each"}:
-        return (
-            _choose_option(compared, findings)
-            if compared.want == "one"
-            else _find_common_words(answers)
-        )
+    if compared.want == "one":
+        return _choose_option(compared, findings)
+    if not all(answers):
+        return ""
+    if compared.want == "each":
+        return _find_common_words(question, findings)
     return decide_comparison(question, compared, answers)
 
 
+def _compute_sureness(compared: Comparison, findings: Sequence[SubAnswer], verdict: str) -> float:
+    """Return the confidence in a decided comparison: that of the least sure side that decides it.
+
+    One denial decides whether every side fits, and of several options the others need no answer.
+    """
+    answers = [finding.draft.short_answer.casefold() for finding in findings]
+    deciding = [
+        finding.draft.confidence
+        for finding, answer in zip(findings, answers, strict=True)
+        if (compared.want == "every" and verdict in NO and answer in NO)
+        or (compared.want == "one" and answer in YES | NO)
+    ]
+    return min(deciding or [finding.draft.confidence for finding in findings])
+
+
 def _choose_option(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
-    """Return the option that its own answer names, else the one whose answer is the surest."""
+    """Return the option that alone fits, or that its own answer names; empty if none does."""
+    answers = [finding.draft.short_answer.casefold() for finding in findings]
+    fitting = [place for place, answer in enumerate(answers) if answer in YES]
+    left = [place for place, answer in enumerate(answers) if answer not in NO]
+    if len(left) < len(answers) or fitting:
+        # A denial of all others decides as well as one yes.
+        decided = fitting if fitting or len(left) > 1 else left
+        return compared.options[decided[0]] if len(decided) == 1 else ""
+    named = [
+        place
+        for place, finding in enumerate(findings)
+        if contains_answer(finding.draft.short_answer or "?", compared.options[place])
+    ]
+    best = max(named, key=lambda place: findings[place].draft.confidence, default=None)
+    return "" if best is None else compared.options[best]
 
-    def fit(place: int) -> tuple[bool, float]:
-        draft = findings[place].draft
-        named = contains_answer(draft.short_answer or "?", compared.options[place])
-        return named, draft.confidence
 
-    return compared.options[max(range(len(findings)), key=fit)]
+def _find_common_words(question: Question, findings: Sequence[SubAnswer]) -> str:
+    """Return the longest run of words that all answers hold, or else that all quotes hold."""
+    run = _find_longest_run([finding.answer for finding in findings], frozenset())
+    quotes = [finding.draft.evidence[0].quote for finding in findings if finding.draft.evidence]
+    # A word of the question stands in any sentence about it.
+    return run or _find_longest_run(quotes, _TERMS(question.text))
 
 
-def _find_common_words(answers: Sequence[str]) -> str:
-    """Return the longest run of words that all answers hold, if it has more than small words."""
-    first, *others = [normalize_answer(answer).split() for answer in answers]
+def _find_longest_run(texts: Sequence[str], known: frozenset[str]) -> str:
+    """Return the longest run of words in all texts that begins and ends with content words.
+
+    It holds a content word that is not among the known ones; empty if there is no such run.
+    """
+    first, *others = [normalize_answer(text).split() for text in texts]
     padded = [f" {' '.join(other)} " for other in others]
     for length in range(len(first), 0, -1):
         for start in range(len(first) - length + 1):
-            run = " ".join(first[start : start + length])
-            # A run of stop words alone answers nothing.
-            if all(f" {run} " in other for other in padded) and _TERMS(run):
-                return run
+            words = first[start : start + length]
+            is_content = _TERMS(words[0]) and _TERMS(words[-1]) and _TERMS(" ".join(words)) - known
+            if is_content and all(f" {' '.join(words)} " in other for other in padded):
+                return _restore_words(words, texts[0])
     return ""
+
+
+def _restore_words(words: Sequence[str], text: str) -> str:
+    """Return words as a text writes them, with its capitals; as they are where it parts them."""
+    match = re.search(r"\W+".join(map(re.escape, words)), text, re.IGNORECASE)
+    return match[0] if match else " ".join(words)
 
 
 def _build_request(

@@ -56,9 +56,11 @@ class RulePolicy:
     """The rules: work on the questions that the first look left open, and on nothing else.
 
     A conflict is debated and the sides of a comparison are looked up however sure the reader is, as
-    its confidence takes no account of the other side. Everything else is tried only where no answer
-    would be shown otherwise. Reading again with the same reader is not one of these steps: where it
-    became sure after all, it was wrong four times out of five (docs/strategies/adaptive.md).
+    its confidence takes no account of the other side. So is a chain of questions, as one reading
+    often takes the answer to its first question for the last, unless a model will read. Everything
+    else is tried only where no answer would be shown otherwise. Reading again with the same reader
+    is not one of these steps: where it became sure after all, it was wrong four times out of five
+    (docs/strategies/adaptive.md).
 
     Attributes:
         min_confidence: The least confidence of a draft that is shown; the default is that of
@@ -83,15 +85,17 @@ class RulePolicy:
         """Return the actions that the rules propose, in order of priority, with reasons."""
         draft, situation = observation.draft, observation.situation
         share = f"{draft.confidence:.0%} sure"
+        in_a_row = f"{situation.serial:.0f} questions in a row"
         has_uncovered_hops = situation.serial > 1 and situation.coverage < self.coverage
         # A model can combine what several searches find, and reading it takes far longer.
         has_hops_for_model = has_model and max(situation.names, situation.serial) > 1
         # In order of priority: the first legal one is chosen.
         rules: list[tuple[Action, str, bool]] = [
+            ("split", in_a_row, situation.serial > 1 and not has_model),
             ("debate", "documents give other answers", draft.alternatives > 0),
             ("split", f"it compares {situation.parallel:.0f} things", situation.parallel > 1),
             ("stop", share, draft.confidence >= self.min_confidence),
-            ("split", f"{situation.serial:.0f} questions in a row", situation.serial > 1),
+            ("split", in_a_row, situation.serial > 1),
             (
                 "bridge",
                 f"only {share}, and several hops",

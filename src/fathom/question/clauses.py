@@ -119,6 +119,7 @@ OPEN_END = re.compile(
 HOLLOW = re.compile(
     r"^(?:who|what|which)\s+(?:is|was|are|were)\s+(?:the\s+)?(?:(?:full\s+)?names?\s+of\s+)?#\d+"
     r"(?!'|\s+\w+(?:ed|en)\b)"
+    r"|^(?:what|which)\s+(?:\w+\s+)?(?:is|was|are|were)\s+(?:one\s+of\s+)?#\d+\s*\??$"
     r"|^(?:apa|siapa|berapa|mana)(?:kah)?\s+(?:yang\s+)?"
     r"(?:(?:bukan|nama|judul|jumlah|menjadi|adalah|saja)\s+)*#\d+",
     re.IGNORECASE,
@@ -133,6 +134,11 @@ _PERSONS_ID = (
     .split("|negara asal")[0]
 )
 PERSON_ID = re.compile(rf"^(?:{_PERSONS_ID})\b")
+_NAMED_PLACE = re.compile(
+    rf"the\s+(?:city|town|village|state|county|province|district|region|republic|kingdom|island|"
+    rf"river|lake|university)\s+of\s+{MARKED_NAME}$"
+)
+"""A name in full, "the city of Fresno", which describes no other thing."""
 OF_ROLE = re.compile(rf"\b{_ROLE}\s+{_PREPOSITION}\b")
 PARTICIPLE = re.compile(rf"\b\w+(?:ed|en|born|set|held|made|built|sung|won)\s+{_PREPOSITION}\b")
 CLAUSE = re.compile(rf"\b{_RELATIVE}\b|\byang\b|\btempat\b|\bmana\b")
@@ -224,7 +230,7 @@ def _match_lead(phrase: str) -> str:
 
 def _is_description(phrase: str) -> bool:
     """Return whether a phrase describes something else than the name that it holds."""
-    if not MARK.search(phrase):
+    if not MARK.search(phrase) or _NAMED_PLACE.fullmatch(phrase):
         return False
     is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase)
     has_owner = re.search(rf"{MARKED_NAME}{OWNER}\s", phrase)
@@ -279,7 +285,9 @@ def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[
 def _split_mentions(text: str) -> Iterator[Span]:
     for span in find_mentions(text):
         at = span.start
-        for joint in _AND.finditer(text, span.start, span.end):
+        # A quoted title is one name, whatever it holds.
+        joints = () if _QUOTED.match(text, at) else _AND.finditer(text, at, span.end)
+        for joint in joints:
             yield Span(at, joint.start())
             at = joint.end()
         yield Span(at, span.end)

@@ -8,7 +8,9 @@ from typing import Literal, Self
 from fathom.question.clauses import LONGEST_QUESTION, mark_names, restore_names
 from fathom.text.language import detect_language
 
-Want = Literal["least", "most", "less", "more", "same", "every", "one", "each"]
+Want = Literal[
+    "least", "most", "less", "more", "longest", "shortest", "same", "every", "one", "each"
+]
 
 _MARKED = r"§\d+§"
 _OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_MARKED}"
@@ -91,8 +93,40 @@ _BEGINNINGS: tuple[tuple[str, str, str], ...] = (
     (r"\b(?:book|novel|poem|buku|puisi)\b", "When was {} published?", "Kapan {} terbit?"),
 )  # fmt: skip
 _LIFETIME = re.compile(
-    r"\b(?:lived?|life|age)\b.*\b(?:longer|older)\b|\b(?:longer|older) (?:life|age)\b"
+    r"\b(?:lived?|life|age)\b.*\b(?:longer|older|shorter)\b"
+    r"|\b(?:longer|older|shorter) (?:life|age)\b"
+    r"|\b(?:hidup|umur|usia|berumur|berusia)\b.*\blebih (?:lama|panjang|tua|pendek|singkat)\b"
 )
+_SHORT_LIFE = re.compile(r"\b(?:shorter|pendek|singkat)\b")
+_LIFE = {
+    "en": "When was {} born, and when did {} die?",
+    "id": "Kapan {} lahir, dan kapan {} meninggal?",
+}
+_TIME_ORDER = re.compile(
+    r"\s*\b(?:(?:at )?an? (?:earlier|later) (?:date|time)|(?:more |most )?recently|(?:the )?"
+    r"(?:earlier|earliest|later|latest|first|last)|sooner)\b"
+)
+"""Words for an order in time that any verb may have: "went into space first"."""
+_DOING = re.compile(
+    r"^\W*(?:(?:which|what)\s+(?:\w+\s+){0,2}?(?=\w+ed\b|went\b|came\b|became\b|began\b|won\b|left\b"
+    r"|took\b|made\b|got\b|ran\b|met\b|rose\b|fell\b)|who\s+)(?P<does>\w[^,?]*?),?\s*$"
+)
+"""A question for the one of several that did something: "Which person went into space"."""
+_BEING = re.compile(
+    r"^\W*(?:which|what|who)\b(?:\s+\w+(?:\s+of\s+\w+)?){0,3}?\s+(?P<aux>is|was|are|were|has|had|can)"
+    r"\s+(?P<rest>[^,?]+?)[,:]?\s*$",
+    re.IGNORECASE,
+)
+"""A question for the one of several that is something: "Which dog is based in Switzerland"."""
+_SAME_DOING = re.compile(
+    r"\b(?P<does>(?:\w+ed|made|built|written|born|set|held|found|shot) (?:by|in|at|from))\s+"
+    r"(?:the )?same (?P<what>[a-z]+)\b"
+)
+_PLURAL_KIND = re.compile(
+    r"^(?P<kind>(?!(?:an?|the|in|on|at|from|of|by)\b)(?:[\w'-]+,?\s+){0,4}?[a-z]+(?<!s)s)"
+    r"(?P<rest>\s+(?:in|on|at|from|of|by|for|with|who|that)\b.*)?$"
+)
+"""A kind that several things are of: "American writers"."""
 _COUNTED_THINGS = re.compile(
     r"\b(?:more|most|fewer|fewest) (?!(?:recent|than|popular)\w*\b)([a-z]+s)\b"
 )
@@ -160,7 +194,11 @@ def parse_comparison(question: str) -> Comparison | None:
         )
         for option in options
     )
-    return Comparison(options=options, questions=questions, want=_detect_want(marked))
+    return Comparison(
+        options=tuple(option.replace('"', "") for option in options),
+        questions=questions,
+        want=_detect_want(marked),
+    )
 
 
 def list_options(question: str) -> tuple[str, ...]:
@@ -235,13 +273,12 @@ def _detect_want(marked: str) -> Want:
         return "same"
     if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
         return "every"
-    if _LIFETIME.search(marked) or re.search(r"\b(?:both|share|in common|keduanya)\b", marked):
-        # For lifetimes too: neither a birth nor a death alone tells which life was longer.
+    if _LIFETIME.search(marked):
+        return "shortest" if _SHORT_LIFE.search(marked) else "longest"
+    if re.search(r"\b(?:both|share|in common|keduanya)\b", marked):
         return "each"
-    if _LEAST.search(marked):
-        return "least"
-    if _MOST.search(marked):
-        return "most"
+    if _LEAST.search(marked) or _MOST.search(marked):
+        return "least" if _LEAST.search(marked) else "most"
     return "one" if re.search(r"\bor\b|\batau\b", marked) else "each"
 
 
@@ -250,23 +287,63 @@ def _ask_about(
 ) -> str:
     """Return the question about one option, given the text before and after all options."""
     around = f"{before} {after}".lower()
-    shared_match = _SAME_OF.search(around)
-    if shared_match:
-        attribute = shared_match.group(1) or shared_match.group(2)
-        return (
-            f"Apa {attribute} {option}?" if indonesian else f"What is the {attribute} of {option}?"
-        )
-    is_ordered = _COMPARATIVE.search(around) and not (
-        _LIFETIME.search(around) or _BOTH.search(around)
-    )
+    if _LIFETIME.search(around):
+        return _LIFE["id" if indonesian else "en"].replace("{}", option)
+    shared = _ask_shared(option, around, indonesian=indonesian)
+    if shared:
+        return shared
+    is_ordered = _COMPARATIVE.search(around) and not _BOTH.search(around)
     template = _find_template(around, options, indonesian=indonesian) if is_ordered else ""
     if template:
         return template.replace("{}", option)
+    if not after.strip(" ?") and not _BOTH.search(before):
+        asked = _ask_of_choice(option, before, is_ordered=bool(is_ordered))
+        if asked:
+            return asked
     if _FIRST_BETWEEN.match(before):
         before, after = f"{after.strip(' ,:-?')},", ""
     text = _BOTH.sub("", " ".join(f"{before.rstrip(' :-')} {option}{after}".split())).strip("? ")
     verb, _, rest = f"{text[:1].upper()}{text[1:]}".partition(" ")
+    if verb in {"Are", "Were"}:
+        kind = _BOTH.sub("", after).strip("? ")
+        rest = f"{rest[: len(rest) - len(kind)]}{_make_singular(kind)}"
     return f"{_SINGULAR.get(verb, verb)} {rest}?"
+
+
+def _ask_shared(option: str, around: str, *, indonesian: bool) -> str:
+    """Return the question for what one option shares with the others; empty if nothing is named."""
+    doing = _SAME_DOING.search(around)
+    if doing and not indonesian:
+        return f"What {doing['what']} was {option} {doing['does']}?"
+    shared_match = _SAME_OF.search(around)
+    if shared_match is None:
+        return ""
+    attribute = shared_match.group(1) or shared_match.group(2)
+    return f"Apa {attribute} {option}?" if indonesian else f"What is the {attribute} of {option}?"
+
+
+def _ask_of_choice(option: str, before: str, *, is_ordered: bool) -> str:
+    """Return the question about one option of a choice; empty where its form is unknown.
+
+    Where an order in time is asked for, the question is when; else it is for yes or no.
+    """
+    if is_ordered:
+        bare = _TIME_ORDER.sub("", before)
+        doing = _DOING.match(bare) if bare != before else None
+        return f"When {option} {doing['does']}?" if doing else ""
+    being = _BEING.match(before)
+    return f"{being['aux'].capitalize()} {option} {being['rest']}?" if being else ""
+
+
+def _make_singular(kind: str) -> str:
+    """Return the kind that one of several things is of: "an American writer"; else unchanged."""
+    match = _PLURAL_KIND.match(kind)
+    if match is None:
+        return kind
+    one = re.sub(r"ies$", "y", match["kind"])
+    one = re.sub(r"(?<=[sx])es$|(?<=[cs]h)es$|(?<!y)s$", "", one) if one == match["kind"] else one
+    article = "an" if one[0].lower() in "aeiou" and not one.startswith("US") else "a"
+    return f"{article} {one}{match['rest'] or ''}"
 
 
 def _find_template(around: str, options: Sequence[str], *, indonesian: bool) -> str:

@@ -19,6 +19,7 @@ from fathom.planner.observation import DraftFeatures, Observation
 from fathom.planner.policy import Decision, Policy
 from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.question.question import Question
+from fathom.question.titles import quote_titles
 from fathom.registry import HYDE, READER
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.rerank import Reranker
@@ -177,7 +178,7 @@ class Adaptive(GraphStrategy):
             pool=pool,
             read=draft,
             read_ids=_collect_ids(hits),
-            situation=self.observer(state.question, hits, first=True),
+            situation=self.observer(_quote_titles(state.question, pool), hits, first=True),
             agreement=_compute_agreement(hits),
             draft=draft,
             drafts=(DraftFeatures.from_draft(draft),),
@@ -230,7 +231,8 @@ class Adaptive(GraphStrategy):
     async def split(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Answer the sub-questions, and draft an answer from theirs."""
         state = replace(state, tried=(*state.tried, "split"), new_hits=0.0)
-        split_draft = await self.splitter(state.question, state.filters, runtime.context)
+        question = _quote_titles(state.question, state.pool)
+        split_draft = await self.splitter(question, state.filters, runtime.context)
         if split_draft is None or split_draft.compared is False:
             return state
         short_answer = split_draft.draft.short_answer
@@ -244,7 +246,8 @@ class Adaptive(GraphStrategy):
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Let one agent per document debate, where the draft has a conflict."""
         state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
-        if not has_conflict(state.draft):
+        # The pool is about the question as asked, and not about the last one of a chain.
+        if not has_conflict(state.draft) or state.phase == "split":
             return state
         hits = select_best_per_document(state.pool, self.agents)
         outcome = await self.debates.hold(state.question, hits, runtime.context)
@@ -395,6 +398,11 @@ async def _choose_next_node(state: AdaptiveState) -> str:
     """Return the node of the chosen action."""
     action = state.decision.action if state.decision else "stop"
     return "finalize" if action in END_ACTIONS else action
+
+
+def _quote_titles(question: Question, hits: Sequence[Hit]) -> Question:
+    """Return the question with marks around the titles of hits that it names."""
+    return Question(quote_titles(question.text, [hit.chunk.title for hit in hits]))
 
 
 def _collect_ids(hits: Sequence[Hit]) -> frozenset[str]:

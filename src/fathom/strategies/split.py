@@ -124,7 +124,13 @@ class Splitter:
                 # A refused search leaves this turn empty; the others still count.
                 hits = ()
             draft = await self.reader.read(question, hits, step)
-            step.set_outcome(outputs={"question": question.text, "answer": draft.short_answer})
+            step.set_outcome(
+                outputs={
+                    "question": question.text,
+                    "answer": draft.short_answer,
+                    "confidence": draft.confidence,
+                }
+            )
         return _Turn(question=question, hits=hits, draft=draft)
 
 

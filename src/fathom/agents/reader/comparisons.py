@@ -16,7 +16,8 @@ from fathom.text.dates import Date, extract_dates
 from fathom.text.numbers import parse_quantities
 
 _RANGE = re.compile(
-    r"\d\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga|s\.?/?d\.?)\s*\d"
+    r"\d\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga|s\.?/?d\.?)\s*"
+    r"(?:\d|(?:jan|feb|mar|apr|ma[yi]|ju[nl]|a[gu]|sep|[od][ck]t|nov|de[cs])[a-z]*\.?\s+\d)"
     r"|\b(?:between|from|antara|dari)\b",
     re.IGNORECASE,
 )
@@ -25,7 +26,8 @@ _ERA = re.compile(
     r"|\b(?P<decade>\d{3}0)(?:'?s\b|-an\b)",
     re.IGNORECASE,
 )
-_YES, _NO = {"yes", "ya"}, {"no", "tidak"}
+YES, NO = frozenset({"yes", "ya"}), frozenset({"no", "tidak"})
+"""The short answers that say yes or no, in small letters."""
 
 
 class SideValue(NamedTuple):
@@ -87,11 +89,13 @@ def decide_comparison(question: Question, compared: Comparison, answers: Sequenc
         return ""
     if compared.want == "same":
         return _decide_same(question, answers)
-    if compared.want in {"least", "most"}:
-        place = _find_extreme(answers, most=compared.want == "most")
+    measure = _measure_life if compared.want in {"longest", "shortest"} else parse_value
+    values = [measure(answer) for answer in answers]
+    if compared.want in {"least", "most", "longest", "shortest"}:
+        place = _find_extreme(values, most=compared.want in {"most", "longest"})
         return "" if place is None else compared.options[place]
     if compared.want in {"less", "more"}:
-        place = _find_extreme(answers, most=compared.want == "more")
+        place = _find_extreme(values, most=compared.want == "more")
         return "" if place is None else question.choose_word(yes=place == 0)
     return ""
 
@@ -99,9 +103,9 @@ def decide_comparison(question: Question, compared: Comparison, answers: Sequenc
 def _decide_every(question: Question, answers: Sequence[str]) -> str:
     """Return yes if every answer is yes, no if any is no, else empty."""
     folded = [answer.casefold() for answer in answers]
-    if any(word in _NO for word in folded):
+    if any(word in NO for word in folded):
         return question.choose_word(yes=False)
-    return question.choose_word(yes=True) if folded and all(word in _YES for word in folded) else ""
+    return question.choose_word(yes=True) if folded and all(word in YES for word in folded) else ""
 
 
 def _decide_same(question: Question, answers: Sequence[str]) -> str:
@@ -118,10 +122,29 @@ def _decide_same(question: Question, answers: Sequence[str]) -> str:
     return question.choose_word(yes=all(value == first for value in others))
 
 
-def _find_extreme(answers: Sequence[str], *, most: bool) -> int | None:
+def _measure_life(answer: str) -> SideValue | None:
+    """Return the days from birth to death; `None` without an answer to both, in this order."""
+    values = [parse_value(part) for part in answer.split("; ")]
+    dates = [value for value in values if value is not None and value.kind == "date"]
+    if len(dates) != 2 or len(values) != 2:
+        return None
+    born, died = dates
+    least = _count_days(died.low) - _count_days(born.high)
+    most = _count_days(died.high) - _count_days(born.low)
+    # A death before the birth, or on its day, is the birth read twice or a date of something else.
+    return SideValue("life", (least,), (most,)) if least > 0 else None
+
+
+def _count_days(date: tuple[float, ...]) -> float:
+    """Return a number of days by which dates can be subtracted, exact to a few days."""
+    year, month, day = date
+    return year * 365 + month * 30 + day
+
+
+def _find_extreme(sides: Sequence[SideValue | None], *, most: bool) -> int | None:
     """Return the place of the one value beyond all others; `None` if they overlap or differ."""
-    values = [value for value in map(parse_value, answers) if value is not None]
-    if len(values) != len(answers) or len({value.kind for value in values}) > 1:
+    values = [value for value in sides if value is not None]
+    if len(values) != len(sides) or len({value.kind for value in values}) > 1:
         return None
     choose = max if most else min
     place = values.index(choose(values, key=lambda value: value.low))

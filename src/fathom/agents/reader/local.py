@@ -183,8 +183,8 @@ class QuestionReading:
         """Return the hits that were read, and the draft."""
         hits = select_attributed(self.question, hits)
         compared = self.question.comparison
-        # `decide_comparison` has no rule for these two, so the usual reading answers them.
-        if compared and compared.want not in {"one", "each"}:
+        # The hits of one search rarely tell two lives, and for the last two there is no rule.
+        if compared and compared.want not in {"longest", "shortest", "one", "each"}:
             read_hits, draft = self._draft_comparison(compared.keep_first(_MOST_SIDES), hits)
             if draft.short_answer:
                 return read_hits, draft
