@@ -9,8 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from benchmarks.second_set.ask import is_found, run_command
 from benchmarks.second_set.fetch import FOLDER, Member, fetch, is_there, read_packages
-from experiments.manuals import SET, read_golds
+from benchmarks.second_set.tables import (
+    format_groups,
+    format_reasons,
+    format_shares,
+    format_totals,
+    read_judged,
+)
+from experiments.manuals import GRADES, REFUSED, RIGHT, SET, WRONG, read_golds
 from training.cross_reader.rows import GENERATED_FOLDER, OWN_FOLDER
 from training.questions.passages import SOURCES
 
@@ -73,3 +81,43 @@ def test_files_that_are_there_are_not_fetched_again(tmp_path: Path) -> None:
     fetch(type(package)("debian", "no-such-package", "1", "", (kept,)), tmp_path)
     with pytest.raises(SystemExit, match="no-such-package 1 is not to be had"):
         fetch(type(package)("debian", "no-such-package", "1", "", (member,)), tmp_path)
+
+
+def test_every_answer_was_read_and_no_long_text_is_kept() -> None:
+    rows = [json.loads(line) for line in (FOLDER / "answers.jsonl").read_text("utf-8").splitlines()]
+    assert [row["_id"] for row in rows] == [gold.id for gold in QUESTIONS]
+    for gold, row in zip(QUESTIONS, rows, strict=True):
+        assert row["eye"] in (GRADES if gold.answerable else (RIGHT, WRONG))
+        assert (row["eye"] == RIGHT) == ("why" not in row), gold.id
+        assert (row["eye"] == REFUSED) == (gold.answerable and row["status"] == "abstained")
+        assert gold.answerable == ("found" in row)
+        assert max(len(row["answer"]), len(row["short_answer"])) <= 300
+
+
+def test_the_readme_has_the_figures_of_the_answers() -> None:
+    judged = read_judged(FOLDER / "answers.jsonl")
+    page = (FOLDER.parents[1] / "docs" / "evaluation.md").read_text("utf-8")
+    for line in (*format_totals(judged), *format_shares(judged)):
+        assert line in page
+    for line in (
+        *format_reasons(judged),
+        *format_groups(judged, lambda one: one.kind),
+        *format_groups(judged, lambda one: one.language),
+        *format_groups(judged, lambda one: one.type),
+    ):
+        assert line in README
+
+
+def test_a_short_quote_is_found_only_beside_its_answer() -> None:
+    (row,) = [gold for gold in QUESTIONS if gold.id == "d03"]
+    assert is_found(row, ["year: 1913 | volume: 456"])
+    assert not is_found(row, ["year: 1913 | volume", "456"])
+    (two,) = [gold for gold in QUESTIONS if gold.id == "a13"]
+    assert not is_found(two, [two.quotes[0]])
+    assert is_found(two, list(two.quotes))
+
+
+def test_a_question_that_was_not_answered_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ask.jsonl").write_text('{"answer": ""}\n')
+    with pytest.raises(SystemExit, match="1 of 120 questions; remove it"):
+        run_command(["ask"], QUESTIONS, tmp_path / "ask.jsonl")
