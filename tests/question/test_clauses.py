@@ -32,6 +32,47 @@ CHAINS = (
         "What is the capital of the Marshall Islands?",
         "When did the first mosque in #1 open?",
     ),
+    # where a thing is from is no name of its own
+    (
+        "Who created the Norwegian comedy series in which Ana Silva plays a clerk named Berit?",
+        "What is the norwegian comedy series in which Ana Silva plays a clerk named Berit?",
+        "Who created #1?",
+    ),
+    (
+        "What kind of unit was led by the Danish general who wanted to march north to take Hamar?",
+        "Who is the danish general who wanted to march north to take Hamar?",
+        "What kind of unit was led by #1?",
+    ),
+    (
+        "When did the country containing Lom leave the union?",
+        "What is the country containing Lom?",
+        "When did #1 leave the union?",
+    ),
+    (
+        "On what channel is the station that Ana Silva is on broadcast?",
+        "What is the station that Ana Silva is on?",
+        "On what channel is #1 broadcast?",
+    ),
+    (
+        "When does the rain begin in the city where Norway's national laboratory is located?",
+        "What is the city where Norway's national laboratory is located?",
+        "When does the rain begin in #1?",
+    ),
+    (
+        "What is the county where Hamar is located named after?",
+        "What is the county where Hamar is located?",
+        "What is #1 named after?",
+    ),
+    (
+        "Who rules the county where Hamar Prison can be found?",
+        "What is the county where Hamar Prison can be found?",
+        "Who rules #1?",
+    ),
+    (
+        "What country was the author of Blue Tide a citizen of?",
+        "Who is the author of Blue Tide?",
+        "What country was #1 a citizen of?",
+    ),
     # what somebody is to somebody
     (
         "Who is the spouse of the creator of Absolute Zero?",
@@ -78,6 +119,7 @@ PLAIN = (
     "Who is the director of Harbour Lights?",
     "Siapa penulis Laskar Pelangi?",
     "Kapan Indonesia merdeka?",
+    "Ana Silva was involved in the murder of which heir to the throne of Norway?",
     # What a question asks for is no thing of its own, and neither is a name in full.
     "Which city is the largest city in Norway?",
     "Which is one of the parks located in Oslo?",

@@ -40,7 +40,10 @@ _PERSONS = (
     "illustrator|inventor|king|leader|lyricist|man|manager|mayor|member|mother|musician|opponent|"
     "owner|painter|parent|partner|performer|person|player|playwright|poet|predecessor|president|"
     "producer|professor|queen|rival|ruler|screenwriter|sculptor|sibling|singer|sister|son|"
-    "spouse|star|successor|theologian|uncle|wife|winner|woman|writer"
+    "spouse|star|successor|theologian|uncle|wife|winner|woman|writer|"
+    "boxer|chemist|comedian|drummer|economist|engineer|fighter|footballer|general|guitarist|"
+    "historian|judge|lawyer|mathematician|monarch|philosopher|physicist|pianist|politician|pope|"
+    "rapper|scientist|soldier|wrestler"
 )
 _PLACES = r"place\s+of\s+(?:birth|death|origin|burial)|birth\s?place|country\s+of\s+\w+"
 ROLES_ID = (
@@ -72,15 +75,18 @@ _W = rf"(?:(?!{_SMALL}\b)[a-z0-9][\w'-]*)"
 _ROLE = rf"(?:{_PLACES}|(?:{_ROLES_EN})s?)"
 # A name, also with a noun before it: "the film UHF", "the largest city of Texas".
 _NAMED = rf"(?:(?:the|a|an|its|his|her)\s+(?:{_W}\s+(?:of\s+)?){{0,4}})?{MARKED_NAME}"
-_THING = rf"\bthe\s+(?:{_W}\s+){{0,4}}{_W}"
+_THING = rf"\bthe\s+(?:{_W}\s+){{0,6}}{_W}"
 # The verb phrase of a clause: "was a member of", "is located", "plays for".
 _STRANDED = rf"(?:\s+{_PREPOSITION}(?=\s+{_AUX}\b|\s+{_PREPOSITION}\b|\s*[?,]|\s*$))?"
 _PREDICATE = (
-    rf"(?:(?:\s+(?!\w+ed\b){_W})?\s+{_AUX}(?:\s+(?:a|an|the|both|also))?(?:\s+{_W}){{1,2}}{_STRANDED}"
-    rf"|\s+{_AUX}\s+{_PREPOSITION}(?=\s*[?,]|\s*$)"
+    rf"(?:\s+{_AUX}\s+\w+ed(?=\s+(?:\w+ed|{_AUX})\b)"
+    rf"|(?:\s+(?!\w+ed\b){_W})?\s+{_AUX}(?:\s+{_AUX})?(?:\s+(?:a|an|the|both|also))?"
+    rf"(?:\s+{_W}){{1,2}}{_STRANDED}"
+    rf"|\s+{_AUX}\s+{_PREPOSITION}(?=\s*[?,]|\s*$|\s+\w+(?:ed|cast)\b)"
     rf"|(?:\s+{_W}){{1,2}}\s+(?:the\s+)?{MARKED_NAME}"
     rf"|\s+{_W}{_STRANDED})"
 )
+_POSSESSION = rf"(?:'s(?:\s+{_W}){{1,4}}(?=\s+{_AUX}\b))?"
 _MORE = rf"(?:\s+(?:and|from|at|in|of|on|&)\s+(?:the\s+)?{MARKED_NAME}(?!'))?"
 _TIME = r"(?:\s+in\s+(?:the\s+)?\d{4}s?)?"
 OWNER = r"(?:'s|(?<=s§)'|'(?=\s))"
@@ -89,7 +95,7 @@ PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
         # the team that Jose Cancela was a member of
-        rf"{_THING}\s*,?\s+{_RELATIVE}\s+{_NAMED}{_MORE}{_PREDICATE}",
+        rf"{_THING}\s*,?\s+{_RELATIVE}\s+{_NAMED}{_POSSESSION}{_MORE}{_PREDICATE}",
         # the person Mach's principle was named after
         rf"{_THING}\s+{MARKED_NAME}(?:'s\s+{_W})?\s+{_AUX}\s+{_W}\s+{_PREPOSITION}(?=\s*[?,]|\s*$)",
         # the county that houses Eric Marcus Municipal Airport
@@ -113,7 +119,8 @@ PATTERNS = tuple(
 )
 OPEN_END = re.compile(
     rf"^(?:(?:who|what|which)\b(?!.*\b(?:did|does|do)\b).*?(?:\s{_AUX}\s|\s\w+ed\s).*#\d+)"
-    rf"(?P<more>(?:\s+(?!\w+(?:ed|en)\b){_W}){{1,2}})\s*\??$"
+    rf"(?!.*\b{_PREPOSITION}\s*\??$)"
+    rf"(?P<more>\s+(?!\w+(?:ed|en)\b)(?:an?\s+)?{_W}\b[^?#]*?)\s*\??$"
 )
 """A question with its verb before the slot: the words behind the slot belong to the description."""
 HOLLOW = re.compile(
@@ -141,6 +148,14 @@ _NAMED_PLACE = re.compile(
 """A name in full, "the city of Fresno", which describes no other thing."""
 OF_ROLE = re.compile(rf"\b{_ROLE}\s+{_PREPOSITION}\b")
 PARTICIPLE = re.compile(rf"\b\w+(?:ed|en|born|set|held|made|built|sung|won)\s+{_PREPOSITION}\b")
+_CONTAINING = re.compile(
+    rf"\b(?:contain|hold|hous|includ|border|surround|cover|cross|own|produc|publish|operat|run+|host|"
+    rf"featur|starr|serv|represent|govern|rul)ing\s+(?:the\s+)?{MARKED_NAME}"
+)
+_ASKED_PART = re.compile(
+    rf"\b{_PREPOSITION}\s+(?:which|what)\s+(?!(?:the|a|an|his|her|its|their)\b)[a-z]"
+)
+"""The part of a description that the question asks for: "the murder of which king"."""
 CLAUSE = re.compile(rf"\b{_RELATIVE}\b|\byang\b|\btempat\b|\bmana\b")
 _QUESTION_WORD = r"(?:what|which|who|whom|whose|when|where|how|apa|siapa|kapan|mana|berapa)"
 NOT_THINGS = re.compile(rf"^(?:{_QUESTION_WORD}|di|ke|dari|pada|adalah|dan|atau)\b\s*")
@@ -163,6 +178,9 @@ _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
 _SLOT = re.compile(r"#\d+")
 _AND = re.compile(r"\s+(?:and|dan)\s+")
 
+_ORIGIN = re.compile(r"[A-Z][a-z]+(?:an|ish|ese|[ae]k|ch|sh)(?:-[A-Z][a-z]+(?:an|ish|ese|ch|sh))?")
+_BEFORE_ORIGIN = re.compile(r"\b(?:the|an?|which|what|this)\s$", re.IGNORECASE)
+_AFTER_ORIGIN = re.compile(r"\s[a-z]+\s")
 _terms = ContentTerms()
 
 
@@ -230,9 +248,9 @@ def _match_lead(phrase: str) -> str:
 
 def _is_description(phrase: str) -> bool:
     """Return whether a phrase describes something else than the name that it holds."""
-    if not MARK.search(phrase) or _NAMED_PLACE.fullmatch(phrase):
+    if not MARK.search(phrase) or _NAMED_PLACE.fullmatch(phrase) or _ASKED_PART.search(phrase):
         return False
-    is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase)
+    is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase) or _CONTAINING.search(phrase)
     has_owner = re.search(rf"{MARKED_NAME}{OWNER}\s", phrase)
     has_role_id = re.match(rf"(?:{ROLES_ID})\b", phrase)
     return bool(is_clause or has_owner or has_role_id or OF_ROLE.search(phrase))
@@ -276,10 +294,21 @@ def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[
     cuts: list[str] = []
     out, at = "", 0
     for span in _split_mentions(text) if split_joined else find_mentions(text):
+        if _is_origin(text, span):
+            continue
         out += text[at : span.start].lower() + f"§{len(cuts)}§"
         cuts.append(span.cut(text))
         at = span.end
     return out + text[at:].lower(), cuts
+
+
+def _is_origin(text: str, span: Span) -> bool:
+    """Return whether a name only tells where a thing is from: "the American band"."""
+    return bool(
+        _ORIGIN.fullmatch(text, span.start, span.end)
+        and _BEFORE_ORIGIN.search(text, max(0, span.start - 8), span.start)
+        and _AFTER_ORIGIN.match(text, span.end)
+    )
 
 
 def _split_mentions(text: str) -> Iterator[Span]:
