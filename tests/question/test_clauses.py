@@ -39,8 +39,8 @@ CHAINS = (
         "Who created #1?",
     ),
     (
-        "What kind of unit was led by the Danish general who wanted to march north to take Hamar?",
-        "Who is the danish general who wanted to march north to take Hamar?",
+        "What kind of unit was led by the Danish general who marched north to take Hamar?",
+        "Who is the danish general who marched north to take Hamar?",
         "What kind of unit was led by #1?",
     ),
     (
