@@ -6,6 +6,7 @@ from functools import partial
 from typing import Literal
 
 from fathom.agents.reader.signals import AnswerSignals
+from fathom.agents.reader.voices import is_stuffed
 from fathom.question.question import Question
 from fathom.question.requirements import count_items
 from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
@@ -147,6 +148,8 @@ class Finalizer:
             outcome = self._choose_outcome(
                 draft, conflicts, calibrated or CalibratedConfidence(None)
             )
+            if outcome == "answered" and _is_doubtful(question, draft, conflicts):
+                outcome = "tentative"
             reason = "low_confidence" if outcome == "abstained" else None
         return Answer(
             question=question.text,
@@ -171,7 +174,7 @@ class Finalizer:
         """Return whether the answer is given, shown as not sure, or withheld.
 
         An answer is given if it is sure and probable. A draft that is sure of itself and shows
-        unrefuted other readings claims less than to be right: it need not be probable.
+        unrefuted other readings need not be probable, as it is shown as not sure.
         """
         draft_is_sure = draft.confidence >= self.min_confidence
         is_sure = draft_is_sure or calibrated.sure >= self.min_confidence
@@ -180,6 +183,14 @@ class Finalizer:
             return "answered"
         is_shown = calibrated.tentative if is_sure else calibrated.likely
         return "tentative" if is_shown else "abstained"
+
+
+def _is_doubtful(question: Question, draft: Draft, conflicts: Sequence[Conflict]) -> bool:
+    """Return whether a document denies the answer, or its own repeats the question.
+
+    Anybody who can add a document can bring that about, whatever the reader's numbers say.
+    """
+    return bool(conflicts) or is_stuffed(question, draft.evidence[0].hit.chunk)
 
 
 def _choose_stop_reason(question: Question, draft: Draft) -> str:

@@ -8,11 +8,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import override
 
+from fathom.agents.debate.aggregator import keep_readings
 from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.reader.base import Reader
 from fathom.agents.reader.local import LocalReader
+from fathom.agents.reader.voices import drop_stuffed
 from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.planner.actions import ACTIONS, END_ACTIONS, Action, list_legal_actions
 from fathom.planner.observation import DraftFeatures, Observation
@@ -249,9 +251,10 @@ class Adaptive(GraphStrategy):
         # The pool is about the question as asked, and not about the last one of a chain.
         if not has_conflict(state.draft) or state.phase == "split":
             return state
-        hits = select_best_per_document(state.pool, self.agents)
+        hits = select_best_per_document(drop_stuffed(state.question, state.pool), self.agents)
         outcome = await self.debates.hold(state.question, hits, runtime.context)
-        draft = replace(outcome.draft, confidence=outcome.confidence)
+        draft = keep_readings(state.question, outcome.draft, state.draft)
+        draft = replace(draft, confidence=outcome.confidence)
         return replace(state, new=draft, settles=bool(draft.evidence))
 
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:

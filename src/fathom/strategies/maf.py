@@ -9,9 +9,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import override
 
 from fathom.agents.classifier import Classifier
+from fathom.agents.debate.aggregator import keep_readings
 from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
+from fathom.agents.reader.voices import drop_stuffed
 from fathom.agents.web.search import WebSearch
 from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.question.question import Question
@@ -137,11 +139,15 @@ class Maf(GraphStrategy):
     async def run_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Let one agent per document debate the answer."""
         with runtime.context.step("debate phase", agent="maf") as step:
-            hits = select_best_per_document(state.hits, self.settings.agents)
+            hits = select_best_per_document(
+                drop_stuffed(state.question, state.hits), self.settings.agents
+            )
             outcome = await self.debate.hold(state.question, hits, step)
-            draft, confidence = outcome.draft, outcome.share
+            draft = keep_readings(state.question, outcome.draft, state.draft)
+            confidence = outcome.share
             if self.settings.confidence == "reader":
-                draft, confidence = replace(draft, confidence=outcome.confidence), outcome.verdict
+                draft = replace(draft, confidence=outcome.confidence)
+                confidence = outcome.verdict
             # A draft from one side of a conflict is no longer the surest.
             if state.conflict and draft.evidence:
                 state = replace(state, draft=Draft())
@@ -192,7 +198,9 @@ class Maf(GraphStrategy):
             confidence = max(0.0, min(1.0, hits[0].score)) if hits else 0.0
         state = replace(state, hits=hits or state.hits)
         if state.cascade.looks_for_conflict(phase):
-            agents = select_best_per_document(state.hits, self.settings.agents)
+            agents = select_best_per_document(
+                drop_stuffed(state.question, state.hits), self.settings.agents
+            )
             conflict = await self.debate.answers_differ(state.question, agents, context)
             state = replace(state, conflict=conflict)
         return self._apply_verdict(state, phase, draft, confidence, context)

@@ -107,7 +107,9 @@ def test_the_same_value_is_reported_once() -> None:
 
 def test_one_document_does_not_disagree_with_itself() -> None:
     hits = [hit_of(NEW, document="d"), hit_of(OLD, document="d", rank=2)]
-    pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "35 crowns", 0.9))
+    pairs = ScriptedCrossReader(
+        lambda _, chunk: reading(chunk, "40 crowns" if chunk.text == NEW else "35 crowns", 0.9)
+    )
     assert (
         RivalFinder().find_rivals(
             Question(FEE), "40 crowns", hits[0], hits, pairs.open_session(FEE)
@@ -127,7 +129,7 @@ def test_a_limited_number_of_other_documents_is_read() -> None:
     RivalFinder(most=3).find_rivals(
         Question(FEE), "40 crowns", hits[0], hits, ScriptedCrossReader(script).open_session(FEE)
     )
-    assert looked == ["d2", "d3", "d4"]
+    assert looked == ["d1", "d2", "d3", "d4"]
 
 
 ROWS = (

@@ -1,7 +1,7 @@
 """The aggregator: merges the positions of a debate, and keeps every reading that holds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.debate.debater import Position
 from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
+from fathom.agents.reader.voices import pick_voices
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
@@ -43,8 +44,8 @@ class DebateReading:
 
     Attributes:
         agents: The places of their positions, the surest first.
-        backing: The number of its agents, half of the others whose chunks support it, and a part
-            below 1 for the scores.
+        backing: The number of its voices (agents whose quotes are not copied), half of the other
+            agents whose chunks support it, and a part below 1 for the scores.
         refuted: Whether a better backed reading contradicts it.
     """
 
@@ -168,6 +169,25 @@ def compose_draft(
     )
 
 
+def keep_readings(question: Question, draft: Draft, earlier: Draft) -> Draft:
+    """Return a draft with the readings of an earlier one that it lacks, as refuted ones.
+
+    However many documents speak against a reading, the user is to see that it stands in another.
+    """
+    if not (draft.evidence and earlier.evidence):
+        return draft
+    texts = [draft.short_answer, *(reading.text for reading in draft.alternatives)]
+    evidence, alternatives = list(draft.evidence), list(draft.alternatives)
+    first = Alternative(text=earlier.short_answer, evidence=(0,))
+    for reading in (first, *earlier.alternatives):
+        if reading.text and not any(question.answers_match(reading.text, text) for text in texts):
+            texts.append(reading.text)
+            places = range(len(evidence), len(evidence) + len(reading.evidence))
+            alternatives.append(replace(reading, evidence=tuple(places), refuted=True))
+            evidence += [earlier.evidence[place] for place in reading.evidence]
+    return replace(draft, evidence=tuple(evidence), alternatives=tuple(alternatives))
+
+
 def compute_share(answer: str, question: Question, positions: Sequence[Position]) -> float:
     """Return the share of the agents that give an answer, each weighted by its hit's score.
 
@@ -199,9 +219,10 @@ def _make_reading(
         for place, position in enumerate(positions)
         if place not in places
     )
-    # Below 1 in the sum, so that scores decide only between equal numbers of agents.
+    # Below 1 in the sum, so that scores decide only between equal numbers of voices.
     mass = fsum(positions[place].score for place in places)
-    backing = len(places) + 0.5 * supporters + mass / (1 + mass)
+    quotes = [quote for place in ranked if (quote := positions[place].evidence)]
+    backing = len(pick_voices(quotes)) + 0.5 * supporters + mass / (1 + mass)
     return DebateReading(answer=answer, agents=tuple(ranked), backing=round(backing, DIGITS))
 
 

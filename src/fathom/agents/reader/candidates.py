@@ -7,6 +7,7 @@ from math import prod
 from fathom.agents.judge import Pair
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.rivals import values_disagree
+from fathom.agents.reader.voices import pick_voices
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.question.question import Question
 from fathom.text.answer_match import contains_answer, normalize_answer
@@ -43,7 +44,7 @@ class Candidate:
 
     Attributes:
         text: The text of its likeliest place.
-        score: The probability that at least one of its places is right, each taken as independent,
+        score: The probability that at least one of its voices is right, each taken as independent,
             in [0, 1].
         places: The places, best first.
     """
@@ -75,7 +76,8 @@ def group_candidates(read_hits: Sequence[ReadHit]) -> list[Candidate]:
 
 def _make_candidate(places: Sequence[AnswerSpan]) -> Candidate:
     """Return the places of one answer as a candidate."""
-    score = 1 - prod(1 - place.score for place in places)
+    voices = pick_voices([place.evidence for place in places])
+    score = 1 - prod(1 - places[at].score for at in voices)
     return Candidate(text=places[0].text, score=round(score, 6), places=tuple(places))
 
 

@@ -31,6 +31,7 @@ from fathom.agents.reader.lists import (
 from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
 from fathom.agents.reader.signals import READ_FOR_SIGNALS
 from fathom.agents.reader.tables import TableCorrector
+from fathom.agents.reader.voices import put_suspects_last
 from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, YesNoJudge
 from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.question.answer_kind import is_plausible
@@ -181,7 +182,7 @@ class QuestionReading:
 
     def read(self, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return the hits that were read, and the draft."""
-        hits = select_attributed(self.question, hits)
+        hits = put_suspects_last(self.question, select_attributed(self.question, hits))
         compared = self.question.comparison
         # The hits of one search rarely tell two lives, and for the last two there is no rule.
         if compared and compared.want not in {"longest", "shortest", "one", "each"}:

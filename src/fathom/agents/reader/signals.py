@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from fathom.agents.reader.asked_form import is_asked_list, rate_form
 from fathom.agents.reader.base import compute_logit
+from fathom.agents.reader.voices import has_own_voice
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
 from fathom.question.requirements import Requirements
@@ -35,7 +36,7 @@ COLUMNS: Mapping[str, str] = {
     "lead": "how far its best span leads the next, in logits",
     "entailed": "logit: the quote supports the question with the short answer",
     "others": "logit: the best of the other hits holds an answer",
-    "agreeing": "share of the other hits read whose best span is the same answer",
+    "agreeing": "share of the other hits read that say the same with a voice of their own",
     "disagreeing": "logit of the likeliest other answer in the other hits read",
     "place": "logarithm of the place of the cited chunk among the hits",
     "found_by": "how many retrievers have the cited chunk among their best",
@@ -117,11 +118,9 @@ class AnswerSignals:
             "lead": spans[0] - spans[1] if len(spans) > 1 else _LARGEST_LOGIT,
             "entailed": compute_logit(quote_reading.supported),
         }
-        others = [hit.chunk for hit in hits[:READ_FOR_SIGNALS] if hit.chunk.id != best.hit.chunk.id]
-        readings = zip(others, session.read(others), strict=True)
-        return signals | _compare_others(
-            question, short, [(chunk.text, other) for chunk, other in readings]
-        )
+        others = [hit for hit in hits[:READ_FOR_SIGNALS] if hit.chunk.id != best.hit.chunk.id]
+        readings = zip(others, session.read([hit.chunk for hit in others]), strict=True)
+        return signals | _compare_others(question, draft, list(readings))
 
     def _compare_words(
         self, question: Question, draft: Draft, hits: Sequence[Hit]
@@ -182,23 +181,23 @@ def _describe_draft(question: Question, draft: Draft, hits: Sequence[Hit]) -> di
 
 
 def _compare_others(
-    question: Question, short: str, readings: Sequence[tuple[str, Reading]]
+    question: Question, draft: Draft, readings: Sequence[tuple[Hit, Reading]]
 ) -> dict[str, float]:
     """Return whether the other hits that were read give the same answer."""
     signals = {"others": -_LARGEST_LOGIT, "agreeing": 0.0, "disagreeing": -_LARGEST_LOGIT}
     if not readings:
         return signals
     signals["others"] = max(compute_logit(reading.answerable) for _, reading in readings)
-    firsts = [
-        (reading.spans[0].span.cut(text), reading.spans[0].score)
-        for text, reading in readings
-        if reading.spans
-    ]
-    agreements = [bool(short) and question.answers_match(short, answer) for answer, _ in firsts]
-    signals["agreeing"] = _divide(sum(agreements), len(readings))
-    other_scores = [
-        score for (_, score), does_agree in zip(firsts, agreements, strict=True) if not does_agree
-    ]
+    agreeing_hits: list[Hit] = []
+    other_scores: list[float] = []
+    for hit, reading in readings:
+        answer = reading.spans[0].span.cut(hit.chunk.text) if reading.spans else ""
+        if question.answers_match(draft.short_answer, answer):
+            agreeing_hits.append(hit)
+        elif reading.spans:
+            other_scores.append(reading.spans[0].score)
+    voices = [hit for hit in agreeing_hits if has_own_voice(question, hit, draft.evidence[0])]
+    signals["agreeing"] = _divide(len(voices), len(readings))
     signals["disagreeing"] = compute_logit(max(other_scores)) if other_scores else -_LARGEST_LOGIT
     return signals
 

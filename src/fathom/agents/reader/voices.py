@@ -1,0 +1,161 @@
+"""The rules against poison: which text has a voice in an answer, and how often it counts.
+
+Anybody who can add a document can write into it, so words that a document spends on the question or
+on other documents prove nothing:
+
+- Text that repeats the question around a value earns nothing for it. Such a chunk is read last, is
+  no other answer beside that of another document, and its own answer is never given as sure.
+- Text that sets itself above all other documents ("supersedes all earlier documents") is read after
+  those; it stays another answer beside theirs.
+- One document is one voice, however many of its chunks give an answer, and so are documents that
+  give it in copied words.
+- An answer that another document denies is never given as sure (`Finalizer`), and no debate hides
+  that document, however many others it has against it: both are shown.
+"""
+
+import re
+from collections.abc import Sequence
+
+from fathom.question.question import Question
+from fathom.text.content_words import ContentTerms
+from fathom.text.sentences import split
+from fathom.types import Chunk, Evidence, Hit
+
+_REPEATED_SHARE = 0.75
+"""The share of the question's content words from which on a sentence repeats the question."""
+_OWN_SHARE = 0.5
+"""The share of a sentence's content words that are the question's if it repeats the question."""
+_FEWEST_TERMS = 3
+"""The least number of content words that a sentence has in common with the question it repeats."""
+_FEWEST_WORDS = 3
+"""The least number of words of a question that is looked for word for word."""
+_RUN_WORDS = 4
+"""The words of a run, by which two quotes are compared."""
+_COPIED_SHARE = 0.5
+"""The share of the runs of the shorter quote from which on one quote is a copy of the other."""
+_WORD = re.compile(r"[^\W_]+")
+_EXTRACT_TERMS = ContentTerms()
+_TEXTS = r"(?:documents?|versions?|sources?|pages?|texts?|articles?|editions?|records?)"
+_TEXTS_ID = r"(?:dokumen|versi|sumber|halaman|teks|artikel|edisi|catatan|keterangan)"
+_DISMISSAL = re.compile(
+    rf"\b(?:supersed(?:es?|ing)|replac(?:es?|ing)|overrid(?:es?|ing)|invalidat(?:es?|ing)|ignore"
+    rf"|disregard|(?:do not|don't|never) (?:use|trust|read|rely on|believe))\b[^.;\n]{{0,40}}"
+    rf"\b(?:all|any|every|other|earlier|previous|older)\b[^.;\n]{{0,40}}\b{_TEXTS}\b"
+    rf"|\b(?:all|any|every)\b[^.;\n]{{0,30}}\b(?:other|earlier|previous|older)\b[^.;\n]{{0,20}}"
+    rf"\b{_TEXTS}\b[^.;\n]{{0,40}}\b(?:out of date|outdated|obsolete|wrong|invalid|superseded"
+    rf"|be (?:ignored|disregarded))\b"
+    rf"|\b(?:menggantikan|mencabut|membatalkan|abaikan|mengabaikan|jangan (?:pakai|gunakan|percaya"
+    rf"|baca))\b[^.;\n]{{0,40}}\b{_TEXTS_ID}\b[^.;\n]{{0,30}}\b(?:lain(?:nya)?|sebelumnya|lama"
+    rf"|terdahulu)\b"
+    rf"|\b{_TEXTS_ID}\b[^.;\n]{{0,30}}\b(?:lain(?:nya)?|sebelumnya|lama|terdahulu)\b[^.;\n]{{0,40}}"
+    rf"\b(?:usang|salah|tidak berlaku|diabaikan)\b",
+    re.IGNORECASE,
+)
+
+
+def is_stuffed(question: Question, chunk: Chunk) -> bool:
+    """Return whether a chunk repeats the question, word for word or in sentences of its words.
+
+    Once is no repetition: a page of questions and answers holds each question once. Headings do not
+    count.
+    """
+    words = _list_words(question.text)
+    if len(words) >= _FEWEST_WORDS and _count_runs(words, _list_words(chunk.text)) > 1:
+        return True
+    terms = _EXTRACT_TERMS(question.text)
+    least = max(_FEWEST_TERMS, _REPEATED_SHARE * len(terms))
+    if len(terms) < least:
+        return False
+    sentences = (_EXTRACT_TERMS(span.cut(chunk.text)) for span in split(chunk.text))
+    return (
+        sum(
+            len(terms & sentence) >= max(least, _OWN_SHARE * len(sentence))
+            for sentence in sentences
+        )
+        > 1
+    )
+
+
+def dismisses_others(text: str) -> bool:
+    """Return whether a text sets itself above all other documents, whatever they are."""
+    return _DISMISSAL.search(text) is not None
+
+
+def put_suspects_last(question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits in their order, but those behind the others that deserve no trust.
+
+    Chunks that set themselves above other documents come after the rest, and after them those that
+    repeat the question.
+    """
+
+    def rate_suspicion(hit: Hit) -> int:
+        if is_stuffed(question, hit.chunk):
+            return 2
+        return int(dismisses_others(hit.chunk.text))
+
+    return tuple(sorted(hits, key=rate_suspicion))
+
+
+def drop_stuffed(question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Return the hits that do not repeat the question; all if there are no others."""
+    return [hit for hit in hits if not is_stuffed(question, hit.chunk)] or hits
+
+
+def pick_voices(quotes: Sequence[Evidence]) -> list[int]:
+    """Return the places of the first quote of each voice.
+
+    Quotes of one document are one voice, and so are quotes in copied words.
+    """
+    voices: list[int] = []
+    for place, quote in enumerate(quotes):
+        if not any(_speak_as_one(quote, quotes[other]) for other in voices):
+            voices.append(place)
+    return voices
+
+
+def has_own_voice(question: Question, hit: Hit, evidence: Evidence) -> bool:
+    """Return whether a hit that gives the same answer as the evidence adds anything to it.
+
+    It adds nothing if it is of the same document, copies the quote, or repeats the question.
+    """
+    is_same_document = hit.chunk.document_id == evidence.hit.chunk.document_id
+    return not (
+        is_same_document
+        or is_copy(evidence.quote, hit.chunk.text)
+        or is_stuffed(question, hit.chunk)
+    )
+
+
+def _speak_as_one(one: Evidence, other: Evidence) -> bool:
+    """Return whether two quotes are of one document, or one is a copy of the other."""
+    if one.hit.chunk.document_id == other.hit.chunk.document_id:
+        return True
+    return is_copy(one.quote, other.quote)
+
+
+def is_copy(one: str, other: str) -> bool:
+    """Return whether the shorter of two texts consists of the words of the longer in their order.
+
+    Half of its runs of four words must stand there; a text of fewer words must be the same.
+    """
+    shorter, longer = sorted((_list_words(one), _list_words(other)), key=len)
+    if len(shorter) <= _RUN_WORDS:
+        return shorter == longer
+    runs = _list_runs(shorter)
+    return len(runs & _list_runs(longer)) >= _COPIED_SHARE * len(runs)
+
+
+def _list_words(text: str) -> list[str]:
+    """Return the words of a text in small letters."""
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _list_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return all runs of so many words."""
+    return {tuple(words[at : at + _RUN_WORDS]) for at in range(max(1, len(words) - _RUN_WORDS + 1))}
+
+
+def _count_runs(run: Sequence[str], words: Sequence[str]) -> int:
+    """Return how often all words of a run stand in a row."""
+    places = range(len(words) - len(run) + 1)
+    return sum(words[at : at + len(run)] == run for at in places)
