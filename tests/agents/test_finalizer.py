@@ -139,6 +139,24 @@ def test_a_sure_and_probable_answer_is_not_tentative() -> None:
     assert (answer.status, answer.tentative) == ("answered", False)
 
 
+@pytest.mark.parametrize("is_refuted", [False, True])
+def test_an_answer_that_another_document_denies_is_tentative(is_refuted: bool) -> None:
+    denied = replace(make_draft(0, 25), alternatives=(replace(OTHER, refuted=is_refuted),))
+    for weigh in (None, lambda _: CalibratedConfidence(0.9)):
+        answer = finalize(denied, weigh=weigh)
+        assert (answer.status, answer.tentative, len(answer.conflicts)) == ("answered", True, 1)
+
+
+def test_an_answer_from_text_that_repeats_the_question_is_tentative() -> None:
+    text = " ".join(["What does a permit cost? 40 crowns."] * 3)
+    document = replace(DOCUMENT, text=text, blocks=())
+    chunk = Chunk(id="d1#0", document_id="d1", text=text, span=Span(0, len(text)), ordinal=0)
+    answer = finalize(make_draft(0, 35, chunk=chunk), document)
+    assert (answer.status, answer.tentative) == ("answered", True)
+    other = finalize(make_draft(0, 35, chunk=chunk), document, question="Is a permit needed?")
+    assert not other.tentative
+
+
 def test_an_improbable_answer_of_an_unsure_draft_is_withheld() -> None:
     weighed = CalibratedConfidence(0.2, probable=False, tentative=True)
     answer = finalize(make_draft(0, 25, confidence=0.3), weigh=lambda _: weighed)

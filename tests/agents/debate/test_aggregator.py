@@ -1,10 +1,16 @@
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.factories import hit_of
 
-from fathom.agents.debate.aggregator import LocalAggregator, compose_draft, compute_share
+from fathom.agents.debate.aggregator import (
+    LocalAggregator,
+    compose_draft,
+    compute_share,
+    keep_readings,
+)
 from fathom.agents.debate.debater import Position
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
@@ -109,3 +115,28 @@ def test_if_all_are_unknown_so_is_the_aggregate() -> None:
     assert aggregate(make_position("", 1), make_position("", 2)) == Draft()
     assert aggregate() == compose_draft(Question(WHO), (), ()) == Draft()
     assert compute_share("Ada Vale", Question(WHO), ()) == 0.0
+
+
+def test_copied_quotes_are_one_voice_against_another() -> None:
+    text = "The mill of Merrow was built by Cy Roe and his sons."
+    copies = [
+        Position(
+            hit=hit, answer="Cy Roe", evidence=Evidence(hit=hit, span=Span(0, 52), support=0.2)
+        )
+        for hit in (hit_of(text, document=f"c{rank}", rank=rank) for rank in (1, 2, 3))
+    ]
+    copies = [replace(copy, score=0.2) for copy in copies]
+    draft = aggregate(*copies, make_position("Ada Vale", 4, 0.9))
+    assert draft.short_answer == "Ada Vale"
+
+
+def test_a_reading_that_a_debate_lost_stays_as_a_refuted_one() -> None:
+    before = aggregate(make_position("Ada Vale", 1), make_position("Bo Hill", 2))
+    after = aggregate(make_position("Bo Hill", 2))
+    draft = keep_readings(Question(WHO), after, before)
+    assert draft.short_answer == "Bo Hill"
+    (lost,) = draft.alternatives
+    assert (lost.text, lost.refuted) == ("Ada Vale", True)
+    assert draft.evidence[lost.evidence[0]].quote == "It was Ada Vale."
+    assert keep_readings(Question(WHO), Draft(), before) == Draft()
+    assert keep_readings(Question(WHO), before, before) == before

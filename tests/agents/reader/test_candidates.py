@@ -31,6 +31,17 @@ def test_a_score_counts_as_far_as_its_hit_is_trusted() -> None:
     assert candidate.places[0].evidence.support == 0.5
 
 
+def test_a_document_counts_once_and_so_does_a_copied_sentence() -> None:
+    sentence = "The fee of a mooring permit is 40 crowns."
+    (candidate,) = group_candidates([
+        make_read_hit(hit_of(sentence, document="a"), "40 crowns", 0.5),
+        make_read_hit(hit_of("Pay 40 crowns.", document="a", start=99), "40 crowns", 0.4),
+        make_read_hit(hit_of(f"As is known, {sentence}", document="b"), "40 crowns", 0.4),
+    ])  # fmt: skip
+    assert candidate.score == 0.5
+    assert len(candidate.places) == 3
+
+
 def test_text_shared_by_overlapping_chunks_counts_once() -> None:
     first, other = hit_of("It costs 40."), hit_of("40. A year.", start=9, rank=2)
     (candidate,) = group_candidates(

@@ -84,6 +84,39 @@ def test_an_unlikely_answer_is_no_rival() -> None:
     assert list_rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.4)) == []
 
 
+def test_an_answer_as_sure_as_the_given_one_is_a_rival_however_sure_that_is() -> None:
+    assert list_rivals((NEW, "40 crowns", 0.7), (OLD, "35 crowns", 0.6)) == ["35 crowns"]
+    assert list_rivals((NEW, "40 crowns", 0.95), (OLD, "35 crowns", 0.5)) == []
+
+
+def test_names_disagree_also_where_the_question_tells_no_kind() -> None:
+    question = "Which brewery supplies the inn of Merrow?"
+    first = ("The inn of Merrow is supplied by Halden Brothers.", "Halden Brothers", 0.9)
+    other = ("Brightwater supplies the inn of Merrow.", "Brightwater", 0.9)
+    longer = ("Halden Brothers of Osby supply the inn of Merrow.", "Halden Brothers of Osby", 0.9)
+    words = ("The inn of Merrow is supplied by nobody now.", "nobody now", 0.9)
+    assert Question(question).answer_type == "any"
+    assert list_rivals(first, other, question=question) == ["Brightwater"]
+    assert list_rivals(first, longer, words, question=question) == []
+
+
+def test_the_sides_of_a_choice_are_no_rivals() -> None:
+    question = "Which is older, Halden Lines or Brightwater?"
+    first = ("Halden Lines is older, of 1901.", "Halden Lines", 0.9)
+    other = ("Brightwater, of 1870, is older.", "Brightwater", 0.9)
+    assert list_rivals(first, other, question=question) == []
+
+
+def test_text_that_repeats_the_question_is_no_rival() -> None:
+    stuffed = " ".join([f"{FEE} 35 crowns."] * 3)
+    assert list_rivals((NEW, "40 crowns", 0.9), (stuffed, "35 crowns", 0.9)) == []
+
+
+def test_a_rival_behind_copies_of_the_answer_is_seen() -> None:
+    copies = [(f"{NEW} {place}", "40 crowns", 0.9) for place in range(5)]
+    assert list_rivals(*copies, (OLD, "35 crowns", 0.9)) == ["35 crowns"]
+
+
 def test_an_answer_about_something_else_is_no_rival() -> None:
     assert list_rivals((NEW, "40 crowns", 0.9), (ELSEWHERE, "90 crowns", 0.9)) == []
 

@@ -11,6 +11,7 @@ from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Alternative, Chunk, Draft, Evidence, Hit, Span
 
 OTHER = "The crane stands on the east quay."
+AGREED = "Whoever moors a boat pays 40 crowns."
 GULDEN = "A mooring permit costs 50 gulden a year."
 
 
@@ -18,6 +19,8 @@ def read_both(question: str, chunk: Chunk) -> Reading:
     """Read two documents that answer in different ways."""
     if "50 gulden" in chunk.text:
         return reading(chunk, "50 gulden", 0.7)
+    if chunk.text == AGREED:
+        return reading(chunk, "40 crowns", 0.7)
     return read_fees(question, chunk)
 
 
@@ -63,7 +66,9 @@ def test_the_confidence_of_the_draft_is_a_logit() -> None:
 def test_hits_with_other_answers_are_counted() -> None:
     alone = measure(make_draft(hit_of()), hit_of())
     beside = measure(make_draft(hit_of()), hit_of(), hit_of(GULDEN, document="d2", rank=2))
-    agreed = measure(make_draft(hit_of()), hit_of(), hit_of(FEES, document="d2", rank=2))
+    agreed = measure(make_draft(hit_of()), hit_of(), hit_of(AGREED, document="d2", rank=2))
+    copied = measure(make_draft(hit_of()), hit_of(), hit_of(FEES, document="d2", rank=2))
+    assert copied["agreeing"] == 0.0
     assert beside["disagreeing"] > alone["disagreeing"] == -10.0
     assert (agreed["agreeing"], beside["agreeing"]) == (1.0, 0.0)
     assert agreed["others"] > alone["others"]

@@ -21,7 +21,7 @@ from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
 from fathom.types import Chunk, Evidence, Hit
 
-_REPEATED_SHARE = 0.75
+_REPEATED_SHARE = 0.7
 """The share of the question's content words from which on a sentence repeats the question."""
 _OWN_SHARE = 0.5
 """The share of a sentence's content words that are the question's if it repeats the question."""
@@ -136,11 +136,11 @@ def _speak_as_one(one: Evidence, other: Evidence) -> bool:
 def is_copy(one: str, other: str) -> bool:
     """Return whether the shorter of two texts consists of the words of the longer in their order.
 
-    Half of its runs of four words must stand there; a text of fewer words must be the same.
+    Half of its runs of four words must stand there; so short a text could stand in any document.
     """
     shorter, longer = sorted((_list_words(one), _list_words(other)), key=len)
     if len(shorter) <= _RUN_WORDS:
-        return shorter == longer
+        return False
     runs = _list_runs(shorter)
     return len(runs & _list_runs(longer)) >= _COPIED_SHARE * len(runs)
 
