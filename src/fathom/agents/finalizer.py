@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from fathom.agents.reader.signals import AnswerSignals
-from fathom.agents.reader.voices import is_stuffed
+from fathom.agents.reader.voices import rests_on_stuffing
 from fathom.question.question import Question
 from fathom.question.requirements import count_items
 from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
@@ -80,6 +80,8 @@ class Finalizer:
             answer = self.compose_answer(
                 question, draft, quotes, phase=phase, withheld=withheld, calibrated=calibrated
             )
+            if answer.status == "answered" and _is_doubtful(question, draft, answer, hits):
+                answer = replace(answer, tentative=True)
             if answer.status == "abstained" and answer.citations:
                 # An evaluation counts the right answers among those that were withheld.
                 text = _compose_text(draft, quotes, _cite_verified(draft.evidence, quotes))
@@ -148,8 +150,6 @@ class Finalizer:
             outcome = self._choose_outcome(
                 draft, conflicts, calibrated or CalibratedConfidence(None)
             )
-            if outcome == "answered" and _is_doubtful(question, draft, conflicts):
-                outcome = "tentative"
             reason = "low_confidence" if outcome == "abstained" else None
         return Answer(
             question=question.text,
@@ -174,7 +174,7 @@ class Finalizer:
         """Return whether the answer is given, shown as not sure, or withheld.
 
         An answer is given if it is sure and probable. A draft that is sure of itself and shows
-        unrefuted other readings need not be probable, as it is shown as not sure.
+        unrefuted other readings need not be probable, as it is shown as not sure at the end.
         """
         draft_is_sure = draft.confidence >= self.min_confidence
         is_sure = draft_is_sure or calibrated.sure >= self.min_confidence
@@ -185,12 +185,12 @@ class Finalizer:
         return "tentative" if is_shown else "abstained"
 
 
-def _is_doubtful(question: Question, draft: Draft, conflicts: Sequence[Conflict]) -> bool:
+def _is_doubtful(question: Question, draft: Draft, answer: Answer, hits: Sequence[Hit]) -> bool:
     """Return whether a document denies the answer, or its own repeats the question.
 
     Anybody who can add a document can bring that about, whatever the reader's numbers say.
     """
-    return bool(conflicts) or is_stuffed(question, draft.evidence[0].hit.chunk)
+    return bool(answer.conflicts) or rests_on_stuffing(question, draft, hits)
 
 
 def _choose_stop_reason(question: Question, draft: Draft) -> str:

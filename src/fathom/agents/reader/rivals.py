@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.reader.voices import is_stuffed
+from fathom.agents.reader.voices import drop_stuffed
 from fathom.models.reading import Reading, ReadingSession, ReadSpan
 from fathom.question.anchors import TIMES, find_contradicted, find_missing
 from fathom.question.answer_kind import is_plausible
@@ -105,7 +105,7 @@ class RivalFinder:
         own_gaps = find_missing(required, _get_context(own))
         firm = self._find_firm_score(question, answer, own, session)
         rivals: list[Rival] = []
-        for hit in _list_other_documents(own, hits)[: self.most]:
+        for hit in _list_other_documents(own, drop_stuffed(question, hits))[: self.most]:
             # A hit that lacks more of the question than the answer's own may be about another case.
             if self._is_about(question, hit) and set(
                 find_missing(required, _get_context(hit))
@@ -130,11 +130,10 @@ class RivalFinder:
         return max(_FIRM, _FIRM_SHARE * score)
 
     def _is_about(self, question: Question, hit: Hit) -> bool:
-        """Return whether a hit shares some of the question's words, and does not repeat them."""
+        """Return whether a hit shares some of the question's words."""
         terms = self.extract_terms(question.text)
         shared = terms & self.extract_terms(_get_context(hit))
-        is_near = len(shared) >= _ABOUT * len(terms)
-        return is_near and not is_stuffed(question, hit.chunk)
+        return len(shared) >= _ABOUT * len(terms)
 
     def _iterate_rivals(
         self,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from fathom.agents.reader.asked_form import is_asked_list, rate_form
 from fathom.agents.reader.base import compute_logit
-from fathom.agents.reader.voices import has_own_voice
+from fathom.agents.reader.voices import has_own_voice, list_stuffed
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
 from fathom.question.requirements import Requirements
@@ -120,7 +120,9 @@ class AnswerSignals:
         }
         others = [hit for hit in hits[:READ_FOR_SIGNALS] if hit.chunk.id != best.hit.chunk.id]
         readings = zip(others, session.read([hit.chunk for hit in others]), strict=True)
-        return signals | _compare_others(question, draft, list(readings))
+        return signals | _compare_others(
+            question, draft, list(readings), list_stuffed(question, hits)
+        )
 
     def _compare_words(
         self, question: Question, draft: Draft, hits: Sequence[Hit]
@@ -181,9 +183,19 @@ def _describe_draft(question: Question, draft: Draft, hits: Sequence[Hit]) -> di
 
 
 def _compare_others(
-    question: Question, draft: Draft, readings: Sequence[tuple[Hit, Reading]]
+    question: Question,
+    draft: Draft,
+    readings: Sequence[tuple[Hit, Reading]],
+    stuffed: frozenset[str],
 ) -> dict[str, float]:
-    """Return whether the other hits that were read give the same answer."""
+    """Return whether the other hits that were read give the same answer.
+
+    Args:
+        question: The question.
+        draft: The last draft.
+        readings: The other hits with their readings.
+        stuffed: The documents whose agreement is worth nothing.
+    """
     signals = {"others": -_LARGEST_LOGIT, "agreeing": 0.0, "disagreeing": -_LARGEST_LOGIT}
     if not readings:
         return signals
@@ -196,7 +208,11 @@ def _compare_others(
             agreeing_hits.append(hit)
         elif reading.spans:
             other_scores.append(reading.spans[0].score)
-    voices = [hit for hit in agreeing_hits if has_own_voice(question, hit, draft.evidence[0])]
+    voices = [
+        hit
+        for hit in agreeing_hits
+        if hit.chunk.document_id not in stuffed and has_own_voice(hit, draft.evidence[0])
+    ]
     signals["agreeing"] = _divide(len(voices), len(readings))
     signals["disagreeing"] = compute_logit(max(other_scores)) if other_scores else -_LARGEST_LOGIT
     return signals

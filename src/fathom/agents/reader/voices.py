@@ -3,8 +3,8 @@
 Anybody who can add a document can write into it, so words that a document spends on the question or
 on other documents prove nothing:
 
-- Text that repeats the question around a value earns nothing for it. Such a chunk is read last, is
-  no other answer beside that of another document, and its own answer is never given as sure.
+- A document that repeats the question around a value earns nothing for it. It is read last, is no
+  other answer beside that of another document, and its own answer is never given as sure.
 - Text that sets itself above all other documents ("supersedes all earlier documents") is read after
   those; it stays another answer beside theirs.
 - One document is one voice, however many of its chunks give an answer, and so are documents that
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
-from fathom.types import Chunk, Evidence, Hit
+from fathom.types import Chunk, Draft, Evidence, Hit
 
 _REPEATED_SHARE = 0.7
 """The share of the question's content words from which on a sentence repeats the question."""
@@ -53,20 +53,32 @@ _DISMISSAL = re.compile(
 )
 
 
-def is_stuffed(question: Question, chunk: Chunk) -> bool:
-    """Return whether a chunk repeats the question, word for word or in sentences of its words.
+def list_stuffed(question: Question, hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the ids of the documents that repeat the question in the chunks of the hits."""
+    chunks: dict[str, list[Chunk]] = {}
+    for hit in hits:
+        chunks.setdefault(hit.chunk.document_id, []).append(hit.chunk)
+    return frozenset(
+        document
+        for document, of_document in chunks.items()
+        if repeats_asking(question, _join_chunks(of_document))
+    )
+
+
+def repeats_asking(question: Question, text: str) -> bool:
+    """Return whether a text repeats the question, word for word or in sentences of its words.
 
     Once is no repetition: a page of questions and answers holds each question once. Headings do not
     count.
     """
     words = _list_words(question.text)
-    if len(words) >= _FEWEST_WORDS and _count_runs(words, _list_words(chunk.text)) > 1:
+    if len(words) >= _FEWEST_WORDS and _count_runs(words, _list_words(text)) > 1:
         return True
     terms = _EXTRACT_TERMS(question.text)
     least = max(_FEWEST_TERMS, _REPEATED_SHARE * len(terms))
     if len(terms) < least:
         return False
-    sentences = (_EXTRACT_TERMS(span.cut(chunk.text)) for span in split(chunk.text))
+    sentences = (_EXTRACT_TERMS(span.cut(text)) for span in split(text))
     return (
         sum(
             len(terms & sentence) >= max(least, _OWN_SHARE * len(sentence))
@@ -84,12 +96,13 @@ def dismisses_others(text: str) -> bool:
 def put_suspects_last(question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits in their order, but those behind the others that deserve no trust.
 
-    Chunks that set themselves above other documents come after the rest, and after them those that
-    repeat the question.
+    Chunks that set themselves above other documents come after the rest, and after them those of
+    documents that repeat the question.
     """
+    stuffed = list_stuffed(question, hits)
 
     def rate_suspicion(hit: Hit) -> int:
-        if is_stuffed(question, hit.chunk):
+        if hit.chunk.document_id in stuffed:
             return 2
         return int(dismisses_others(hit.chunk.text))
 
@@ -97,8 +110,23 @@ def put_suspects_last(question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...
 
 
 def drop_stuffed(question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
-    """Return the hits that do not repeat the question; all if there are no others."""
-    return [hit for hit in hits if not is_stuffed(question, hit.chunk)] or hits
+    """Return the hits of documents that do not repeat the question; all if there are no others."""
+    stuffed = list_stuffed(question, hits)
+    return [hit for hit in hits if hit.chunk.document_id not in stuffed] or hits
+
+
+def rests_on_stuffing(question: Question, draft: Draft, hits: Sequence[Hit]) -> bool:
+    """Return whether the best evidence of a draft is of a document that repeats the question.
+
+    Args:
+        question: The question.
+        draft: The draft.
+        hits: The hits that the draft was made of, as far as they are known.
+    """
+    if not draft.evidence:
+        return False
+    best = draft.evidence[0].hit
+    return best.chunk.document_id in list_stuffed(question, (*hits, best))
 
 
 def pick_voices(quotes: Sequence[Evidence]) -> list[int]:
@@ -113,17 +141,13 @@ def pick_voices(quotes: Sequence[Evidence]) -> list[int]:
     return voices
 
 
-def has_own_voice(question: Question, hit: Hit, evidence: Evidence) -> bool:
+def has_own_voice(hit: Hit, evidence: Evidence) -> bool:
     """Return whether a hit that gives the same answer as the evidence adds anything to it.
 
-    It adds nothing if it is of the same document, copies the quote, or repeats the question.
+    It adds nothing if it is of the same document or copies the quote.
     """
     is_same_document = hit.chunk.document_id == evidence.hit.chunk.document_id
-    return not (
-        is_same_document
-        or is_copy(evidence.quote, hit.chunk.text)
-        or is_stuffed(question, hit.chunk)
-    )
+    return not is_same_document and not is_copy(evidence.quote, hit.chunk.text)
 
 
 def _speak_as_one(one: Evidence, other: Evidence) -> bool:
@@ -143,6 +167,16 @@ def is_copy(one: str, other: str) -> bool:
         return False
     runs = _list_runs(shorter)
     return len(runs & _list_runs(longer)) >= _COPIED_SHARE * len(runs)
+
+
+def _join_chunks(chunks: Sequence[Chunk]) -> str:
+    """Return the text of chunks of one document in its order, what they share only once."""
+    parts: list[str] = []
+    end = 0
+    for chunk in sorted(chunks, key=lambda chunk: chunk.span.start):
+        parts.append(chunk.text[max(0, end - chunk.span.start) :])
+        end = max(end, chunk.span.end)
+    return "\n\n".join(parts)
 
 
 def _list_words(text: str) -> list[str]:
