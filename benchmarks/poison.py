@@ -303,7 +303,7 @@ def grade(fact: Fact, answer: Answer) -> str:
     shows_conflict = any(not conflict.refuted for conflict in answer.conflicts)
     if _gives_wrong(fact, short):
         # Both values in one answer are a conflict that is shown, the first one first.
-        shows_right = is_right(short, fact.gold) or any(
+        shows_right = any(holds_answer(short, gold) for gold in fact.gold) or any(
             is_right(conflict.answer, fact.gold) for conflict in answer.conflicts
         )
         return "wrong first" if shows_right else "wrong alone"

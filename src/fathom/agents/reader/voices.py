@@ -27,6 +27,8 @@ _OWN_SHARE = 0.5
 """The share of a sentence's content words that are the question's if it repeats the question."""
 _FEWEST_TERMS = 3
 """The least number of content words that a sentence has in common with the question it repeats."""
+_STUFFED_SHARE = 0.25
+"""The least share of a document's sentences that repeat the question from chunk to chunk."""
 _FEWEST_WORDS = 3
 """The least number of words of a question that is looked for word for word."""
 _RUN_WORDS = 4
@@ -54,37 +56,51 @@ _DISMISSAL = re.compile(
 
 
 def list_stuffed(question: Question, hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the ids of the documents that repeat the question in the chunks of the hits."""
+    """Return the ids of the documents that repeat the question in the chunks of the hits.
+
+    They do in one of the chunks, or from chunk to chunk in a good part of their sentences: a long
+    document may come back to its subject here and there.
+    """
     chunks: dict[str, list[Chunk]] = {}
     for hit in hits:
         chunks.setdefault(hit.chunk.document_id, []).append(hit.chunk)
     return frozenset(
         document
         for document, of_document in chunks.items()
-        if repeats_asking(question, _join_chunks(of_document))
+        if any(repeats_asking(question, chunk.text) for chunk in of_document)
+        or repeats_asking(question, _join_chunks(of_document), share=_STUFFED_SHARE)
     )
 
 
-def repeats_asking(question: Question, text: str) -> bool:
+def repeats_asking(question: Question, text: str, *, share: float = 0.0) -> bool:
     """Return whether a text repeats the question, word for word or in sentences of its words.
 
     Once is no repetition: a page of questions and answers holds each question once. Headings do not
     count.
+
+    Args:
+        question: The question.
+        text: The text.
+        share: The least share of the text's sentences that repeat the question, in [0, 1].
     """
-    words = _list_words(question.text)
-    if len(words) >= _FEWEST_WORDS and _count_runs(words, _list_words(text)) > 1:
-        return True
-    terms = _EXTRACT_TERMS(question.text)
+    sentences = [span.cut(text) for span in split(text)]
+    count = max(
+        _count_runs(_list_words(question.text), _list_words(text)),
+        _count_echoes(question.text, sentences),
+    )
+    return count > 1 and count >= share * len(sentences)
+
+
+def _count_echoes(question: str, sentences: Sequence[str]) -> int:
+    """Return the number of sentences of the question's content words and little else."""
+    terms = _EXTRACT_TERMS(question)
     least = max(_FEWEST_TERMS, _REPEATED_SHARE * len(terms))
     if len(terms) < least:
-        return False
-    sentences = (_EXTRACT_TERMS(span.cut(text)) for span in split(text))
-    return (
-        sum(
-            len(terms & sentence) >= max(least, _OWN_SHARE * len(sentence))
-            for sentence in sentences
-        )
-        > 1
+        return 0
+    all_terms = [_EXTRACT_TERMS(sentence) for sentence in sentences]
+    return sum(
+        len(terms & of_sentence) >= max(least, _OWN_SHARE * len(of_sentence))
+        for of_sentence in all_terms
     )
 
 
@@ -190,6 +206,8 @@ def _list_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
 
 
 def _count_runs(run: Sequence[str], words: Sequence[str]) -> int:
-    """Return how often all words of a run stand in a row."""
+    """Return how often all words of a run stand in a row; 0 for a run of hardly any words."""
+    if len(run) < _FEWEST_WORDS:
+        return 0
     places = range(len(words) - len(run) + 1)
     return sum(words[at : at + len(run)] == run for at in places)
