@@ -200,8 +200,8 @@ class AskSettings(Section):
     answers are given."""
     min_probability: float | None = Field(default=None, ge=0, le=1)
     """The least calibrated probability of being right, if there is a calibration, in place of the
-    bounds of `caution`: below it the answer is an abstention, unless it shows which sources
-    disagree, and none is tentative. 0 gives every answer, sure or not."""
+    bounds of `caution`: below it the answer is an abstention. None is tentative but
+    one that shows which sources disagree. 0 gives every answer, sure or not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
     """The largest share of answers that may be wrong: an answer that a calibration does not certify
     at this rate is an abstention."""
