@@ -6,7 +6,6 @@ so that it starts at once. It reads the key from stdin and ends when stdin close
 closed it or died. It writes its address to stdout, in one line, once the model is loaded.
 """
 
-import fcntl
 import json
 import os
 import select
@@ -48,6 +47,10 @@ def _end_with_owner() -> None:
     Loading holds the interpreter, so a thread of ours could not react. The default action of the
     signal ends the process. From now on, nothing but the end of the owner can be read from stdin.
     """
+    try:
+        import fcntl
+    except ImportError:
+        return  # not a POSIX system: the child ends once the model is loaded
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([0], [], [], 0)[0]:

@@ -4,13 +4,12 @@ A file is written to a part with a hidden name, and gets its own name only when 
 a pull that ends at any instant leaves a part that the next pull continues, and no wrong model.
 """
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedRandom
 from pathlib import Path
@@ -19,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 from fathom.errors import ModelError, RunError, UsageError
 from fathom.llm.catalogue import ModelFile, check_name
+from fathom.system import lock_file
 
 if TYPE_CHECKING:  # only a pull needs the client, which takes a while to import
     from httpx2 import Client, Response
@@ -153,19 +153,21 @@ def _get_data_folder() -> Path:
 def _open_part(part: Path, name: str) -> Iterator[BufferedRandom]:
     """Open the part, which no other process may write meanwhile."""
     with part.open("a+b") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unlock = lock_file(stream.fileno(), part)
+        is_current = False
+        with suppress(FileNotFoundError):
             # Between opening and locking another process may have finished the part.
             is_current = os.fstat(stream.fileno()).st_ino == part.stat().st_ino
-        except (BlockingIOError, FileNotFoundError):
-            is_current = False
-        if not is_current:
+        if unlock is None or not is_current:
+            if unlock is not None:
+                unlock()
             raise RunError(f"another process pulls {name}; wait for it and run it again")
         try:
             yield stream
         finally:
             if not os.fstat(stream.fileno()).st_size:
                 part.unlink(missing_ok=True)
+            unlock()
 
 
 def _check_stored(path: Path, file: ModelFile) -> None:

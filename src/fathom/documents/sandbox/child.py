@@ -12,6 +12,7 @@ from fathom.documents.parse import parse_stream
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode_frame
 from fathom.extensions import Extension
+from fathom.system import renew_cpu
 
 if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
@@ -69,14 +70,14 @@ class ReadingServer:
             path, *encoded = (bytes.fromhex(field) for field in command.decode("ascii").split())
             extension = _admit_extension(json.loads(encoded[0]), gate) if encoded else None
             gate.allow_file(path)
-            jail.renew_cpu(self._limits.cpu_s)
+            renew_cpu(self._limits.cpu_s)
             self._answer(path, extension)
             gate.allow_file(None)
 
     def _send(self, frame: Frame) -> None:
         self._replies.write(encode_frame(frame))
         self._replies.flush()
-        jail.renew_cpu(self._limits.cpu_s)
+        renew_cpu(self._limits.cpu_s)
 
     def _answer(self, path: bytes, extension: Extension | None) -> None:
         final_refusal: ParseRefusal | None = None

@@ -15,6 +15,7 @@ from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT
 from fathom.documents.sandbox.parent import list_import_path
+from fathom.system import renew_cpu
 
 MOST_PIXELS = 4_000_000
 """Most pixels of a page; a larger page is scaled down."""
@@ -78,7 +79,7 @@ def main() -> None:
     reply = jail.open_reply()
     gate = jail.enter_jail(limits, int(sys.argv[2]))
     gate.allow_file(os.fsencode(path))
-    jail.renew_cpu(limits.cpu_s)
+    renew_cpu(limits.cpu_s)
     try:
         document = pypdfium2.PdfDocument(path.read_bytes())
         if not 1 <= page <= len(document):

@@ -9,7 +9,6 @@ code from opening sockets, programs and any file but the given one.
 import contextlib
 import importlib
 import os
-import resource
 import signal
 import sys
 import sysconfig
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO
 
 from fathom.documents.base import ParseLimits
 from fathom.documents.sandbox.landlock import give_up_rights
+from fathom.system import limit_resource
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -118,10 +118,10 @@ def enter_jail(limits: ParseLimits, parent: int) -> AuditGate:
         The gate through which the one readable file is set.
     """
     _restrict_kernel(parent)
-    _set_limit(resource.RLIMIT_AS, limits.memory_bytes)
-    _set_limit(resource.RLIMIT_CORE, 0)
-    _set_limit(resource.RLIMIT_FSIZE, 0)
-    _set_limit(resource.RLIMIT_NOFILE, 64)
+    limit_resource("AS", limits.memory_bytes)
+    limit_resource("CORE", 0)
+    limit_resource("FSIZE", 0)
+    limit_resource("NOFILE", 64)
     _disable_starter()
     gate = AuditGate()
     sys.addaudithook(gate)
@@ -143,14 +143,6 @@ def _disable_starter() -> None:
                 setattr(module, name, refuse)
 
 
-def renew_cpu(seconds: int) -> None:
-    """Allow `seconds` of processor time from now on; then SIGXCPU ends the process."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    spent = int(used.ru_utime + used.ru_stime) + 1
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (spent + seconds, hard))
-
-
 def measure_peak() -> int:
     """Return the most memory this process has held in bytes; 0 if the system does not report it."""
     # `ru_maxrss` would count the parent's memory from before the exec.
@@ -158,15 +150,6 @@ def measure_peak() -> int:
         _, label, rest = status.read(_STATUS_BYTES).partition(b"VmHWM:")
         return int(rest.split(None, 1)[0]) * 1024 if label else 0
     return 0
-
-
-def _set_limit(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    # macOS has no working limit on address space; the parent's clock still holds there.
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(kind, (value, value))
 
 
 def _restrict_kernel(parent: int) -> None:

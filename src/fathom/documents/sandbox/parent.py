@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import select
-import signal
 import stat
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from fathom.documents.base import (
 from fathom.documents.ocr.availability import can_retry
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode_frame
 from fathom.extensions import Extension, find_format
+from fathom.system import is_end_by
 
 _BOOT = (
     "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
@@ -153,7 +153,7 @@ class ReadingProcess:
 
     def _explain_end(self) -> str:
         code = self._process.wait()
-        if code == -signal.SIGXCPU:
+        if is_end_by(code, "SIGXCPU"):
             return f"took more than {self._limits.cpu_s} s of processor time"
         # A native library without memory aborts silently; the size of the process reveals it.
         if code == MEMORY_EXIT or self._largest * 3 > self._limits.memory_bytes:

@@ -1,13 +1,15 @@
 """The lock that admits one writer to an index directory."""
 
-import fcntl
 import os
+import platform
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from fathom.errors import IndexLocked, RunError
+from fathom.system import lock_file
 
 TRIES = 5
 WAIT_S = 0.01
@@ -29,38 +31,39 @@ class WriterLock:
             RunError: If the lock file cannot be written.
         """
         try:
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise RunError(
                 f"{path}: {error.strerror}; the index needs a writable folder"
             ) from error
-        if not self._try_to_take():
-            holder = os.pread(self._handle, 200, 0).decode(errors="replace").strip()
+        unlock = self._try_to_take(path)
+        if unlock is None:
+            holder = os.read(self._handle, 200).decode(errors="replace").strip()
             os.close(self._handle)
             raise IndexLocked(
                 f"{path.parent} is being written by {holder or 'another process'}; "
                 "wait for it or stop it"
             )
         since = datetime.now(UTC).isoformat(timespec="seconds")
-        holder = f"process {os.getpid()} on {os.uname().nodename} (since {since})"
+        holder = f"process {os.getpid()} on {platform.node()} (since {since})"
         os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, holder.encode(), 0)
+        os.write(self._handle, holder.encode())
+        self._unlock = unlock
 
-    def _try_to_take(self) -> bool:
+    def _try_to_take(self, path: Path) -> Callable[[], None] | None:
         for tries_left in reversed(range(TRIES)):
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if tries_left:  # `describe_holder` takes the lock for an instant
-                    time.sleep(WAIT_S)
+            unlock = lock_file(self._handle, path)
+            if unlock is None and tries_left:  # `describe_holder` takes the lock for an instant
+                time.sleep(WAIT_S)
             else:
-                return True
-        return False
+                return unlock
+        return None
 
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         if self._handle >= 0:
             os.ftruncate(self._handle, 0)
+            self._unlock()
             os.close(self._handle)
             self._handle = -1
 
@@ -74,15 +77,16 @@ class WriterLock:
 def describe_holder(path: Path) -> str:
     """Return a description of the process that holds the lock on a file; `""` for none."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
     try:
-        description = os.pread(handle, 200, 0).decode(errors="replace").strip()
-        if description:  # empty after `release`; after the holder's death the lock is free
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+        description = os.read(handle, 200).decode(errors="replace").strip()
+        # Empty after `release`; after the holder's death the lock is free.
+        unlock = lock_file(handle, path, shared=True) if description else None
+        if unlock is not None:
+            unlock()
+            return ""
         return description
     finally:
         os.close(handle)
-    return ""

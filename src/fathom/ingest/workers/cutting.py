@@ -1,12 +1,12 @@
 """Cutting of documents with a time limit, in a process that ends if a document takes too long."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fathom.documents.base import ParseRefusal
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import FathomError
+from fathom.system import set_alarm
 from fathom.types import Chunk, Document
 
 CUT_SECONDS, CHARS_A_SECOND = 30.0, 50_000
@@ -41,8 +41,8 @@ def end_if_late(characters: int) -> Iterator[None]:
 
     An endless regular expression runs no Python code that could check a clock.
     """
-    signal.setitimer(signal.ITIMER_REAL, CUT_SECONDS + characters / CHARS_A_SECOND)
+    set_alarm(CUT_SECONDS + characters / CHARS_A_SECOND)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        set_alarm(0)

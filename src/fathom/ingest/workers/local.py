@@ -3,7 +3,6 @@
 import math
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from fathom.errors import FathomError, RunError
 from fathom.ingest.workers.base import EndedTask, LostTask, Task
 from fathom.ingest.workers.cutting import TOO_LONG
 from fathom.ingest.workers.work import TaskRunner
+from fathom.system import is_end_by
 
 _BOOT = "from fathom.ingest.workers.local import main; main()"
 _UNABLE_TICKET = -1
@@ -119,7 +119,7 @@ class _Worker:
         """Kill the worker, if it has not ended, and return how it ended."""
         self.close()
         code = self.process.wait()
-        if code == -signal.SIGALRM:
+        if is_end_by(code, "SIGALRM"):
             return LostTask(TOO_LONG, is_final=True)
         return LostTask(f"its worker ended ({f'signal {-code}' if code < 0 else code})")
 
