@@ -65,6 +65,16 @@ def test_a_question_that_the_documents_do_not_answer_is_a_normal_reply(client: T
     assert answer["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
 
 
+def test_a_question_may_be_asked_as_a_paper(client: TestClient) -> None:
+    assert ask(client, paper="mao")["strategy"] == "mao"
+    plan = ask_streaming(client, paper="mao")[0]
+    assert json.loads(plan[1])["strategy"] == "mao"
+    assert "maf" in client.get("/api/v1/strategies").json()["papers"]
+    refused = client.post("/api/v1/ask", json={"question": QUESTION, "paper": "mafia"})
+    assert refused.status_code == 400
+    assert "there is no paper 'mafia'" in refused.json()["detail"]
+
+
 def test_a_weak_answer_is_tentative_wherever_it_is_shown(corpus: Path, tmp_path: Path) -> None:
     settings = make_settings(corpus, tmp_path, **{"ask.caution": "eager"})
     with TestClient(create_app(settings), base_url=ADDRESS) as eager:
