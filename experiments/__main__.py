@@ -125,7 +125,9 @@ def _report_faults(published: list[Published], out: Path) -> int:
     """Report the faults of published results; return the exit code."""
     wrong = [
         *find_models_without_manifest(MODELS, MANIFESTS),
-        *find_faults(published, out, read_unchecked(UNCHECKED)),
+        *find_faults(
+            published, out, read_unchecked(UNCHECKED), read_unchecked(UNCHECKED, "undated")
+        ),
     ]
     for line in wrong:
         sys.stderr.write(f"{line}\n")

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from experiments.lab.cached_embedder import CachedEmbedder
+from experiments.lab.code import Code, follow_calls
 from experiments.lab.corpora import derive_dataset
 from experiments.lab.diary import Diary, Entry
 from experiments.lab.kept_replies import KeptReplies, connect_keeping
@@ -34,6 +35,8 @@ from fathom.models.reader_loading import load_shipped_reader
 from fathom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
+FOLLOWED = 10
+"""The questions that are asked once more to see what code they run through."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +131,10 @@ class Bench:
         self._index_dataset(dataset)
         for arm in arms:
             records = self._collect_records(dataset, arm, data.queries)
-            commits = self._diary.list_commits(dataset.name, arm.system, arm.assignments)
+            made = (dataset.name, arm.system, arm.assignments)
+            commits, codes = self._diary.list_commits(*made), self._diary.list_codes(*made)
             named = (replace(record, strategy=arm.name, varied={}) for record in records)
-            yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits)
+            yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits, codes=codes)
 
     def _drop_stained(self, dataset: Dataset, data: Data, systems: frozenset[str]) -> Dataset:
         """Return the data set without the questions that were part of one of these systems."""
@@ -175,15 +179,30 @@ class Bench:
             ask = session.collect_rankings if arm.retriever else session.collect_answers
             records = ask(arm.system)
         if new := _count_lines(folder / dataset.name / name) - before:
-            self._add_note(started, dataset, arm, new)
+            seconds = time.perf_counter() - started
+            self._add_note(seconds, dataset, arm, new, self._follow_arm(dataset, arm, records))
+        codes = self._diary.list_codes(dataset.name, arm.system, arm.assignments)
+        if not all(code.is_current for code in codes or ()):
+            file = folder / dataset.name / name
+            sys.stderr.write(f"{arm.name}: its code has changed since; remove {file} to ask anew\n")
         return records
+
+    def _follow_arm(self, dataset: Dataset, arm: Arm, records: Sequence[Record]) -> Code:
+        """Return the code that an arm runs through, by asking some of its questions once more."""
+        followed = {record.question for record in records[:FOLLOWED]}
+        questions = tuple(q for q in dataset.questions if q.id in followed)
+        few = replace(dataset, questions=questions)
+        with follow_calls() as called, self._open_engine(dataset, arm.assignments) as engine:
+            session = Session(engine=engine, dataset=few, varied=arm.assignments)
+            (session.collect_rankings if arm.retriever else session.collect_answers)(arm.system)
+        return Code.of(called)
 
     def _index_dataset(self, dataset: Dataset) -> None:
         started = time.perf_counter()
         with self._open_engine(dataset, {}, CachedEmbedder(self._embedder, self._embed)) as engine:
             if not holds_dataset(engine, dataset):
                 engine.ingest([dataset.corpus], prune=True)
-                self._add_note(started, dataset)
+                self._add_note(time.perf_counter() - started, dataset)
 
     @contextmanager
     def _open_engine(
@@ -248,16 +267,21 @@ class Bench:
         return Diary(self.work / "diary.jsonl")
 
     def _add_note(
-        self, started: float, dataset: Dataset, arm: Arm | None = None, new: int = 0
+        self,
+        seconds: float,
+        dataset: Dataset,
+        arm: Arm | None = None,
+        new: int = 0,
+        code: Code | None = None,
     ) -> None:
-        seconds = round(time.perf_counter() - started, 1)
         entry = Entry(
             set=dataset.name,
             system=arm.system if arm else "",
             settings=arm.assignments if arm else {},
             asked=new,
-            seconds=seconds,
+            seconds=round(seconds, 1),
             commit=self.commit,
+            code=code,
         )
         self._diary.add(entry)
         sys.stderr.write(f"{dataset.name}: {arm.name if arm else 'index'}: {seconds:.0f} s\n")

@@ -124,7 +124,10 @@ def describe_stains(stains: Sequence[Stain]) -> str:
 
 
 def find_faults(
-    published: Sequence[Published], pages: Path, unchecked: Sequence[str]
+    published: Sequence[Published],
+    pages: Path,
+    unchecked: Sequence[str],
+    undated: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield one line per fault of the published results.
 
@@ -132,9 +135,11 @@ def find_faults(
         published: All experiments that have a summary.
         pages: The folder of the pages.
         unchecked: Experiments that may be without scores, until they are made anew.
+        undated: Experiments that may be without the digest of their code, until then.
     """
     for entry in published:
         name = entry.experiment.id
+        yield from _find_other_code(entry, may_lack=name in undated)
         if not entry.questions:
             if name not in unchecked:
                 yield f"{name}: no scores of its questions are published; make it anew"
@@ -148,7 +153,7 @@ def find_faults(
         if not page.is_file() or entry.note not in page.read_text(encoding="utf-8"):
             yield f"{name}: {page.name} does not say: {entry.note} (python -m experiments --pages)"
     by_id = {entry.experiment.id: entry for entry in published}
-    for gone in sorted({*unchecked} - by_id.keys()):
+    for gone in sorted({*unchecked, *undated} - by_id.keys()):
         yield f"{gone}: is not published; take it off experiments/unchecked.toml"
     for headline in HEADLINES:
         yield from _check_headline(headline, by_id)
@@ -170,15 +175,30 @@ def find_models_without_manifest(models: Path, manifests: Path) -> Iterator[str]
             )
 
 
-def read_unchecked(file: Path) -> tuple[str, ...]:
-    """Return the experiments that `unchecked.toml` names."""
-    return tuple(tomllib.loads(file.read_text(encoding="utf-8"))["experiments"])
+def read_unchecked(file: Path, key: str = "experiments") -> tuple[str, ...]:
+    """Return the experiments that `unchecked.toml` names below a key."""
+    return tuple(tomllib.loads(file.read_text(encoding="utf-8"))[key])
 
 
 def _format_share(stain: Stain) -> str:
     if stain.touched == stain.asked:
         return f"all {stain.asked} questions"
     return f"{stain.touched} of {stain.asked} questions"
+
+
+def _find_other_code(entry: Published, *, may_lack: bool) -> Iterator[str]:
+    """Yield a fault where the code of a row is not known, or has changed since it was asked."""
+    name, codes = entry.experiment.id, entry.summary.codes
+    dated = {row for code in codes for row in code.rows}
+    rows = {(row["set"], row["corpus"], row["system"]) for row in entry.summary.rows}
+    if rows <= dated and may_lack:
+        yield f"{name}: has the digest of its code now; take it off experiments/unchecked.toml"
+    if not rows <= dated and not may_lack:
+        yield f"{name}: the digest of the code of its rows is not published; make it anew"
+    old = {row for code in codes if not code.code.is_current for row in code.rows}
+    if old:
+        systems = ", ".join(sorted({system for _, _, system in old}))
+        yield f"{name}: the code of {systems} has changed since; make it anew"
 
 
 def _find_other_data(entry: Published) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """A log of requests: questions, code and duration, over all runs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from experiments.lab.code import Code
 
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 
@@ -19,6 +21,7 @@ class Entry:
         asked: How many questions were asked; those that had a record are not among them.
         seconds: Wall time.
         commit: Of the code that asked.
+        code: Of the system; `None` in entries from before it was noted.
     """
 
     set: str
@@ -27,6 +30,7 @@ class Entry:
     asked: int = 0
     seconds: float
     commit: str
+    code: Code | None = None
 
 
 class Diary:
@@ -35,7 +39,7 @@ class Diary:
     def __init__(self, file: Path) -> None:
         """Read what is there."""
         self._file = file
-        self.entries = [Entry(**json.loads(line)) for line in read_whole_lines(file)]
+        self.entries = [_parse_entry(line) for line in read_whole_lines(file)]
 
     def add(self, entry: Entry) -> None:
         """Append an entry."""
@@ -44,14 +48,34 @@ class Diary:
 
     def list_commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
         """Return the commits that made these records, the first one first."""
-        commits = [
-            entry.commit
+        entries = self._select_entries(name, system, settings)
+        return tuple(dict.fromkeys(entry.commit for entry in entries))
+
+    def list_codes(
+        self, name: str, system: str, settings: Mapping[str, str]
+    ) -> tuple[Code, ...] | None:
+        """Return the code that made these records, the first one first; `None` if not all noted."""
+        codes = [entry.code for entry in self._select_entries(name, system, settings)]
+        known = [code for code in codes if code is not None]
+        return tuple(dict.fromkeys(known)) if known and len(known) == len(codes) else None
+
+    def _select_entries(
+        self, name: str, system: str, settings: Mapping[str, str]
+    ) -> Sequence[Entry]:
+        wanted = (name, system, settings)
+        return [
+            entry
             for entry in self.entries
-            if entry.asked and (entry.set, entry.system, entry.settings) == (name, system, settings)
+            if entry.asked and (entry.set, entry.system, entry.settings) == wanted
         ]
-        return tuple(dict.fromkeys(commits))
 
     @property
     def seconds(self) -> float:
         """The total duration of all work, in seconds."""
         return sum(entry.seconds for entry in self.entries)
+
+
+def _parse_entry(line: bytes) -> Entry:
+    fields = json.loads(line)
+    code = fields.pop("code", None)
+    return Entry(**fields, code=None if code is None else Code.from_json(code))

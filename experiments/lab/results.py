@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from experiments.lab.code import Code
 from experiments.lab.plan import Arm, Experiment
 
 from fathom.errors import UsageError
@@ -18,12 +19,14 @@ class Cell:
         set: The data set, whatever variant of its corpus the arm searched.
         records: In the order of the questions, the same for all arms; they bear the arm's name.
         commits: Of the code that asked.
+        codes: The code of its system then; `None` where it was not noted.
     """
 
     set: str
     arm: Arm
     records: tuple[Record, ...]
     commits: tuple[str, ...] = ()
+    codes: tuple[Code, ...] | None = None
 
     @property
     def row(self) -> SystemScores:

@@ -1,11 +1,12 @@
 """The published part of an experiment: measures and tables, none of the data set's texts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from experiments.lab.code import Code
 from experiments.lab.plan import Experiment
 from experiments.lab.provenance import Provenance
 from experiments.lab.results import Results
@@ -23,6 +24,20 @@ KINDS: Mapping[str, type[ReportTable] | type[Sentences] | type[Figure]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowCode:
+    """The code that some rows of a summary run through."""
+
+    code: Code
+    rows: tuple[tuple[str, str, str], ...]
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Restore it from the output of `asdict`."""
+        rows = tuple((row[0], row[1], row[2]) for row in stored["rows"])
+        return cls(code=Code.from_json(stored["code"]), rows=rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The outcome of an experiment.
 
@@ -30,6 +45,7 @@ class Summary:
         rows: All measures of every arm, as `fathom eval --json` gives them.
         seconds: Of all questions together.
         blocks: What its page shows.
+        codes: The code of its rows, where it was noted; `rows` are data set, corpus and system.
     """
 
     id: str
@@ -37,6 +53,7 @@ class Summary:
     rows: Sequence[Mapping[str, Any]]
     seconds: float
     blocks: tuple[ReportBlock, ...]
+    codes: tuple[RowCode, ...] = ()
 
     @classmethod
     def of(cls, results: Results, provenance: Provenance) -> Self:
@@ -51,6 +68,7 @@ class Summary:
             ],
             seconds=round(spent, 1),
             blocks=tuple(render_blocks(results)),
+            codes=tuple(_list_codes(results)),
         )
 
     def save(self, folder: Path) -> Path:
@@ -63,6 +81,7 @@ class Summary:
             "seconds": self.seconds,
             "blocks": [_serialize_block(block) for block in self.blocks],
             "rows": list(self.rows),
+            "codes": [asdict(code) for code in self.codes],
         }
         file.write_text(_format_json(fields) + "\n", encoding="utf-8")
         for old in file.parent.glob(f"{file.stem}-*.svg"):
@@ -86,7 +105,18 @@ class Summary:
             rows=payload["rows"],
             seconds=payload["seconds"],
             blocks=tuple(_restore_block(block) for block in payload["blocks"]),
+            codes=tuple(RowCode.from_json(code) for code in payload.get("codes", ())),
         )
+
+
+def _list_codes(results: Results) -> Iterator[RowCode]:
+    """Yield each code with the rows that were made by it."""
+    rows: dict[Code, list[tuple[str, str, str]]] = {}
+    for cell in results.cells:
+        for code in cell.codes or ():
+            rows.setdefault(code, []).append((cell.set, cell.arm.corpus, cell.arm.name))
+    for code, made in rows.items():
+        yield RowCode(code=code, rows=tuple(made))
 
 
 def locate_summary(folder: Path, name: str) -> Path:

@@ -107,3 +107,21 @@ def test_a_data_set_without_a_clean_question_must_be_marked(tmp_path: Path) -> N
     marked = replace(bench(tmp_path), manifests=(learned,))
     with pytest.raises(UsageError, match=r"toy: every question was .* or say clean = false"):
         marked.collect_results(experiment(tmp_path))
+
+
+def test_the_code_of_each_arm_is_noted_when_it_is_asked(tmp_path: Path) -> None:
+    first = bench(tmp_path).collect_results(experiment(tmp_path))
+    naive, rrf, more = (cell.codes for cell in first.cells)
+    assert naive
+    assert rrf == more  # the same code with another setting
+    assert rrf
+    assert all(code.is_current for code in (*naive, *rrf))
+    assert "strategies/naive.py" in naive[0].modules
+    assert "strategies/rrf.py" not in naive[0].modules
+    assert "retrieval/fusion.py" in rrf[0].modules
+
+    # Answers of before keep the code of before.
+    diary = tmp_path / "work" / "diary.jsonl"
+    diary.write_text(diary.read_text().replace(naive[0].digest, "0"))
+    (old,) = bench(tmp_path).collect_results(experiment(tmp_path)).cells[0].codes or ()
+    assert (old.digest, old.is_current) == ("0", False)

@@ -18,11 +18,13 @@ from experiments.lab.clean import (
     find_stains,
     read_unchecked,
 )
+from experiments.lab.code import Code
 from experiments.lab.headlines import HEADLINES, Headline
 from experiments.lab.pages import format_page
 from experiments.lab.plan import Experiment, find_experiments
 from experiments.lab.prints import Print
 from experiments.lab.scores import Scored, save_scores
+from experiments.lab.summary import RowCode
 from research.contamination import Manifest, load_manifests
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
@@ -43,6 +45,9 @@ QUESTIONS = tuple(
         ),
     )
     for n in range(2)
+)
+CODE = RowCode(
+    code=Code.of(["strategies/naive.py"]), rows=(("toy", "", "naive"), ("toy", "", "k = 1"))
 )
 LEARNED = Manifest(what="it learned from them", documents=frozenset({"d1"}))
 CHOSEN = Manifest(
@@ -67,7 +72,7 @@ def publish(
 ) -> Published:
     """Return the toy experiment as published, with its page."""
     toy = experiment(folder, toml)
-    replace(SUMMARY, rows=ROWS, blocks=()).save(folder)
+    replace(SUMMARY, rows=ROWS, blocks=(), codes=(CODE,)).save(folder)
     if scores:
         save_scores(folder, toy.id, QUESTIONS)
     return write_published(folder, toy, learned)
@@ -134,9 +139,34 @@ def test_the_list_of_unchecked_experiments_only_shrinks(tmp_path: Path) -> None:
     ]
 
 
+def test_code_that_has_changed_since_is_a_fault(tmp_path: Path) -> None:
+    entry = publish(tmp_path)
+    old = replace(CODE, code=replace(CODE.code, digest="0"), rows=CODE.rows[:1])
+    changed = replace(entry, summary=replace(entry.summary, codes=(CODE, old)))
+    assert list(find_faults([changed], tmp_path, [])) == [
+        "toy/table: the code of naive has changed since; make it anew"
+    ]
+    bare = replace(entry, summary=replace(entry.summary, codes=(old,)))
+    assert [line.partition(": ")[2] for line in find_faults([bare], tmp_path, [])] == [
+        "the digest of the code of its rows is not published; make it anew",
+        "the code of naive has changed since; make it anew",
+    ]
+
+
+def test_rows_from_before_there_were_digests_may_lack_them_until_they_are_made_anew(
+    tmp_path: Path,
+) -> None:
+    entry = publish(tmp_path)
+    bare = replace(entry, summary=replace(entry.summary, codes=()))
+    assert list(find_faults([bare], tmp_path, [], ["toy/table"])) == []
+    (fault,) = find_faults([entry], tmp_path, [], ["toy/table"])
+    assert "has the digest of its code now; take it off" in fault
+
+
 def test_scores_and_rows_are_of_one_run(tmp_path: Path) -> None:
     loaded = publish(tmp_path)
-    other = replace(SUMMARY, rows=[ROWS[0], {**ROWS[1], "measures": {"F1": 0.1}}])
+    rows = [ROWS[0], {**ROWS[1], "measures": {"F1": 0.1}}]
+    other = replace(SUMMARY, rows=rows, codes=(CODE,))
     (fault,) = find_faults([replace(loaded, summary=other)], tmp_path, [])
     assert fault == "toy/table: the scores of toy k = 1 are not its"
     fewer = replace(SUMMARY, rows=[{**ROWS[0], "queries": 3}, ROWS[1]])

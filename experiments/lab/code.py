@@ -1,0 +1,142 @@
+"""The code that an arm runs through, and a digest that changes where it could change an answer."""
+
+import ast
+import hashlib
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import fathom
+
+PACKAGE = Path(fathom.__file__).parent
+OUTSIDE = ("serving", "testing", "integrations", "evaluation", "ingest")
+"""The rooms that no answer runs through: they ask, measure, and fill the index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """The code of a system when its questions were asked.
+
+    Attributes:
+        digest: The hash of the modules, without comments, docstrings and layout.
+        modules: Paths below the package.
+    """
+
+    digest: str
+    modules: tuple[str, ...]
+
+    @classmethod
+    def of(cls, run: Iterable[str]) -> "Code":
+        """Describe the modules that were run, with those that they import."""
+        modules = close_over_imports(run)
+        return cls(digest=compute_digest(modules), modules=modules)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Code":
+        """Restore it from the output of `asdict`."""
+        return cls(digest=stored["digest"], modules=tuple(stored["modules"]))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether today's code is the same."""
+        return compute_digest(self.modules) == self.digest
+
+
+@contextmanager
+def follow_calls() -> Iterator[set[str]]:
+    """Yield the set of the modules that are called in the block, by threads begun in it too."""
+    called: set[str] = set()
+    root = f"{PACKAGE}/"
+
+    def note_call(frame: FrameType, _event: str, _argument: object) -> None:
+        file = frame.f_code.co_filename
+        if file.startswith(root):
+            called.add(file.removeprefix(root))
+
+    former = sys.getprofile()
+    threading.setprofile(note_call)
+    sys.setprofile(note_call)
+    try:
+        yield called
+    finally:
+        sys.setprofile(former)
+        threading.setprofile(None)
+
+
+def close_over_imports(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return modules with those that they import when they are loaded, without the rooms outside.
+
+    A branch that no question took is among them, if its module is imported.
+    """
+    waiting, reached = [*modules], set[str]()
+    while waiting:
+        module = waiting.pop()
+        if module not in reached and module.split("/")[0] not in OUTSIDE:
+            reached.add(module)
+            waiting += list_imports(module)
+    return tuple(sorted(reached))
+
+
+def list_imports(module: str) -> tuple[str, ...]:
+    """Return the modules of the package that one imports when it is loaded."""
+    names = _parse_text(_read_module(module)).imports
+    return tuple(file for name in names for file in _locate_module(name))
+
+
+def compute_digest(modules: Sequence[str]) -> str:
+    """Return a hash of modules that a change of comments, docstrings or layout leaves as it is."""
+    digest = hashlib.sha256()
+    for module in modules:
+        digest.update(f"{module}\0{_parse_text(_read_module(module)).digest}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+class _ParsedText(NamedTuple):
+    """The names that a text imports when it is loaded, and the hash of its statements."""
+
+    imports: tuple[str, ...]
+    digest: str
+
+
+@cache
+def _parse_text(text: str) -> _ParsedText:
+    tree = ast.parse(text)
+    names: list[str] = []
+    # Imports in functions and for type checking come below other statements.
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    statements = ast.dump(_DocstringRemover().visit(tree))
+    return _ParsedText(tuple(names), hashlib.sha256(statements.encode()).hexdigest())
+
+
+def _read_module(module: str) -> str:
+    """Return the text of a module; that of an empty one if it is gone."""
+    file = PACKAGE / module
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def _locate_module(name: str) -> tuple[str, ...]:
+    """Return the file of a module of the package; nothing for any other name."""
+    package, _, path = name.partition(".")
+    base = path.replace(".", "/")
+    if package != PACKAGE.name or not base:
+        return ()
+    files = (f"{base}.py", f"{base}/__init__.py")
+    return tuple(file for file in files if (PACKAGE / file).is_file())
+
+
+class _DocstringRemover(ast.NodeTransformer):
+    """A transformer that leaves out all texts that stand alone as statements."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else node
