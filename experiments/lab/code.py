@@ -44,7 +44,7 @@ class Code:
 
     @property
     def is_current(self) -> bool:
-        """Whether today's code is the same."""
+        """True if the modules have the same digest today."""
         return compute_digest(self.modules) == self.digest
 
 

@@ -56,8 +56,8 @@ class Diary:
     ) -> tuple[Code, ...] | None:
         """Return the code that made these records, the first one first; `None` if not all noted."""
         codes = [entry.code for entry in self._select_entries(name, system, settings)]
-        known = [code for code in codes if code is not None]
-        return tuple(dict.fromkeys(known)) if known and len(known) == len(codes) else None
+        noted = [code for code in codes if code is not None]
+        return tuple(dict.fromkeys(noted)) if noted and len(noted) == len(codes) else None
 
     def _select_entries(
         self, name: str, system: str, settings: Mapping[str, str]

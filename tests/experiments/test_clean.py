@@ -169,7 +169,7 @@ def test_scores_and_rows_are_of_one_run(tmp_path: Path) -> None:
     other = replace(SUMMARY, rows=rows, codes=(CODE,))
     (fault,) = find_faults([replace(loaded, summary=other)], tmp_path, [])
     assert fault == "toy/table: the scores of toy k = 1 are not its"
-    fewer = replace(SUMMARY, rows=[{**ROWS[0], "queries": 3}, ROWS[1]])
+    fewer = replace(SUMMARY, rows=[{**ROWS[0], "queries": 3}, ROWS[1]], codes=(CODE,))
     (fault,) = find_faults([replace(loaded, summary=fewer)], tmp_path, [])
     assert fault == "toy/table: the scores of toy naive are not its"
 
