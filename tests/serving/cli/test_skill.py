@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fathom import __version__
 from fathom.serving import cli
 from fathom.serving.cli.app import app
 
@@ -38,6 +39,18 @@ def run(
 
 def test_the_command_prints_the_file(run: CommandRunner) -> None:
     assert run("skill") == (0, TEXT)
+
+
+def test_a_plugin_holds_its_manifest_and_the_skill(run: CommandRunner, tmp_path: Path) -> None:
+    code, output = run("skill", "--plugin", "plugin")
+    manifest, copied = (tmp_path / line for line in output.splitlines())
+    assert (code, copied.read_text(encoding="utf-8")) == (0, TEXT)
+    # A client looks for the skills of a plugin here, beside the folder of its manifest.
+    assert copied.relative_to(manifest.parent.parent).as_posix() == "skills/fathom/SKILL.md"
+    assert manifest.parent.name == ".claude-plugin"
+    fields = json.loads(manifest.read_text(encoding="utf-8"))
+    assert (fields["name"], fields["version"]) == ("fathom", __version__)
+    assert run("skill", "--plugin", str(manifest))[0] == 2
 
 
 def test_the_file_has_the_header_of_a_skill() -> None:
