@@ -1,21 +1,28 @@
 """The accuracy of answers that are computed over tables, without a language model.
 
-    python -m experiments.tables FOLDER
+    python -m experiments.tables FOLDER [--together [--index DIR]]
 
 The folder holds `queries.jsonl.gz` with questions, answers and the table of each question, as CSV.
 Half of the tables, by the hash of their names, were looked at when the rules were made; the other
 half was not. An answer is right if its values are the given ones after normalising numbers, case,
 accents, quotes, footnotes and words in brackets at the end; a number may come with its unit. A
 question without an answer counts as wrong.
+
+Each question is asked of its own table; with `--together` all tables are ingested into one index,
+each as a page with its title, and each question is asked as a user asks it, without its table being
+named: `Engine.ask`, strategy `naive` or the one of `--strategy`. The index is made anew unless
+`--index` names one that was made before.
 """
 
 import argparse
 import csv
 import gzip
 import hashlib
+import html
 import io
 import json
 import re
+import tempfile
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +32,11 @@ from time import perf_counter
 from typing import Any
 
 from fathom.documents.formats.csv import parse
+from fathom.engine import Engine
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.question.question import Question
-from fathom.tables.answer import ComputedAnswer, answer_over_tables
+from fathom.settings import IndexSettings, Settings
+from fathom.tables.answer import answer_over_tables
 from fathom.tables.links import TableWords
 from fathom.tables.rows import list_document_tables
 from fathom.tables.table import build_table
@@ -53,18 +62,17 @@ class Outcome:
 
     Attributes:
         question: The record of the data set.
-        answer: The answer; `None` if none was given.
+        values: The values of the answer; none if none was given.
+        kind: The kind of computation; `read` where a text was read, `no answer` without an answer.
+        is_sure: Whether the answer was given and not only shown as not sure.
         is_right: Whether the answer is the given one.
     """
 
     question: Mapping[str, Any]
-    answer: ComputedAnswer | None
+    values: Sequence[str]
+    kind: str
+    is_sure: bool
     is_right: bool
-
-    @property
-    def kind(self) -> str:
-        """The kind of computation."""
-        return self.answer.computation.operation if self.answer else "no answer"
 
 
 def load_questions(folder: Path) -> list[Mapping[str, Any]]:
@@ -79,18 +87,54 @@ def find_half(question: Mapping[str, Any]) -> str:
     return HALVES[hashlib.sha256(name.encode()).digest()[0] % 2]
 
 
-def load_table(file: Path, title: str) -> TableWords:
-    """Return the words of a table, read by the parser of CSV files."""
+def read_rows(file: Path) -> list[list[str]]:
+    """Return the cells of a table."""
     # The data set marks quotes by a backslash, which is not the form of CSV that programs write.
     with file.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.reader(lines, escapechar="\\", doublequote=False))
+        return list(csv.reader(lines, escapechar="\\", doublequote=False))
+
+
+def load_table(file: Path, title: str) -> TableWords:
+    """Return the words of a table, read by the parser of CSV files."""
     standard = io.StringIO()
-    csv.writer(standard).writerows(rows)
+    csv.writer(standard).writerows(read_rows(file))
     parsed = parse(standard.getvalue().encode())
     document = Document(
         id=file.stem, text=parsed.text, path=file.name, title=title, blocks=parsed.blocks
     )
     return TableWords.of(build_table(list_document_tables(document)[0], title))
+
+
+def format_page(title: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as the page of its title."""
+    head, *body = (
+        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+        for row, tag in zip(rows, ["th", *["td"] * len(rows)], strict=False)
+    )
+    lines = "\n".join(f"<tr>{row}</tr>" for row in (head, *body))
+    name = html.escape(title)
+    return (
+        f'<html><head><meta charset="utf-8"><title>{name}</title></head>'
+        f"<body><h1>{name}</h1>\n<table>\n{lines}\n</table></body></html>"
+    )
+
+
+def ingest_tables(folder: Path, index: Path) -> None:
+    """Ingest all tables of a data set into an index."""
+    titles = {
+        question["metadata"]["file"]: question["metadata"]["title"]
+        for question in load_questions(folder)
+    }
+    with tempfile.TemporaryDirectory() as place, open_engine(index) as engine:
+        for file, title in titles.items():
+            page = Path(place) / file.replace("/", "-").replace(".csv", ".html")
+            page.write_text(format_page(title, read_rows(folder / file)), encoding="utf-8")
+        engine.ingest([Path(place)])
+
+
+def open_engine(index: Path) -> Engine:
+    """Return an engine over an index."""
+    return Engine(Settings(index=IndexSettings(directory=index)))
 
 
 def normalize_value(value: str) -> str:
@@ -109,18 +153,15 @@ def normalize_value(value: str) -> str:
         return text
 
 
-def denotes_same(answer: ComputedAnswer | None, expected: Sequence[str]) -> bool:
-    """Return whether an answer has exactly the expected values."""
-    if answer is None:
-        return False
-    values, unit = answer.result.values, answer.result.unit
-    forms = [values, tuple(f"{value} {unit}" for value in values)] if unit else [values]
+def denotes_same(values: Sequence[str], unit: str, expected: Sequence[str]) -> bool:
+    """Return whether values, with or without their unit, are exactly the expected ones."""
+    forms = [values, [f"{value} {unit}" for value in values]] if unit else [values]
     wanted = sorted(map(normalize_value, expected))
     return any(sorted(map(normalize_value, form)) == wanted for form in forms)
 
 
 def ask_questions(folder: Path) -> Iterator[Outcome]:
-    """Yield the outcome of each question."""
+    """Yield the outcome of each question, asked of its own table."""
     tables: dict[str, TableWords] = {}
     for question in load_questions(folder):
         metadata = question["metadata"]
@@ -128,7 +169,35 @@ def ask_questions(folder: Path) -> Iterator[Outcome]:
         if name not in tables:
             tables[name] = load_table(folder / name, metadata["title"])
         answer = answer_over_tables(Question(question["text"]), [tables[name]]).answer
-        yield Outcome(question, answer, denotes_same(answer, question["answers"]))
+        values, unit = (answer.result.values, answer.result.unit) if answer else ((), "")
+        yield Outcome(
+            question,
+            values,
+            answer.computation.operation if answer else "no answer",
+            is_sure=answer is not None and not answer.is_tentative,
+            is_right=bool(values) and denotes_same(values, unit, question["answers"]),
+        )
+
+
+def ask_together(folder: Path, index: Path, strategy: str) -> Iterator[Outcome]:
+    """Yield the outcome of each question, asked of an index of all tables."""
+    with open_engine(index) as engine:
+        for question in load_questions(folder):
+            answer = engine.ask(question["text"], strategy=strategy)
+            is_given = answer.status == "answered"
+            calculation = answer.calculation
+            unit = calculation.unit if calculation else ""
+            bare = answer.short_answer.removesuffix(f" {unit}") if unit else answer.short_answer
+            # Several values stand in one line; a comma may also stand within a value.
+            forms = ([bare], bare.split(", "))
+            yield Outcome(
+                question,
+                forms[0] if is_given else (),
+                calculation.operation if calculation else "read" if is_given else "no answer",
+                is_sure=is_given and not answer.tentative,
+                is_right=is_given
+                and any(denotes_same(form, unit, question["answers"]) for form in forms),
+            )
 
 
 def format_ratio(outcomes: Sequence[Outcome]) -> str:
@@ -141,8 +210,8 @@ def format_half(half: str, outcomes: Sequence[Outcome]) -> str:
     """Return the line of a half."""
     marks = [float(outcome.is_right) for outcome in outcomes]
     low, high = bootstrap_interval(marks)
-    given = [outcome for outcome in outcomes if outcome.answer]
-    sure = [outcome for outcome in given if outcome.answer and not outcome.answer.is_tentative]
+    given = [outcome for outcome in outcomes if outcome.values]
+    sure = [outcome for outcome in given if outcome.is_sure]
     right = sum(outcome.is_right for outcome in sure)
     return (
         f"| {half} | {len(outcomes)} | {sum(marks) / len(marks):.3f} | {low:.3f} to {high:.3f} "
@@ -167,11 +236,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--misses", action="store_true", help="list them for the half looked at")
+    parser.add_argument("--together", action="store_true", help="ask an index of all tables")
+    parser.add_argument("--index", type=Path, help="the index of all tables, made before")
+    parser.add_argument("--strategy", default="naive")
     arguments = parser.parse_args()
     start = perf_counter()
     by_half: dict[str, list[Outcome]] = {half: [] for half in HALVES}
-    for outcome in ask_questions(arguments.folder):
-        by_half[find_half(outcome.question)].append(outcome)
+    with tempfile.TemporaryDirectory() as place:
+        index = arguments.index or Path(place)
+        if arguments.together and arguments.index is None:
+            ingest_tables(arguments.folder, index)
+        answered = (
+            ask_together(arguments.folder, index, arguments.strategy)
+            if arguments.together
+            else ask_questions(arguments.folder)
+        )
+        for outcome in answered:
+            by_half[find_half(outcome.question)].append(outcome)
     print(HEAD)
     for half, outcomes in by_half.items():
         print(format_half(half, outcomes))
@@ -180,8 +261,7 @@ def main() -> None:
     print(f"\n{perf_counter() - start:.0f} s")
     for outcome in by_half[HALVES[0]] if arguments.misses else ():
         if not outcome.is_right:
-            given = outcome.answer.result if outcome.answer else None
-            print(outcome.question["text"], outcome.question["answers"], given, sep="\n  ")
+            print(outcome.question["text"], outcome.question["answers"], outcome.values, sep="\n  ")
 
 
 if __name__ == "__main__":

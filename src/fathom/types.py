@@ -417,6 +417,52 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CalculationCell:
+    """A cell of a table that went into a computation.
+
+    Attributes:
+        row: Its row below the head, from 1.
+        column: Its column, from 1.
+        name: The name of its column; empty without one.
+        start: The offset of its beginning in the document's text.
+        end: Its end there, half-open.
+        citation: The number of the citation that quotes its row; in a draft the position of its row
+            in the evidence, from 0.
+    """
+
+    row: int
+    column: int
+    name: str
+    text: str
+    start: int
+    end: int
+    citation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calculation:
+    """A computation over a table.
+
+    Attributes:
+        operation: The operation, such as `sum`.
+        value: The value; empty where several cells are the answer.
+        unit: Its unit; empty without one.
+        line: How it was computed, in one line.
+        table: The title of the table.
+        cell_count: The number of cells that went in.
+        cells: Those in the rows that are cited.
+    """
+
+    operation: str
+    value: str
+    unit: str
+    line: str
+    table: str
+    cell_count: int
+    cells: tuple[CalculationCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A reader's answer from its evidence, before anything is verified.
 
@@ -426,6 +472,7 @@ class Draft:
         short_answer: The answer in a few words, where the reader can tell; else empty.
         alternatives: The other answers of the evidence, where it does not agree.
         confidence: Probability that the evidence holds the answer, in [0, 1].
+        calculation: The computation of the answer; `None` where it was read.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -433,6 +480,7 @@ class Draft:
     short_answer: str = ""
     alternatives: tuple[Alternative, ...] = ()
     confidence: float = 0.0
+    calculation: Calculation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,6 +500,7 @@ class Answer:
         phase: The step of the strategy that answered.
         stop_reason: The reason to stop: `answered`, `partial_list` where fewer things are given
             than were asked for, the reason of the abstention, or what broke.
+        calculation: The computation of the answer, with its cells; `None` where it was read.
         trace_id: The id to replay the run by; `None` when it was not recorded.
         warnings: Lines about the cited sources, such as that they are stale. Like `trace_id` they
             are no part of the record.
@@ -472,5 +521,6 @@ class Answer:
     stop_reason: str
     usage: Usage
     budget: Budget
+    calculation: Calculation | None = None
     trace_id: str | None = None
     warnings: tuple[str, ...] = ()

@@ -49,6 +49,42 @@ def test_a_table_of_several_chunks_is_computed_as_a_whole(engine: Engine) -> Non
     assert engine.replay(str(answer.trace_id)).same
 
 
+def test_the_cells_of_a_computation_are_told_with_their_rows(engine: Engine) -> None:
+    answer = engine.ask("What is the total number of cranes in Norland?", strategy="naive")
+    calculation = answer.calculation
+    assert calculation is not None
+    assert (calculation.operation, calculation.value) == ("sum", "23")
+    cells = [cell for cell in calculation.cells if cell.name == "Cranes"]
+    assert [(cell.row, cell.column, cell.text, cell.citation) for cell in cells] == [
+        (1, 4, "14", 1),
+        (2, 4, "9", 2),
+    ]
+    for cell in calculation.cells:
+        quote = answer.citations[cell.citation - 1]
+        start = cell.start - quote.start
+        assert quote.quote[start : start + len(cell.text)] == cell.text
+
+
+def test_a_replay_gives_the_same_cells(engine: Engine) -> None:
+    answer = engine.ask("Which port has the most cranes?", strategy="naive")
+    assert answer.short_answer == "Egmont"
+    assert answer.calculation is not None
+    replay = engine.replay(str(answer.trace_id))
+    assert replay.same
+    assert replay.answer.calculation == answer.calculation
+
+
+def test_more_rows_than_are_cited_are_counted(engine: Engine) -> None:
+    answer = engine.ask("How many ships have the owner Norland Line?", strategy="naive")
+    assert answer.short_answer == "40"
+    answer = engine.ask("What is the average weight of the ships?", strategy="naive")
+    assert answer.short_answer == "1,030.5 t"
+    assert len(answer.citations) == 40
+    assert "40 of 60 rows are cited" in answer.answer
+    assert answer.calculation is not None
+    assert answer.calculation.cell_count == 60
+
+
 def test_a_question_without_a_word_for_a_computation_is_only_read(engine: Engine) -> None:
     answer = engine.ask("How much does a mooring permit cost?", strategy="naive")
     assert "calculator" not in list_agents(engine, answer.trace_id)

@@ -1,13 +1,11 @@
 """Whole tables of which hits show a part."""
 
-import asyncio
 from dataclasses import replace
 
 from tests.factories import chunk_of
 
 from fathom.documents.base import Builder, ParsedDocument
-from fathom.retrieval.table_lookup import TableLookup
-from fathom.testing.doubles import run_context
+from fathom.retrieval.table_lookup import FoundTable, TableLookup
 from fathom.types import Document, Hit
 
 
@@ -22,15 +20,14 @@ def build(rows: int, crew: str = "12") -> ParsedDocument:
     return builder.build()
 
 
-def look_up(parsed: ParsedDocument, hits: list[Hit]) -> tuple[Hit, ...]:
-    """Return the hits with whole tables."""
-    document = Document(id="d1", text=parsed.text, path="", title="", blocks=parsed.blocks)
+def make_document(parsed: ParsedDocument) -> Document:
+    """Return a parsed text as a document."""
+    return Document(id="d1", text=parsed.text, path="", title="", blocks=parsed.blocks)
 
-    async def run() -> tuple[Hit, ...]:
-        with run_context() as context:
-            return await TableLookup(lambda _: document)(hits, context)
 
-    return asyncio.run(run())
+def look_up(parsed: ParsedDocument, hits: list[Hit]) -> tuple[FoundTable, ...]:
+    """Return the whole tables of hits."""
+    return TableLookup(lambda _: make_document(parsed), lambda: "1")(hits)
 
 
 def make_hit(parsed: ParsedDocument, first: int, last: int) -> Hit:
@@ -42,14 +39,21 @@ def make_hit(parsed: ParsedDocument, first: int, last: int) -> Hit:
 
 def test_two_parts_of_a_table_give_the_whole_table_once() -> None:
     parsed = build(20)
-    [hit] = look_up(parsed, [make_hit(parsed, 5, 9), make_hit(parsed, 14, 18)])
-    kinds = [block.kind for block in hit.chunk.blocks]
-    assert kinds == ["table_head", *["table_row"] * 20]
-    assert hit.chunk.span.cut(parsed.text) == hit.chunk.text
+    [table] = look_up(parsed, [make_hit(parsed, 5, 9), make_hit(parsed, 14, 18)])
+    assert len(table.content.table.rows) == 20
+    assert [row.cut(parsed.text) for row in table.rows] == list(table.quotes)
+
+
+def test_a_table_is_read_again_only_when_the_index_has_changed() -> None:
+    documents, revisions = [build(3, "7"), build(3, "9")], ["1", "1", "2"]
+    lookup = TableLookup(lambda _: make_document(documents.pop(0)), lambda: revisions.pop(0))
+    hits = [make_hit(documents[0], 2, 3)]
+    texts = [lookup(hits)[0].content.table.rows[0][1].text for _ in range(3)]
+    assert texts == ["7", "7", "9"]
 
 
 def test_a_table_that_is_too_long_is_left_out() -> None:
-    parsed = build(3000, crew="crew of unknown size")
+    parsed = build(3000, crew="crew of unknown size" * 10)
     assert look_up(parsed, [make_hit(parsed, 5, 9)]) == ()
 
 

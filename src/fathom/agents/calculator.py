@@ -1,20 +1,18 @@
 """The calculator: an agent that computes an answer over the tables of hits, every row cited."""
 
+import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from fathom.jsonable import Json
 from fathom.question.question import Question
-from fathom.retrieval.table_lookup import TableLookup
-from fathom.runs.context import RunContext
-from fathom.runs.ledger import BudgetRefused
+from fathom.retrieval.table_lookup import FoundTable, TableLookup
+from fathom.runs.context import DeadlineOver, RunContext
 from fathom.tables.answer import ComputedAnswer, answer_over_tables
-from fathom.tables.computation import Operation
-from fathom.tables.links import TableWords
-from fathom.tables.rows import list_chunk_tables
-from fathom.tables.table import build_table
-from fathom.types import Claim, Draft, Evidence, Hit, Span
+from fathom.tables.computation import Operand, Operation
+from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -25,13 +23,19 @@ _CUES = re.compile(
     r"keseluruhan|rata-rata|rerata|selisih|beda|rasio|persentase|pertumbuhan|kenaikan)\b",
     re.IGNORECASE,
 )
-"""Words for computations; a question without any is left to the reader."""
+"""Words for computations whose value stands in no cell."""
 _OPERATIONS: frozenset[Operation] = frozenset(
     {"sum", "mean", "difference", "ratio", "share", "growth"}
 )
 """Operations whose value stands in no cell, so that no quote alone is the answer."""
 _LEAST_SCORE = 0.85
-"""The least score of a computation that takes the place of what was read."""
+"""The least score of a computation that takes the place of what was read in running text."""
+_READABLE: frozenset[Operation] = frozenset(
+    {"lookup", "first", "last", "most frequent", "least frequent", "count"}
+)
+"""Operations whose value may stand in a text too, where it is often read more surely."""
+_TABLE_SHARE = 0.5
+"""The share of a hit's text that must be rows of a table for it to show a table."""
 _MOST_ROWS = 40
 """The largest number of rows that an answer cites."""
 
@@ -52,60 +56,164 @@ class Calculator:
         return cls(tables=assembly.tables)
 
     async def compute(
-        self, question: Question, hits: Sequence[Hit], context: RunContext
-    ) -> Draft | None:
-        """Return a computed draft; `None` if the question asks for no computation or no table fits.
+        self, question: Question, hits: Sequence[Hit], read: Draft, context: RunContext
+    ) -> Draft:
+        """Return a computed draft, or the draft that was read if no table answers the question.
 
-        A question for a computation whose best hits show a table is one step of the run.
+        Where the best hit shows a table, every computation counts; else only one whose value stands
+        in no cell, if the question has a word for it.
         """
-        has_table = any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks)
-        if not has_table or not _CUES.search(question.text):
-            return None
+        if not any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks):
+            return read
+        shows_table = _shows_table(hits[0])
+        if not shows_table and not _CUES.search(question.text):
+            return read
         with context.step("calculate", agent="calculator") as step:
-            table_hits = await self.tables(hits, step)
-            try:
-                draft = await step.compute("table", lambda: compute_draft(question, table_hits))
-            except BudgetRefused as error:
-                # What was read before counts.
-                step.set_outcome(verdict="none", reason=str(error))
-                return None
+            record = await self._ask_tables(question, hits, step, any_operation=shows_table)
+            draft = _restore_draft(record, hits) if record else None
             step.set_outcome(
                 verdict="computed" if draft else "none",
                 reason=draft.claims[0].text if draft else "no table answers the question",
             )
-        return draft
+        if draft is None:
+            return read
+        is_surer = draft.confidence >= read.confidence
+        return draft if is_surer or record["operation"] not in _READABLE else read
+
+    async def _ask_tables(
+        self, question: Question, hits: Sequence[Hit], context: RunContext, *, any_operation: bool
+    ) -> Json:
+        """Return the record of the answer over the tables of hits; `None` if there is none.
+
+        Args:
+            question: The question.
+            hits: The hits.
+            context: The step that records the answer.
+            any_operation: Whether every operation counts, or only a sure one of `_OPERATIONS`.
+        """
+
+        def calculate() -> Json:
+            tables = self.tables(hits)
+            answer = answer_over_tables(question, [table.content for table in tables]).answer
+            if answer is None or not (any_operation or _is_computed(answer)):
+                return None
+            return _describe_answer(answer, tables[answer.table])
+
+        async def ask() -> Json:
+            async with asyncio.timeout(context.seconds_left):
+                return await context.run_in_thread(calculate)
+
+        request = [question.text, [hit.chunk.id for hit in hits], any_operation]
+        try:
+            return await context.scope.aobserve("computed", request, ask)
+        except TimeoutError:
+            # What was read before counts.
+            context.note_refusal(DeadlineOver())
+            return None
 
 
-def compute_draft(question: Question, table_hits: Sequence[Hit]) -> Draft | None:
-    """Return the draft that is computed over whole tables; `None` if none answers surely."""
-    places = [(hit, raw) for hit in table_hits for raw in list_chunk_tables(hit.chunk)]
-    contents = [TableWords.of(build_table(raw, hit.chunk.title)) for hit, raw in places]
-    answer = answer_over_tables(question, contents).answer
-    if answer is None or not _is_given(answer):
-        return None
-    hit, table = places[answer.table][0], contents[answer.table].table
-    blocks = [block for block in hit.chunk.blocks if block.kind == "table_row"]
-    rows = list(dict.fromkeys(operand.row for operand in answer.result.operands))
-    if not 0 < len(rows) <= _MOST_ROWS:
+def _is_computed(answer: ComputedAnswer) -> bool:
+    """Return whether the value of a sure answer stands in no cell."""
+    return answer.score >= _LEAST_SCORE and answer.computation.operation in _OPERATIONS
+
+
+def _shows_table(hit: Hit) -> bool:
+    """Return whether most of a hit is rows of a table."""
+    rows = sum(block.end - block.start for block in hit.chunk.blocks if block.kind == "table_row")
+    return rows >= _TABLE_SHARE * len(hit.chunk.text)
+
+
+def _describe_answer(answer: ComputedAnswer, table: FoundTable) -> Json:
+    """Return what a trace keeps of a computed answer: its value, its cells and their rows."""
+    result = answer.result
+    operands = [operand for operand in result.operands if operand.cell.span is not None]
+    rows = list(dict.fromkeys(operand.row for operand in operands))
+    names = [column.name for column in table.content.table.columns]
+    return {
+        "chunk": table.hit.chunk.id,
+        "probability": answer.probability,
+        "operation": answer.computation.operation,
+        "values": result.values,
+        "unit": result.unit,
+        "line": result.line,
+        "table": table.content.table.title,
+        "columns": list(dict.fromkeys(names[operand.column] for operand in operands)),
+        "row_count": len(rows),
+        "cell_count": len(operands),
+        "rows": [
+            [row, table.rows[row].start, table.rows[row].end, table.quotes[row]]
+            for row in rows[:_MOST_ROWS]
+        ],
+        "cells": [
+            _describe_cell(operand, names[operand.column])
+            for operand in operands
+            if operand.row in rows[:_MOST_ROWS]
+        ],
+    }
+
+
+def _describe_cell(operand: Operand, name: str) -> Json:
+    """Return what a trace keeps of a cell that is not empty."""
+    span = operand.cell.span
+    assert span is not None
+    return [operand.row, operand.column, name, operand.cell.text, span.start, span.end]
+
+
+def _restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
+    """Return the draft of a computed answer; `None` if no row can be cited."""
+    hit = next(hit for hit in hits if hit.chunk.id == record["chunk"])
+    if not record["rows"]:
         return None
     evidence = tuple(
-        Evidence(hit=hit, span=Span(blocks[row].start, blocks[row].end), support=1.0)
-        for row in rows
+        Evidence(
+            hit=_narrow_hit(hit, Span(start, end), text), span=Span(0, end - start), support=1.0
+        )
+        for _, start, end, text in record["rows"]
+    )
+    places = {row: at for at, (row, *_) in enumerate(record["rows"])}
+    cells = tuple(
+        CalculationCell(
+            row=row + 1,
+            column=column + 1,
+            name=name,
+            text=text,
+            start=start,
+            end=end,
+            citation=places[row],
+        )
+        for row, column, name, text, start, end in record["cells"]
+    )
+    value = f"{', '.join(record['values'])} {record['unit']}".strip()
+    calculation = Calculation(
+        operation=record["operation"],
+        value=value,
+        unit=record["unit"],
+        line=record["line"],
+        table=record["table"],
+        cell_count=record["cell_count"],
+        cells=cells,
     )
     # The heads and conditions tell which cells of the cited rows went in.
-    columns = dict.fromkeys(
-        table.columns[operand.column].name for operand in answer.result.operands
-    )
-    text = f"{answer.result.line} ({', '.join(filter(None, columns))})"
-    value = f"{answer.result.values[0]} {answer.result.unit}".strip()
+    columns = ", ".join(filter(None, record["columns"]))
+    rest = record["row_count"] - len(evidence)
+    note = f"; {len(evidence)} of {record['row_count']} rows are cited" if rest else ""
+    claim = Claim(text=f"{record['line']} ({columns}{note})", evidence=tuple(places.values()))
     return Draft(
         evidence=evidence,
-        claims=(Claim(text=text, evidence=tuple(range(len(rows)))),),
+        claims=(claim,),
         short_answer=value,
-        confidence=answer.score,
+        confidence=record["probability"],
+        calculation=calculation,
     )
 
 
-def _is_given(answer: ComputedAnswer) -> bool:
-    """Return whether a computed answer takes the place of what was read."""
-    return answer.score >= _LEAST_SCORE and answer.computation.operation in _OPERATIONS
+def _narrow_hit(hit: Hit, row: Span, text: str) -> Hit:
+    """Return a hit whose chunk is one row of its table."""
+    chunk = replace(
+        hit.chunk,
+        id=f"{hit.chunk.id}:{row.start}",
+        text=text,
+        span=row,
+        blocks=(ChunkBlock("table_row", 0, len(text)),),
+    )
+    return replace(hit, chunk=chunk)

@@ -10,11 +10,12 @@ from fathom.agents.reader.voices import rests_on_stuffing
 from fathom.question.question import Question
 from fathom.question.requirements import count_items
 from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
-from fathom.runs.context import CalibratedConfidence, DeadlineOver, RunContext
+from fathom.runs.context import COMPUTED, CalibratedConfidence, DeadlineOver, RunContext
 from fathom.types import (
     PARTIAL_LIST,
     AbstentionReason,
     Answer,
+    Calculation,
     Citation,
     Conflict,
     Draft,
@@ -75,7 +76,9 @@ class Finalizer:
             outputs: dict[str, object] = {"citations": 0, "confidence": draft.confidence}
             if step.weigh is not None:
                 signals = await self._compute_signals(question, draft, hits, step)
-                calibrated = step.weigh(signals)
+                # Calibrations are learned from the other signals, which say little of cells.
+                computed = {COMPUTED: draft.confidence} if draft.calculation else {}
+                calibrated = step.weigh(signals | computed)
                 outputs["signals"] = signals
             answer = self.compose_answer(
                 question, draft, quotes, phase=phase, withheld=withheld, calibrated=calibrated
@@ -166,6 +169,7 @@ class Finalizer:
             stop_reason=reason or _choose_stop_reason(question, draft),
             usage=Usage(),
             budget=Budget(),
+            calculation=None if reason else _cite_cells(draft.calculation, cited),
         )
 
     def _choose_outcome(
@@ -295,6 +299,20 @@ def _collect_conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Con
                 )
             )
     return tuple(conflicts)
+
+
+def _cite_cells(
+    calculation: Calculation | None, cited: Mapping[int, Citation]
+) -> Calculation | None:
+    """Return a computation whose cells name the citations of their rows."""
+    if calculation is None:
+        return None
+    cells = tuple(
+        replace(cell, citation=cited[cell.citation].n)
+        for cell in calculation.cells
+        if cell.citation in cited
+    )
+    return replace(calculation, cells=cells)
 
 
 def _quote_web_text(item: Evidence) -> DocumentQuote:

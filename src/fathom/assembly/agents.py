@@ -59,7 +59,10 @@ class Assembly(RetrievalParts):
         """The lookup of the whole tables of which hits show a part."""
         from fathom.retrieval.table_lookup import TableLookup
 
-        return TableLookup(lambda document: self._index().get_document(document))
+        return TableLookup(
+            lambda document: self._index().get_document(document),
+            lambda: self._index().get_revision(),
+        )
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":

@@ -9,7 +9,7 @@ from fathom.calibration.certificate import DELTA, Certificate, Ladder, StageOutc
 from fathom.calibration.correctness import CorrectnessLaw, Signals, fit_law
 from fathom.calibration.drift import Drift
 from fathom.jsonable import Json
-from fathom.runs.context import CalibratedConfidence
+from fathom.runs.context import COMPUTED, CalibratedConfidence
 
 RATES = (0.01, 0.02, 0.05, 0.1)
 """The rates of errors that every calibration tries to certify."""
@@ -18,6 +18,9 @@ FEWEST = 20
 READER = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 """The law before anything is learned: the draft's own confidence."""
 Source = Literal["own questions", "public questions"]
+
+_LEAST_COMPUTED = 0.6
+"""The least probability of a computed answer that is not shown as not sure."""
 
 
 class LabelledAnswer(NamedTuple):
@@ -138,17 +141,32 @@ class Weigher:
         Without signals, as where no time was left to compute them, there is no confidence; a limit
         on the rate of errors then refuses the answer.
         """
-        if self.law is None or not signals:
+        # A certified rate of errors holds for the law that it was learned with.
+        computed = None if self.threshold > 0 else signals.get(COMPUTED)
+        if computed is None and (self.law is None or not signals):
             gives_all = self.replaces_confidence and self.min_probability <= 0
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
-        confidence = self.law(signals)
+        if computed is not None:
+            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), "")
+        assert self.law is not None
+        return self._judge(self.law(signals), self.min_probability, self.by)
+
+    def _judge(self, confidence: float, least: float, by: str) -> CalibratedConfidence:
+        """Return the judgement of an answer that is right with this probability.
+
+        Args:
+            confidence: The probability.
+            least: The least one of an answer that is given as the only one.
+            by: The origin of the questions that the probability was learned from.
+        """
+        least = self.min_probability if self.replaces_confidence else least
         tentative_from = inf if self.tentative_from is None else self.tentative_from
         least_tentative = max(tentative_from, self.threshold)
         return CalibratedConfidence(
             confidence,
             enough=confidence >= self.threshold,
-            by=self.by,
-            probable=confidence >= self.min_probability or not self.is_bound,
+            by=by,
+            probable=confidence >= least or not self.is_bound,
             sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
             tentative=confidence >= least_tentative,
             likely=confidence >= max(least_tentative, self.min_probability),

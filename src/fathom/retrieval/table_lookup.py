@@ -1,63 +1,119 @@
 """The whole tables of which hits show a part."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from fathom.documents.base import CELL_SEPARATOR, TABLE_KINDS
-from fathom.documents.block_lookup import select_blocks
-from fathom.jsonable import Json
-from fathom.runs.context import RunContext
-from fathom.types import Block, ChunkBlock, Document, Hit, Span
+from fathom.documents.base import TABLE_KINDS
+from fathom.tables.links import TableWords
+from fathom.tables.rows import list_block_tables
+from fathom.tables.table import build_table
+from fathom.types import Block, Document, Hit, Span
 
-_MOST_CHARACTERS = 40_000
-"""The characters of a table, at most; a trace keeps its text."""
+_MOST_CHARACTERS = 400_000
+"""The characters of a table, at most."""
 _MOST_TABLES = 3
+_MOST_KEPT = 16
+"""The tables that are kept typed between questions."""
+
+
+class FoundTable(NamedTuple):
+    """A table of the index of which a hit shows a part.
+
+    Attributes:
+        hit: The best hit that shows a part of it.
+        content: The typed table with its words.
+        rows: The places of its rows in the document's text.
+        quotes: The text of its rows.
+    """
+
+    hit: Hit
+    content: TableWords
+    rows: tuple[Span, ...]
+    quotes: tuple[str, ...]
+
+
+class _KeptTable(NamedTuple):
+    """A table that is kept typed between questions.
+
+    Attributes:
+        revision: The revision of the index from which it was read.
+        document_id: Its document.
+        span: Its place there; `content` is `None` if it is too long.
+    """
+
+    revision: str
+    document_id: str
+    span: Span
+    content: TableWords | None
+    rows: tuple[Span, ...]
+    quotes: tuple[str, ...]
+
+    def holds(self, revision: str, document_id: str, start: int) -> bool:
+        """Return whether it is the table at a place of a document."""
+        is_same_document = (self.revision, self.document_id) == (revision, document_id)
+        return is_same_document and self.span.start <= start < self.span.end
 
 
 @dataclass(frozen=True, slots=True)
 class TableLookup:
     """The lookup of whole tables in the index.
 
+    Tables are typed once for each revision of the index, not once for each question.
+
     Attributes:
-        find_document: Returns the index's document for an id; not called in a replay.
+        find_document: Returns the index's document for an id.
+        get_revision: Returns the revision of the index.
     """
 
     find_document: Callable[[str], Document | None]
+    get_revision: Callable[[], str]
+    _kept: "deque[_KeptTable]" = field(
+        init=False, repr=False, default_factory=lambda: deque(maxlen=_MOST_KEPT)
+    )
 
-    async def __call__(self, hits: Sequence[Hit], context: RunContext) -> tuple[Hit, ...]:
-        """Return the best hits with a row of a table, their chunks widened to the whole table.
+    def __call__(self, hits: Sequence[Hit]) -> tuple[FoundTable, ...]:
+        """Return the tables of the best hits with a row of a table, the best first.
 
         A table that is too long, or whose document is gone, is left out.
         """
-        rows = [(hit, span) for hit in hits if (span := _find_row(hit)) is not None]
-        request = [[hit.chunk.document_id, span.start, span.end] for hit, span in rows]
+        revision = self.get_revision()
+        tables: dict[tuple[str, Span], FoundTable] = {}
+        for hit in hits:
+            row = _find_row(hit)
+            table = self._get_table(revision, hit.chunk.document_id, row) if row else None
+            if table is not None and table.content is not None:
+                found_table = FoundTable(hit, table.content, table.rows, table.quotes)
+                tables.setdefault((table.document_id, table.span), found_table)
+            if len(tables) == _MOST_TABLES:
+                break
+        return tuple(tables.values())
 
-        async def ask() -> Json:
-            return await context.run_in_thread(
-                lambda: [self._look_up(hit.chunk.document_id, span) for hit, span in rows]
-            )
+    def _get_table(self, revision: str, document_id: str, row: Span) -> _KeptTable | None:
+        """Return the table at a place of a document; `None` if there is none."""
+        kept = tuple(self._kept)
+        table = next(
+            (table for table in kept if table.holds(revision, document_id, row.start)), None
+        )
+        if table is None:
+            table = self._read_table(revision, document_id, row.start)
+            if table is not None:
+                self._kept.append(table)
+        return table
 
-        records = await context.scope.aobserve("tables", request, ask) if rows else []
-        tables = {
-            (hit.chunk.document_id, record["start"]): _widen_hit(hit, record)
-            for (hit, _), record in reversed(list(zip(rows, records, strict=True)))
-            if record is not None
-        }
-        return tuple(tables.values())[::-1][:_MOST_TABLES]
-
-    def _look_up(self, document_id: str, row: Span) -> Json:
+    def _read_table(self, revision: str, document_id: str, start: int) -> _KeptTable | None:
         document = self.find_document(document_id)
-        blocks = _list_table_blocks(document.blocks, row.start) if document else []
+        blocks = _list_table_blocks(document.blocks, start) if document else []
         if document is None or not blocks:
             return None
         span = Span(blocks[0].span.start, blocks[-1].span.end)
         if span.end - span.start > _MOST_CHARACTERS:
-            return None
-        return {
-            "start": span.start,
-            "text": span.cut(document.text),
-            "blocks": [list(block) for block in select_blocks(tuple(blocks), span)],
-        }
+            return _KeptTable(revision, document_id, span, None, (), ())
+        content = TableWords.of(build_table(list_block_tables(document, blocks)[0], document.title))
+        rows = tuple(block.span for block in blocks if block.kind == "table_row")
+        quotes = tuple(row.cut(document.text) for row in rows)
+        return _KeptTable(revision, document_id, span, content, rows, quotes)
 
 
 def _find_row(hit: Hit) -> Span | None:
@@ -79,18 +135,3 @@ def _list_table_blocks(blocks: Sequence[Block], start: int) -> list[Block]:
     while last + 1 < len(blocks) and blocks[last + 1].kind == "table_row":
         last += 1
     return list(blocks[first : last + 1])
-
-
-def _widen_hit(hit: Hit, record: Json) -> Hit:
-    """Return a hit whose chunk is a whole table."""
-    text, start = record["text"], record["start"]
-    chunk = replace(
-        hit.chunk,
-        id=f"{hit.chunk.id}:table",
-        text=text,
-        span=Span(start, start + len(text)),
-        blocks=tuple(ChunkBlock(*block) for block in record["blocks"]),
-        # The head of a table that began in an earlier chunk is a part of the table now.
-        headings=tuple(name for name in hit.chunk.headings if CELL_SEPARATOR not in name),
-    )
-    return replace(hit, chunk=chunk)

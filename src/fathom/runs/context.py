@@ -35,6 +35,8 @@ BRANCH_SHARE = 0.8
 LOG = logging.getLogger("fathom.runs.context")
 # Answers and traces name the error; its traceback goes to whoever configures logging.
 LOG.addHandler(logging.NullHandler())
+COMPUTED = "computed"
+"""The signal of an answer that was computed: its probability by the laws of computations."""
 
 
 class CalibratedConfidence(NamedTuple):

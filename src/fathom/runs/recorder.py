@@ -32,7 +32,7 @@ from typing import Self
 from fathom.jsonable import Cleaner, Json, dump_canonical, hash_text
 from fathom.runs.chain import format_record, open_chain, seal_chain
 from fathom.runs.trace import Event, EventSource, Origin, Step, Trace, TraceLimits, TraceRecord
-from fathom.types import Answer, Citation, Conflict
+from fathom.types import Answer, Calculation, CalculationCell, Citation, Conflict
 from fathom.usage import Budget, Usage
 
 
@@ -274,14 +274,14 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
     """Return an answer in the form of a trace: plain JSON, `trace_id` null, without `warnings`.
 
     `standalone_question` is there only for an answer in a conversation or after a slip of the
-    fingers was mended, `calibration` only if there was one, `recognised` only for recognised text,
-    `tentative` only if it is true.
+    fingers was mended, `calibration` and `calculation` only if there was one, `recognised` only for
+    recognised text, `tentative` only if it is true.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
         return plain
     # Later fields are left out if empty, so that answers compare equal with older traces.
-    for name in ("standalone_question", "calibration"):
+    for name in ("standalone_question", "calibration", "calculation"):
         if plain.get(name) is None:
             plain.pop(name, None)
     if not plain.get("tentative", True):
@@ -299,15 +299,22 @@ def restore_answer(recorded: Json) -> Answer:
         Conflict(**{**conflict, "citations": tuple(conflict["citations"])})
         for conflict in recorded["conflicts"]
     )
+    calculation = recorded.get("calculation")
     return Answer(
         **{
             **recorded,
+            "calculation": calculation and _restore_calculation(calculation),
             "citations": citations,
             "conflicts": conflicts,
             "usage": Usage(**recorded["usage"]),
             "budget": Budget(**recorded["budget"]),
         }
     )
+
+
+def _restore_calculation(recorded: Json) -> Calculation:
+    cells = tuple(CalculationCell(**cell) for cell in recorded["cells"])
+    return Calculation(**{**recorded, "cells": cells})
 
 
 def _strip_record(record: TraceRecord) -> TraceRecord:

@@ -20,6 +20,8 @@ Operation = Literal[
 ends of a period; `more` and `less` choose one of two groups of rows."""
 
 _AWAY = re.compile(r"(?:@|at|vs\.?|v)\s+")
+_MOST_TERMS = 40
+"""The largest number of terms that the line of a sum shows."""
 _SECONDS_A_YEAR = 31_557_600.0
 
 
@@ -232,7 +234,10 @@ class _Runner:
                 rows, f"{operation} of {len(pairs)} cells: {self._text_of(rows)}"
             )
         total = round(fsum(numbers), 6)
-        shown = " + ".join(self._format(number) for number in numbers)
+        terms = [self._format(number) for number in numbers]
+        if len(terms) > _MOST_TERMS:
+            terms[3:-1] = [f"... ({len(terms) - 4} more)"]
+        shown = " + ".join(terms)
         missing = len(self.plan.rows) - len(pairs)
         note = f" ({missing} of {len(self.plan.rows)} rows without a value)" if missing else ""
         cells = [operand for operand, _ in pairs]

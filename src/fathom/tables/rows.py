@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.documents.base import CELL_SEPARATOR
-from fathom.types import Chunk, ChunkBlock, Document, Span
+from fathom.types import Block, Chunk, ChunkBlock, Document, Span
 
 _LABEL = ": "
 
@@ -52,10 +52,15 @@ def list_chunk_tables(chunk: Chunk) -> list[RawTable]:
 
 def list_document_tables(document: Document) -> list[RawTable]:
     """Return the tables of a document that have a row or more besides their heads."""
-    blocks = [ChunkBlock(block.kind, block.span.start, block.span.end) for block in document.blocks]
+    return list_block_tables(document, document.blocks)
+
+
+def list_block_tables(document: Document, blocks: Iterable[Block]) -> list[RawTable]:
+    """Return the tables in some blocks of a document."""
+    places = [ChunkBlock(block.kind, block.span.start, block.span.end) for block in blocks]
     return [
         table._replace(headings=document.headings_at(table.rows[0][0].span.start))
-        for table in _iterate_tables(document.text, blocks, ())
+        for table in _iterate_tables(document.text, places, ())
     ]
 
 

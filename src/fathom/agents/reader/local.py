@@ -136,7 +136,7 @@ class LocalReader:
         with context.step("read", agent="reader", inputs=inputs) as step:
             read_hits, draft = await step.compute("read", lambda: self.read_hits(question, hits))
             if self.calculator is not None:
-                draft = await self.calculator.compute(question, hits, step) or draft
+                draft = await self.calculator.compute(question, hits, draft, step)
             reason = (
                 f"confidence {draft.confidence:.2f}, {len(read_hits)} of {len(hits)} chunks read"
             )

@@ -111,22 +111,40 @@ export function describePlace(citation) {
   return parts.filter(Boolean).join(" · ");
 }
 
-export function quoteView(quote) {
+export function quoteView(quote, cells = []) {
   const row = parseRow(quote);
+  if (cells.length) return el("q", {}, markCells(quote, cells));
   return row.length ? rowView(row) : el("q", {}, quote);
 }
+
+/** Mark the cells of a computation in the row that is quoted; offsets count characters, not UTF-16 units. */
+function markCells(quote, cells) {
+  const characters = [...quote];
+  const join = (from, to) => characters.slice(from, to).join("");
+  const parts = [];
+  let at = 0;
+  for (const [first, last] of cells.toSorted((one, other) => one[0] - other[0])) {
+    if (first < at) continue;
+    parts.push(join(at, first), el("mark", {}, join(first, last)));
+    at = last;
+  }
+  return [...parts, join(at, characters.length)];
+}
+
+const listCells = (answer, citation) =>
+  (answer.calculation?.cells ?? []).filter((cell) => cell.citation === citation.n).map((cell) => [cell.start - citation.start, cell.end - citation.start]);
 
 /** Build the list of sources, which the arrow keys go through. */
 function buildSources(answer, openSource) {
   const sideNumbers = new Set(listSides(answer).flatMap((side) => side.citations));
   const rest = answer.citations.filter((citation) => !sideNumbers.has(citation.n));
   if (!rest.length) return null;
-  const list = el("ol", { class: "sources", on: { keydown: moveFocus } }, rest.map((citation) => buildSource(citation, openSource)));
+  const list = el("ol", { class: "sources", on: { keydown: moveFocus } }, rest.map((citation) => buildSource(citation, openSource, listCells(answer, citation))));
   const title = answer.status === "answered" ? "sources.title" : "sources.nearest";
   return el("div", {}, el("h3", { class: "label" }, t(title)), list);
 }
 
-function buildSource(citation, openSource) {
+function buildSource(citation, openSource, cells) {
   const webAddress = citation.source === "web" ? parseSafeLink(citation.path) : null;
   const inner = [
     el("span", { class: "n" }, citation.n),
@@ -135,7 +153,7 @@ function buildSource(citation, openSource) {
       { class: "source-words" },
       el("strong", {}, nameDocument(citation)),
       el("span", { class: "soft small" }, citation.source === "web" ? t("sources.web") : describePlace(citation)),
-      quoteView(citation.quote),
+      quoteView(citation.quote, cells),
       citation.verified ? null : el("span", { class: "bad small" }, t("sources.unverified")),
     ),
   ];
