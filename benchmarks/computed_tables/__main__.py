@@ -29,6 +29,7 @@ from fathom.engine import Engine
 from fathom.settings import IndexSettings, Settings
 from fathom.types import Answer
 
+_MARK = re.compile(r"\[\d+\]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -83,7 +84,9 @@ class Outcome:
             # A mean divides by the number of its cells, and a count tells of how many rows it is.
             sources.append(" ".join(map(str, range(len(self.answer.citations) + 41))))
         held = {normalize_number(number) for text in sources for number in _NUMBER.findall(text)}
-        text = re.sub(r"\[\d+\]", "", self.answer.answer)
+        # A line without a mark is the head of a table that is quoted below it.
+        lines = [line for line in self.answer.answer.splitlines() if _MARK.search(line)]
+        text = _MARK.sub("", "\n".join(lines))
         return [number for number in _NUMBER.findall(text) if normalize_number(number) not in held]
 
 
@@ -99,7 +102,9 @@ def is_value(text: str, expected: str) -> bool:
         return text.strip().casefold() == expected.casefold()
     if len(numbers) != 1:
         return False
-    return abs(float(normalize_number(numbers[0])) - float(expected)) <= 0.006
+    # Either mark may be the decimal one.
+    english, other = numbers[0].replace(",", ""), numbers[0].replace(".", "").replace(",", ".")
+    return any(abs(float(text) - float(expected)) <= 0.006 for text in (english, other))
 
 
 def write_tables(tables: Sequence[MadeTable], folder: Path) -> None:
@@ -112,9 +117,17 @@ def write_tables(tables: Sequence[MadeTable], folder: Path) -> None:
 
 
 def ask_questions(
-    tables: Sequence[MadeTable], questions: Sequence[MadeQuestion], strategy: str
+    engine: Engine, questions: Sequence[MadeQuestion], strategy: str
 ) -> Iterator[Outcome]:
-    """Yield the outcome of each question over one index of all tables."""
+    """Yield the outcome of each question."""
+    for question in questions:
+        yield Outcome(question, engine.ask(question.text, strategy=strategy))
+
+
+def ask_tables(
+    tables: Sequence[MadeTable], questions: Sequence[MadeQuestion], strategy: str
+) -> list[Outcome]:
+    """Return the outcomes of questions over one index of all tables."""
     with tempfile.TemporaryDirectory() as place:
         corpus = Path(place) / "corpus"
         corpus.mkdir()
@@ -122,8 +135,7 @@ def ask_questions(
         settings = Settings(index=IndexSettings(directory=Path(place) / "index"))
         with Engine(settings) as engine:
             engine.ingest([corpus])
-            for question in questions:
-                yield Outcome(question, engine.ask(question.text, strategy=strategy))
+            return list(ask_questions(engine, questions, strategy))
 
 
 def format_half(name: str, outcomes: Sequence[Outcome]) -> str:
@@ -150,7 +162,7 @@ def main() -> None:
     options = parser.parse_args()
     tables = make_tables(options.seed)
     started = time.perf_counter()
-    outcomes = list(ask_questions(tables, make_questions(tables, options.seed), options.strategy))
+    outcomes = ask_tables(tables, make_questions(tables, options.seed), options.strategy)
     print("| wordings | right | operands cited | with an uncited number | rightly refused |")
     print("|---|---|---|---|---|")
     halves = {True: "looked at", False: "not looked at"}
@@ -176,6 +188,7 @@ def main() -> None:
             answer = outcome.answer
             print(outcome.question.kind, "|", outcome.question.text, "|", outcome.question.answers)
             print("   ", answer.status, answer.tentative, answer.short_answer, "|", answer.answer)
+            print("   ", outcome.uncited_numbers)
 
 
 if __name__ == "__main__":

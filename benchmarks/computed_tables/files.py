@@ -130,7 +130,7 @@ def _write_pptx(title: str, rows: Cells) -> bytes:
         '<p:sp><p:nvSpPr><p:nvPr><p:ph type="title"/></p:nvPr></p:nvSpPr><p:spPr/>'
         f"<p:txBody>{write_text(title)}</p:txBody></p:sp>"
     )
-    frame = f"<p:graphicFrame><a:tbl>{lines}</a:tbl></p:graphicFrame>"
+    frame = f"<p:graphicFrame><a:tbl><a:tblPr firstRow='1'/>{lines}</a:tbl></p:graphicFrame>"
     show = '<p:sldIdLst><p:sldId id="256" r:id="r0"/></p:sldIdLst>'
     return _pack(
         {

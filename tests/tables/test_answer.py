@@ -56,7 +56,10 @@ def test_a_question_is_computed(question: str, values: list[str]) -> None:
         ("What is the total number of cranes in Norland?", "14 + 9 = 23"),
         ("What is the average number of cranes in Norland?", "(14 + 9) / 2 = 11.5"),
         ("What is the difference in cranes between Aldby and Brask?", "14 - 9 = 5"),
-        ("What share of the cranes is in Norland?", "23 / 85 = 27.0588 %"),
+        (
+            "What share of the cranes is in Norland?",
+            "(14 + 9) / (14 + 9 + 22 + 9 + 31) = 27.0588 %",
+        ),
         ("How many years passed between the opening of Aldby and Brask?", "1925 - 1911 = 14 years"),
         (
             "What is the total traffic?",
@@ -148,3 +151,45 @@ def test_a_mean_of_the_first_rows_is_not_taken_for_one_of_all() -> None:
     question = Question("What is the average number of cranes of the first 3 ports?")
     candidates = answer_over_tables(question, tables).candidates
     assert "mean" not in {candidate.computation.operation for candidate in candidates}
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("What is the traffic of Corvo?", "a cell that is needed is empty"),
+        ("What is the total traffic of Aldby and Corvo?", "a cell that is needed is empty"),
+        ("What is the difference in cranes between Aldby and Falun?", "no table has Falun"),
+        (
+            "What is the sum of the cranes and the traffic of Aldby?",
+            "Cranes and Traffic (million tonnes) have no common unit",
+        ),
+        ("What is the average cranes income?", "no column has income"),
+    ],
+)
+def test_a_question_that_cannot_be_computed_is_refused(question: str, reason: str) -> None:
+    answer = answer_over_tables(Question(question), [TableWords.of(read_table())])
+    assert answer.answer is None
+    assert answer.refusal == reason
+
+
+def test_a_word_that_two_measures_share_is_refused() -> None:
+    text = "Farm,Cost planned,Cost final\nAmber,10,20\nBlue,30,50\nCopper,70,60\n"
+    content = [TableWords.of(read_table(text, "farms.csv"))]
+    refused = answer_over_tables(Question("What is the total cost of all farms?"), content)
+    assert refused.refusal == "it may mean Cost planned or Cost final"
+    answer = ask("What is the total final cost of all farms?", text, "farms.csv")
+    assert answer.result.values == ("130",)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Berapa total derek pelabuhan di Norland?", "23"),
+        ("Jumlahkan derek semua pelabuhan di Norland.", "23"),
+        ("Pelabuhan mana yang dereknya paling banyak?", "Corvo"),
+        ("Berapa banyak pelabuhan dibuka lebih awal dari 1930?", "2"),
+        ("Derek Corvo dan Aldby selisihnya berapa?", "8"),
+    ],
+)
+def test_indonesian_wordings_are_computed(question: str, value: str) -> None:
+    assert ask(question, PELABUHAN, "pelabuhan.md").result.values == (value,)

@@ -31,7 +31,7 @@ _OPERATIONS: frozenset[Operation] = frozenset(
 _LEAST_SCORE = 0.85
 """The least score of a computation that takes the place of what was read in running text."""
 _READABLE: frozenset[Operation] = frozenset(
-    {"lookup", "first", "last", "most frequent", "least frequent", "count"}
+    {"lookup", "first", "last", "most frequent", "least frequent"}
 )
 """Operations whose value may stand in a text too, where it is often read more surely."""
 _TABLE_SHARE = 0.5
@@ -71,14 +71,12 @@ class Calculator:
         with context.step("calculate", agent="calculator") as step:
             record = await self._ask_tables(question, hits, step, any_operation=shows_table)
             draft = _restore_draft(record, hits) if record else None
+            reason = draft.claims[0].text if draft and draft.claims else ""
             step.set_outcome(
-                verdict="computed" if draft else "none",
-                reason=draft.claims[0].text if draft else "no table answers the question",
+                verdict="computed" if reason else "none",
+                reason=reason or (record or {}).get("refusal", "no table answers the question"),
             )
-        if draft is None:
-            return read
-        is_surer = draft.confidence >= read.confidence
-        return draft if is_surer or record["operation"] not in _READABLE else read
+        return read if draft is None or _is_read_better(read, draft) else draft
 
     async def _ask_tables(
         self, question: Question, hits: Sequence[Hit], context: RunContext, *, any_operation: bool
@@ -94,7 +92,10 @@ class Calculator:
 
         def calculate() -> Json:
             tables = self.tables(hits)
-            answer = answer_over_tables(question, [table.content for table in tables]).answer
+            table_answer = answer_over_tables(question, [table.content for table in tables])
+            answer = table_answer.answer
+            if any_operation and table_answer.refusal:
+                return {"refusal": table_answer.refusal}
             if answer is None or not (any_operation or _is_computed(answer)):
                 return None
             return _describe_answer(answer, tables[answer.table])
@@ -110,6 +111,27 @@ class Calculator:
             # What was read before counts.
             context.note_refusal(DeadlineOver())
             return None
+
+
+def _is_read_better(read: Draft, computed: Draft) -> bool:
+    """Return whether what was read counts more than what was computed.
+
+    Cells that were read for a computed value are wrong ones, but prose may tell the value.
+    """
+    if not read.evidence or read.confidence < computed.confidence:
+        return False
+    calculation = computed.calculation
+    if _is_in_row(read.evidence[0]):
+        return calculation is not None and calculation.operation in _READABLE
+    return calculation is None or calculation.operation not in _OPERATIONS
+
+
+def _is_in_row(evidence: Evidence) -> bool:
+    """Return whether a quote stands in a row of a table."""
+    return any(
+        block.kind == "table_row" and block.start <= evidence.span.start < block.end
+        for block in evidence.hit.chunk.blocks
+    )
 
 
 def _is_computed(answer: ComputedAnswer) -> bool:
@@ -160,7 +182,12 @@ def _describe_cell(operand: Operand, name: str) -> Json:
 
 
 def _restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
-    """Return the draft of a computed answer; `None` if no row can be cited."""
+    """Return the draft of a computed answer, empty if the tables refuse one.
+
+    Without a row to cite, it is `None`.
+    """
+    if "refusal" in record:
+        return Draft()
     hit = next(hit for hit in hits if hit.chunk.id == record["chunk"])
     if not record["rows"]:
         return None

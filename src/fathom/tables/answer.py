@@ -3,17 +3,21 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fathom.question.question import Question
-from fathom.tables.computation import Computation, Operation, Result, compute
-from fathom.tables.grammar import plan_computations
+from fathom.tables.computation import Computation, Operation, Result, compute, lacks_cell
+from fathom.tables.grammar import find_obstacle, plan_computations
 from fathom.tables.links import TableWords
+from fathom.tables.table_question import TableQuestion
 from fathom.types import DIGITS
 
 _LEAST_SCORE = 0.3
 """The least score of an answer; below it the candidates are told only."""
 _SURE_SCORE = 0.68
 """The least score of an answer that is not tentative."""
+_LEAST_MISSING = 0.55
+"""The least score of a computation whose empty cell forbids any other answer."""
 _FURTHER = 0.1
 """The difference that the place of a table makes to the score: the first fits the question best."""
 _SEVERAL = 0.8
@@ -62,10 +66,12 @@ class TableAnswer:
     Attributes:
         answer: The answer; `None` if the question matches nothing, or several things equally.
         candidates: All that it may mean, the best first.
+        refusal: Why no value can be computed although the question is about a table; else empty.
     """
 
     answer: ComputedAnswer | None
     candidates: tuple[ComputedAnswer, ...] = ()
+    refusal: str = ""
 
 
 def answer_over_tables(question: Question, tables: Sequence[TableWords]) -> TableAnswer:
@@ -75,32 +81,53 @@ def answer_over_tables(question: Question, tables: Sequence[TableWords]) -> Tabl
         question: The question.
         tables: The tables, the one that fits the question best first.
     """
-    candidates = sorted(
-        _iterate_candidates(question, tables),
-        key=lambda candidate: _FURTHER * candidate.table - candidate.score,
+    readings = [TableQuestion.of(question, content) for content in tables]
+    plans = sorted(
+        (plan for at, reading in enumerate(readings) for plan in _iterate_plans(at, reading)),
+        key=lambda plan: _FURTHER * plan.table - plan.score,
     )
+    candidates = tuple(plan for plan in plans if isinstance(plan, ComputedAnswer))
     best = next(iter(candidates), None)
+    refusal = _find_refusal(readings, plans)
     is_open = best is None or best.score < _LEAST_SCORE or _is_ambiguous(candidates, tables)
-    return TableAnswer(answer=None if is_open else best, candidates=tuple(candidates))
+    answer = None if is_open or refusal else best
+    return TableAnswer(answer=answer, candidates=candidates, refusal=refusal)
 
 
-def _iterate_candidates(
-    question: Question, tables: Sequence[TableWords]
-) -> Iterator[ComputedAnswer]:
-    """Yield the computations that give a result."""
-    for at, content in enumerate(tables):
-        for computation in plan_computations(question, content):
-            result = compute(content.table, computation)
-            if result is not None:
-                score = computation.score
-                if (
-                    computation.operation == "lookup"
-                    and len(result.values) > 1
-                    and question.form != "several"
-                ):
-                    score *= _SEVERAL
-                score = round(score, 4)
-                yield ComputedAnswer(table=at, computation=computation, result=result, score=score)
+class _MissingCell(NamedTuple):
+    """A computation whose cells are empty."""
+
+    table: int
+    score: float
+
+
+def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer | _MissingCell]:
+    """Yield the computations over a table that give a result, or lack a cell."""
+    if reading.unknown_names:
+        return
+    for computation in plan_computations(reading):
+        result = compute(reading.table, computation)
+        if result is not None:
+            is_single = computation.operation != "lookup" or len(result.values) == 1
+            # One value is asked for unless the question wants several.
+            factor = 1.0 if is_single or reading.wants_several else _SEVERAL
+            score = round(computation.score * factor, 4)
+            yield ComputedAnswer(table=at, computation=computation, result=result, score=score)
+        elif lacks_cell(reading.table, computation):
+            yield _MissingCell(at, computation.score)
+
+
+def _find_refusal(
+    readings: Sequence[TableQuestion], plans: Sequence[ComputedAnswer | _MissingCell]
+) -> str:
+    """Return why no value can be computed although the question is about a table; else nothing."""
+    if readings and all(reading.unknown_names for reading in readings):
+        return f"no table has {readings[0].unknown_names[0]}"
+    if not plans:
+        return ""
+    if isinstance(plans[0], _MissingCell):
+        return "a cell that is needed is empty" if plans[0].score >= _LEAST_MISSING else ""
+    return find_obstacle(readings[plans[0].table], plans[0].computation)
 
 
 def _is_ambiguous(candidates: Sequence[ComputedAnswer], tables: Sequence[TableWords]) -> bool:

@@ -112,6 +112,17 @@ def compute(table: Table, computation: Computation) -> Result | None:
     return _Runner(table, computation).run()
 
 
+def lacks_cell(table: Table, computation: Computation) -> bool:
+    """Return whether a computation has no result because a cell that it needs is empty."""
+    order = computation.order if computation.order is not None else computation.target
+    groups = computation.groups or (computation.rows,)
+    is_named = any(condition.column == table.key for condition in computation.conditions)
+    are_needed = any if is_named and not computation.groups else all
+    return all(groups) and any(
+        are_needed(table.rows[row][order].is_blank for row in group) for group in groups
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Runner:
     """One computation over its table."""
@@ -234,11 +245,11 @@ class _Runner:
                 rows, f"{operation} of {len(pairs)} cells: {self._text_of(rows)}"
             )
         total = round(fsum(numbers), 6)
-        terms = [self._format(number) for number in numbers]
-        if len(terms) > _MOST_TERMS:
-            terms[3:-1] = [f"... ({len(terms) - 4} more)"]
-        shown = " + ".join(terms)
+        shown = self._join_terms([self._format(number) for number in numbers])
         missing = len(self.plan.rows) - len(pairs)
+        names_rows = any(condition.column == self.table.key for condition in self.plan.conditions)
+        if missing and names_rows:
+            return None
         note = f" ({missing} of {len(self.plan.rows)} rows without a value)" if missing else ""
         cells = [operand for operand, _ in pairs]
         if operation == "sum":
@@ -329,7 +340,11 @@ class _Runner:
         (first_cells, first), (second_cells, second) = totals[0], totals[1]
         if not second and self.plan.operation != "difference":
             return None
-        value, line, unit = self._reckon(first, second)
+        terms = [
+            self._write_terms(cells, total)
+            for cells, total in ((first_cells, first), (second_cells, second))
+        ]
+        value, line, unit = self._reckon(first, second, terms)
         return Result(
             values=(self._write_number(value),),
             number=value,
@@ -338,9 +353,24 @@ class _Runner:
             operands=tuple(dict.fromkeys([*first_cells, *second_cells])),
         )
 
-    def _reckon(self, first: float, second: float) -> tuple[float, str, str]:
+    def _write_terms(self, cells: Sequence[Operand], total: float) -> str:
+        """Return the sum of a group's cells as its terms, so that each number stands in a cell."""
+        order = self.plan.order
+        values = [] if order is None else [self.table.get_value(cell.row, order) for cell in cells]
+        numbers = [value for value in values if isinstance(value, float)]
+        if len(numbers) < 2:
+            return self._write(total)
+        return f"({self._join_terms([self._write(number) for number in numbers])})"
+
+    def _join_terms(self, terms: list[str]) -> str:
+        """Return the terms of a sum, the middle of a long one left out."""
+        if len(terms) > _MOST_TERMS:
+            terms[3:-1] = [f"... ({len(terms) - 4} more)"]
+        return " + ".join(terms)
+
+    def _reckon(self, first: float, second: float, terms: Sequence[str]) -> tuple[float, str, str]:
         """Return the value of two numbers, how it is reckoned, and its unit."""
-        one, other = self._write(first), self._write(second)
+        one, other = terms
         if self.plan.operation == "difference":
             line = f"{one} - {other}" if first >= second else f"{other} - {one}"
             return round(abs(first - second), 6), line, self._difference_unit

@@ -62,11 +62,12 @@ _PERIODS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("..", r"\b(?:between|from|antara|dari)(?: the years?| years?| tahun)? D "
                r"(?:and|to|through|until|-|dan|sampai|hingga) D"),
         ("..", rf"({YEAR}) ?[-\u2013] ?({YEAR})\b"),
-        ("<", r"\b(?:before|prior to|earlier than|sebelum)(?: the year| year| tahun)? D"),
+        ("<", r"\b(?:before|prior to|earlier than|sebelum|lebih awal dari)"
+              r"(?: the year| year| tahun)? D"),
         (">=", r"\b(?:since|no earlier than|sejak|starting in)(?: the year| year| tahun)? D"),
         (">", r"\b(?:after|later than|past|following|setelah|sesudah)"
               r"(?: the year| year| tahun)? D"),
-        ("<=", r"\b(?:until|by|through|up to|sampai|hingga) D"),
+        ("<=", r"\b(?:until|by|through|up to|sampai|hingga)(?: the end of| akhir)?(?: tahun)? D"),
         ("=", r"D"),
     )
 )  # fmt: skip
@@ -304,7 +305,8 @@ class ConditionFinder:
             number = self._read(word.text) if _PLAIN_NUMBER.fullmatch(word.text) else None
             if word.text in _ORDINAL_WORDS and self._is_order_name(at + 1):
                 number = _ORDINAL_WORDS[word.text]
-            if number is None or at in taken:
+            # "One station" and "satu stasiun" count nothing.
+            if number is None or at in taken or word.text in {"one", "satu"}:
                 continue
             column = self._find_column_beside(at)
             if column is None:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from fathom.question.question import Question
 from fathom.tables.computation import Computation, Condition, Operation
 from fathom.tables.conditions import find_count_bound
-from fathom.tables.links import TableWords, split_words
+from fathom.tables.links import split_words
 from fathom.tables.table_question import COMPARATIVES, ENDS, SUPERLATIVES, TableQuestion
 
 _NEXT = re.compile(
@@ -19,21 +18,24 @@ _PREVIOUS = re.compile(r"\b(?:previous(?:ly)?|before|preced\w+|prior|above|sebel
 _DIFFERENCE = re.compile(
     r"\b(?:difference|differ|how (?:much|many) (?:\w+ ){0,3}?(?:more|less|fewer|greater|higher|"
     r"lower|larger|longer|older|taller|bigger)|how many years (?:\w+ )?(?:between|passed|elapsed)|"
-    r"selisih|beda(?:nya)?)\b|\bmore\b.*\bcompared\b"
+    r"selisih(?:nya)?|beda(?:nya)?|lebihnya|far apart)\b|\bmore\b.*\bcompared\b"
 )
 _RATIO = re.compile(
     r"\b(?:ratio|how many times (?:more|larger|higher|as)|rasio|berapa kali lipat)\b"
 )
 _SHARE = re.compile(
     r"\b(?:what|which) (?:percentage|percent|share|proportion|fraction)\b|\bpersentase\b|\bpersen\b"
+    r"|\bpercent of\b"
 )
 _GROWTH = re.compile(r"\b(?:growth|grow|grew|increased? by|percent(?:age)? (?:change|increase)|"
                      r"pertumbuhan|kenaikan)\b")  # fmt: skip
 _MEAN = re.compile(r"\b(?:average|mean|rata-rata|rerata)\b")
 _SUM = re.compile(
-    r"\b(?:total|combined|altogether|in all|sum|together|overall|in total|keseluruhan|seluruh|"
-    r"gabungan)\b"
+    r"\b(?:total(?:nya)?|combined|altogether|in all|sum|together|overall|in total|keseluruhan|"
+    r"seluruh(?:nya)?|gabungan|add(?:ing)?|add up|(?:di)?jumlahkan|digabung(?:kan)?|ditambah|"
+    r"(?:di)?tambahkan|plus)\b"
 )
+_RECKONING = re.compile(rf"{_SUM.pattern}|{_MEAN.pattern}|{_DIFFERENCE.pattern}|\bjumlah\b")
 _COUNT = re.compile(
     r"\b(?:how many|number of|amount of|total of|count of|how much|berapa(?: banyak)?|jumlah|"
     r"banyaknya|number)\b"
@@ -60,15 +62,37 @@ _SOME_ROWS = re.compile(
 _SAME = re.compile(r"\b(?:same|equal|identical|sama)\b")
 
 
-def plan_computations(question: Question, content: TableWords) -> tuple[Computation, ...]:
+def plan_computations(reading: TableQuestion) -> tuple[Computation, ...]:
     """Return the computations that a question may ask for, the best first; none if it asks none."""
-    reading = TableQuestion.of(question, content)
     plans = [
         replace(plan, score=round(reading.rate(plan, sureness), 4))
         for sureness, rule in _RULES
         for plan in rule(reading)
     ]
     return tuple(sorted(plans, key=lambda plan: -plan.score))
+
+
+def find_obstacle(reading: TableQuestion, plan: Computation) -> str:
+    """Return why the best computation does not answer the question; empty if nothing is known.
+
+    Two measures that are to be added or compared must have one unit, a word must mean one measure
+    only, and no other word may tell another measure than the one that was taken.
+    """
+    rivals = reading.rival_measures
+    if plan.target in rivals or plan.order in rivals:
+        return "it may mean " + " or ".join(reading.table.columns[at].name for at in rivals)
+    if not _RECKONING.search(reading.text):
+        return ""
+    measures = reading.joined_measures
+    units = {reading.table.columns[column].unit for column in measures}
+    if len(measures) > 1 and (len(units) > 1 or units == {""}):
+        names = " and ".join(reading.table.columns[column].name for column in measures)
+        return f"{names} have no common unit"
+    is_mean = _MEAN.search(reading.text) and plan.operation in {"count", "distinct"}
+    words = reading.list_unknown_words(plan)
+    if is_mean or words:
+        return f"no column has {' '.join(words) or 'what is asked for'}"
+    return ""
 
 
 _Rule = Callable[[TableQuestion], Iterator[Computation]]

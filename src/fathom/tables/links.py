@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import NamedTuple
 
 from fathom.tables.table import Table
@@ -13,6 +14,10 @@ from fathom.text.analyzer import Analyzer
 from fathom.text.language import load_stop_words, split_set
 
 _WORD = re.compile(r"\d+(?:st|nd|rd|th)\b|\d+(?:[.,]\d+)*(?:[:/]\d+)*(?:\.\d+)?|[^\W\d_][^\W_]*|%")
+_BELONGING = re.compile(r"(?<=\w{3})nya$")
+"""The Indonesian ending for "its"."""
+_UNIT = re.compile(r"(?<=\w) \([^()]*\)$")
+"""The unit behind a head, which does not belong to its name."""
 _POSSESSIVE = re.compile(r"['\u2019`]s?\b(?=\W|$)")
 _ALIASES: Mapping[str, str] = {
     "nation": "country nationality", "country": "nation nationality location origin",
@@ -98,8 +103,11 @@ class CellLink(NamedTuple):
 
 
 _ANALYZER = Analyzer()
+_MOST_STEMS = 20_000
+"""The words whose stems are kept."""
 
 
+@lru_cache(_MOST_STEMS)
 def _stem_word(word: str) -> str:
     terms = _ANALYZER.list_document_terms(word, "en")
     return terms[0] if terms else word
@@ -139,17 +147,19 @@ class TableWords:
     @classmethod
     def of(cls, table: Table) -> "TableWords":
         """Return the words of a table."""
-        cells = tuple(
-            tuple(tuple(word.stem for word in split_words(cell.text)) for cell in row)
-            for row in table.rows
-        )
+        # The cells of a large table repeat each other.
+        by_text: dict[str, tuple[str, ...]] = {}
+        for text in {cell.text for row in table.rows for cell in row}:
+            by_text[text] = tuple(word.stem for word in split_words(text))
+        cells = tuple(tuple(by_text[cell.text] for cell in row) for row in table.rows)
         places: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for row, row_stems in enumerate(cells):
             for column, stems in enumerate(row_stems):
                 for stem in stems:
                     places[stem].add((row, column))
         names = tuple(
-            tuple(word.stem for word in split_words(column.name)) for column in table.columns
+            tuple(word.stem for word in split_words(_UNIT.sub("", column.name)))
+            for column in table.columns
         )
         return cls(table, names, cells, {stem: frozenset(at) for stem, at in places.items()})
 
@@ -194,10 +204,13 @@ class TableWords:
         corrected = []
         for word in words:
             stem = word.stem
+            if _BELONGING.search(word.text) and stem not in self.places:
+                stem = _stem_word(_BELONGING.sub("", word.text))
             if (
                 len(stem) >= _LEAST_CORRECTED
                 and stem.isalpha()
                 and not _is_small(word)
+                and word.text not in load_stop_words("id")
                 and stem not in self.places
                 and not any(_are_alike(stem, name) for name in names)
             ):

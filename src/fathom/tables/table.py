@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fathom.tables.rows import NamedCell, RawTable
 from fathom.tables.values import (
+    Number,
+    Period,
     is_empty,
     parse_duration,
     parse_number,
@@ -120,7 +122,8 @@ def build_table(raw: RawTable, title: str = "") -> Table:
     width = max(len(raw.names), *(row[-1].column + 1 for row in raw.rows))
     names = _name_columns(raw, width)
     decimal_comma = _has_decimal_comma(raw, title)
-    rows = tuple(_fill_row(row, width, decimal_comma=decimal_comma) for row in raw.rows)
+    reader = _CellReader(decimal_comma=decimal_comma)
+    rows = tuple(_fill_row(row, width, reader) for row in raw.rows)
     columns = tuple(
         _type_column(names[at], [row[at] for row in rows], is_first=at == 0) for at in range(width)
     )
@@ -151,25 +154,37 @@ def _name_columns(raw: RawTable, width: int) -> list[str]:
     return names
 
 
-def _fill_row(row: Sequence[NamedCell], width: int, *, decimal_comma: bool) -> tuple[Cell, ...]:
+def _fill_row(row: Sequence[NamedCell], width: int, reader: "_CellReader") -> tuple[Cell, ...]:
     """Return a cell for each column."""
     cells = [Cell()] * width
     for named in row:
-        cells[named.column] = _read_cell(named, decimal_comma=decimal_comma)
+        cells[named.column] = reader.read(named)
     return tuple(cells)
 
 
-def _read_cell(named: NamedCell, *, decimal_comma: bool) -> Cell:
-    """Return a cell with all values that its text may stand for."""
-    number = parse_number(named.text, decimal_comma=decimal_comma)
-    return Cell(
-        text=named.text,
-        span=named.span,
-        number=number.value if number else None,
-        unit=number.unit if number else "",
-        period=parse_period(named.text),
-        duration=parse_duration(named.text),
+@dataclass(frozen=True, slots=True)
+class _CellReader:
+    """A reader of cells that reads each text once: the cells of a large table repeat each other.
+
+    Attributes:
+        decimal_comma: Whether numbers have a decimal comma.
+    """
+
+    decimal_comma: bool
+    _values: dict[str, tuple[Number | None, Period | None, float | None]] = field(
+        default_factory=dict
     )
+
+    def read(self, named: NamedCell) -> Cell:
+        """Return a cell with all values that its text may stand for."""
+        text = named.text
+        values = self._values.get(text)
+        if values is None:
+            number = parse_number(text, decimal_comma=self.decimal_comma)
+            values = self._values[text] = (number, parse_period(text), parse_duration(text))
+        number, period, duration = values
+        value, unit = number or (None, "")
+        return Cell(text, named.span, value, unit, period, duration)
 
 
 def _type_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:

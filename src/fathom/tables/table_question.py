@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.question.question import Question
@@ -12,6 +13,7 @@ from fathom.tables.conditions import ConditionFinder, Conditions
 from fathom.tables.links import ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Table
 from fathom.tables.values import fold_text
+from fathom.text.dates import parse_month
 from fathom.text.language import load_stop_words, split_set
 
 
@@ -81,7 +83,7 @@ _CUES = split_set(
     "tell me give times most least next previous prior after before following only more less than "
     "there table chart listed according this that these those all each every other same long year "
     "years besides berapa jumlah siapa apa mana kapan rata selisih paling banyak total yang the "
-    "listing in of"
+    "listing in of per persen add adding dijumlahkan jumlahkan tambahkan digabung"
 )
 """Words that ask for an operation or carry no content; they begin and end no phrase of cells."""
 _BREAKS = split_set(
@@ -100,6 +102,11 @@ _INDONESIAN_SUPERLATIVES = (
     (re.compile(r"\bpaling (?:banyak|tinggi|besar)\b(?! \d)"), "terbanyak"),
     (re.compile(r"\bpaling (?:sedikit|rendah|kecil)\b(?! \d)"), "tersedikit"),
 )
+_WHOLE = 0.99
+_PART = 0.3
+_JOINTS = split_set("and dan dengan plus to from ditambah dikurangi")
+"""Words between two measures that are to be added or compared."""
+_NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w'\u2019-]{2,}")
 _ASKED_YEAR = re.compile(r"\b(?:which|what|tahun berapa) ?year\b|\btahun berapa\b")
 _TOTAL_ROW = re.compile(r"(?:[\w ]{0,15} )?totals?\b.{0,12}|sum|overall|jumlah", re.IGNORECASE)
 
@@ -113,12 +120,18 @@ class TableQuestion:
         words: Its words.
         content: The words of the table.
         columns: The columns that it names, also by other words.
+        unknown_names: The names in it that the table has nowhere.
+        is_indonesian: Whether a noun's head stands first, as in Indonesian.
+        wants_several: Whether it asks for several things.
     """
 
     text: str
     words: tuple[StemmedWord, ...]
     content: TableWords
     columns: tuple[ColumnLink, ...]
+    unknown_names: tuple[str, ...] = ()
+    is_indonesian: bool = False
+    wants_several: bool = False
 
     @classmethod
     def of(cls, question: Question, content: TableWords) -> "TableQuestion":
@@ -129,7 +142,15 @@ class TableQuestion:
         words = tuple(content.correct_spelling(split_words(text)))
         named = content.link_columns(words)
         columns = (*named, *content.link_aliases(words))
-        return cls(text, words, content, columns)
+        return cls(
+            text,
+            words,
+            content,
+            columns,
+            unknown_names=_find_unknown_names(question.text, content),
+            is_indonesian=question.language == "id",
+            wants_several=question.form == "several",
+        )
 
     @property
     def table(self) -> Table:
@@ -160,6 +181,8 @@ class TableQuestion:
         """The places of the noun that the question asks for."""
         for at, word in enumerate(self.words):
             follows = {"how": ("many", "much"), "number": ("of",), "amount": ("of",)}
+            if word.text == "berapa" and at + 1 == len(self.words):
+                return range(max(at - 2, 0), at)
             if word.text in {"which", "what", "whose", "berapa", "list", "name"}:
                 begin = at + 1
             elif word.text in follows and self.get_text(at + 1) in follows[word.text]:
@@ -196,11 +219,14 @@ class TableQuestion:
         inside = [
             link
             for link in self.columns
-            if link.first in self.asked_words and link.last in self.asked_words
+            if link.first in self.asked_words
+            and (link.last in self.asked_words or link.share >= _WHOLE)
         ]
 
         def rate(link: ColumnLink) -> tuple[float, int, int]:
-            # The last word of a noun is its head.
+            # The last word of a noun is its head; in Indonesian it is the first.
+            if self.is_indonesian:
+                return link.share - 0.4 * (link.first - self.asked_words[0]), 0, -link.column
             return link.share + 0.4 * (link.last == self.asked_words[-1]), link.last, -link.column
 
         return max(inside, key=rate, default=None) or self._find_typed_column()
@@ -220,6 +246,35 @@ class TableQuestion:
             len(self.content.cells[row][key]) == 1 for row in holding
         )
         return ColumnLink(key, head, head, 0.4) if is_name else None
+
+    @cached_property
+    def joined_measures(self) -> tuple[int, ...]:
+        """The measures that the question joins by "and"; none if it joins no two."""
+        joints = [at for at, word in enumerate(self.words) if word.text in _JOINTS]
+        measures: dict[int, ColumnLink] = {}
+        for link in self.columns:
+            if self.is_measured(link.column) and link.share >= _PART:
+                measures.setdefault(link.column, link)
+        ends = sorted((link.first, link.last, column) for column, link in measures.items())
+        is_joined = len(ends) > 1 and any(ends[0][1] < at < ends[-1][0] for at in joints)
+        are_apart = all(one[1] < other[0] for one, other in pairwise(ends))
+        return tuple(column for *_, column in ends) if is_joined and are_apart else ()
+
+    @cached_property
+    def rival_measures(self) -> tuple[int, ...]:
+        """The measures that the same words name equally well; none if there is only one."""
+        best = next((link for link in self.columns if self.is_measured(link.column)), None)
+        if best is None:
+            return ()
+        rivals = [
+            link.column
+            for link in self.columns
+            if self.is_measured(link.column)
+            and link[1:] == best[1:]
+            and self.words[link.first].stem in self.content.names[link.column]
+        ]
+        names = {self.content.names[column] for column in rivals}
+        return tuple(rivals) if len(names) > 1 else ()
 
     @cached_property
     def conditions(self) -> Conditions:
@@ -355,23 +410,59 @@ class TableQuestion:
             wants="year" if _ASKED_YEAR.search(self.text) else "cell",
         )
 
+    def list_unknown_words(self, plan: Computation) -> list[str]:
+        """Return the words beside the measure of a computation that nothing explains.
+
+        "Ferry traffic income" is no traffic.
+        """
+        open_words = self._find_open_words(plan)
+        # The head of an Indonesian noun tells the measure.
+        if self.is_indonesian and self.asked_words and self.asked_words[0] in open_words:
+            return [self.words[self.asked_words[0]].text]
+        link = next((link for link in self.columns if link.column == plan.target), None)
+        if link is None or not self.is_measured(plan.target):
+            return []
+        beside = {link.first - 1, link.last + 1} & open_words & set(self.asked_words)
+        return [self.words[at].text for at in sorted(beside)]
+
     def rate(self, plan: Computation, sureness: float) -> float:
         """Return the score of a computation: the share of words that it explains, by its rule."""
+        content = self._list_content_words()
+        open_words = self._find_open_words(plan)
+        # "The total of the first three" means other rows than all that a sum takes.
+        ordering = set() if plan.operation in _UNORDERED else SUPERLATIVES | COMPARATIVES | ENDS
+        open_words = {at for at in open_words if self.words[at].text not in ordering}
+        share = 1 - len(open_words) / max(len(content), 1)
+        return sureness * (0.35 + 0.65 * share)
+
+    def _list_content_words(self) -> list[int]:
+        """Return the places of the words with a meaning of their own."""
         stop_words = load_stop_words("en") | load_stop_words("id")
+        return [
+            at
+            for at, word in enumerate(self.words)
+            if word.text not in stop_words | _CUES and len(word.text) > 1
+        ]
+
+    def _find_open_words(self, plan: Computation) -> set[int]:
+        """Return the places of the content words that a computation does not explain."""
         explained = set[int]().union(*(condition.words for condition in plan.conditions))
         columns = {plan.target, plan.order, self.table.key}
         columns |= {condition.column for condition in plan.conditions}
         for link in self.columns:
             if link.column in columns:
                 explained |= set(range(link.first, link.last + 1))
-        content = [
-            at
-            for at, word in enumerate(self.words)
-            if word.text not in stop_words | _CUES and len(word.text) > 1
-        ]
-        # "The total of the first three" means other rows than all that a sum takes.
-        ordering = set() if plan.operation in _UNORDERED else SUPERLATIVES | COMPARATIVES | ENDS
-        cues = {at for at in content if self.words[at].text in ordering}
-        open_words = [at for at in content if at not in explained and at not in cues]
-        share = 1 - len(open_words) / max(len(content), 1)
-        return sureness * (0.35 + 0.65 * share)
+        return {at for at in self._list_content_words() if at not in explained}
+
+
+def _find_unknown_names(text: str, content: TableWords) -> tuple[str, ...]:
+    """Return the names in a question that no cell, head or title of a table has."""
+    names = [match[0] for match in _NAME.finditer(text)]
+    words = [(name, content.correct_spelling(split_words(name))) for name in names]
+    known = set(content.places) | {stem for name in content.names for stem in name}
+    known |= {word.stem for word in split_words(content.table.title)}
+    return tuple(
+        name
+        for name, parts in words
+        if parts and not any(part.stem in known for part in parts) and parse_month(name) is None
+    )

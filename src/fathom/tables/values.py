@@ -9,6 +9,11 @@ from fathom.text.dates import MONTH, YEAR, Date, extract_dates, parse_month
 from fathom.text.numbers import parse_quantities
 
 _FOOTNOTE = re.compile(r"\[[\w ]{1,12}\]|[\u2020\u2021*\u00a7\u00b6?]+$")
+Period = tuple[Date, Date]
+"""The first and the last date of a cell."""
+_MARKS = frozenset("\u2020\u2021*\u00a7\u00b6?")
+_AMOUNT = re.compile(r"\d{1,3}[.,]\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+"""A number that is no date."""
 _NUMBER = re.compile(
     r"(?:[@#~\u2248<>]|no\.?)?\s*(?P<sign>[-+\u2212\u2013]?)\s*(?P<currency>[$\u20ac\u00a3\u00a5]|"
     r"US\$|Rp\.?)?\s*"
@@ -61,7 +66,9 @@ def is_empty(text: str) -> bool:
 
 def strip_footnotes(text: str) -> str:
     """Return a cell without the marks of footnotes."""
-    return _FOOTNOTE.sub("", text).strip()
+    # Few cells of a large table have marks, and a look at two characters costs less than a search.
+    has_marks = "[" in text or text[-1:] in _MARKS
+    return (_FOOTNOTE.sub("", text) if has_marks else text).strip()
 
 
 def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
@@ -123,7 +130,7 @@ def parse_duration(text: str) -> float | None:
 def parse_period(text: str) -> tuple[Date, Date] | None:
     """Return the first and the last date that a cell names; equal if there is one only."""
     bare = strip_footnotes(text)
-    if not _MAYBE_DATE.search(bare):
+    if not _MAYBE_DATE.search(bare) or _AMOUNT.fullmatch(bare):
         return None
     years = _YEARS.search(bare)
     if years is not None and not re.search(MONTH, bare.lower()):

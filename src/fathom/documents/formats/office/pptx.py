@@ -184,10 +184,13 @@ class _Slide:
                 add(self._builder, part)
 
     def _add_table(self, table: Element) -> None:
-        for row in iter_children(table, "tr"):
+        properties = find_child(table, "tblPr")
+        has_head = properties is not None and get_attribute(properties, "firstRow") in {"1", "true"}
+        for at, row in enumerate(iter_children(table, "tr")):
             cells = [cell for cell in iter_children(row, "tc") if not _is_merged(cell, "hMerge")]
             self._builder.add_row(
-                ["" if _is_merged(cell, "vMerge") else _read_cell(cell) for cell in cells]
+                ["" if _is_merged(cell, "vMerge") else _read_cell(cell) for cell in cells],
+                head=has_head and at == 0,
             )
 
     def _add_notes(self) -> None:
