@@ -205,7 +205,7 @@ class _QuestionMaker:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What a question asks about.
+    """The rows, the column and the bounds of a question.
 
     Attributes:
         rows: The rows without an empty cell.

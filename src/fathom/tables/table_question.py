@@ -459,10 +459,10 @@ def _find_unknown_names(text: str, content: TableWords) -> tuple[str, ...]:
     """Return the names in a question that no cell, head or title of a table has."""
     names = [match[0] for match in _NAME.finditer(text)]
     words = [(name, content.correct_spelling(split_words(name))) for name in names]
-    known = set(content.places) | {stem for name in content.names for stem in name}
-    known |= {word.stem for word in split_words(content.table.title)}
+    stems = set(content.places) | {stem for name in content.names for stem in name}
+    stems |= {word.stem for word in split_words(content.table.title)}
     return tuple(
         name
         for name, parts in words
-        if parts and not any(part.stem in known for part in parts) and parse_month(name) is None
+        if parts and not any(part.stem in stems for part in parts) and parse_month(name) is None
     )

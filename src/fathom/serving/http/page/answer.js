@@ -123,7 +123,7 @@ function markCells(quote, cells) {
   const join = (from, to) => characters.slice(from, to).join("");
   const parts = [];
   let at = 0;
-  for (const [first, last] of cells.toSorted((one, other) => one[0] - other[0])) {
+  for (const [first, last] of cells.toSorted(([start], [otherStart]) => start - otherStart)) {
     if (first < at) continue;
     parts.push(join(at, first), el("mark", {}, join(first, last)));
     at = last;
