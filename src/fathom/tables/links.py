@@ -200,7 +200,6 @@ class TableWords:
     def correct_spelling(self, words: Sequence[StemmedWord]) -> list[StemmedWord]:
         """Return the words; one that the table nearly has is taken for the table's."""
         names = {stem for name in self.names for stem in name}
-        candidates = [stem for stem in self.places if len(stem) >= _LEAST_CORRECTED]
         corrected = []
         for word in words:
             stem = word.stem
@@ -214,7 +213,11 @@ class TableWords:
                 and stem not in self.places
                 and not any(_are_alike(stem, name) for name in names)
             ):
-                alike = [other for other in candidates if other[0] == stem[0]]
+                alike = [
+                    other
+                    for other in self.places
+                    if other[0] == stem[0] and len(other) >= _LEAST_CORRECTED and other.isalpha()
+                ]
                 stem = next(iter(get_close_matches(stem, alike, n=1, cutoff=0.8)), stem)
             corrected.append(word._replace(stem=stem))
         return corrected

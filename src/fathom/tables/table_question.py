@@ -160,16 +160,17 @@ class TableQuestion:
     @cached_property
     def data_rows(self) -> tuple[int, ...]:
         """The rows without those that only total the others."""
-        last = len(self.table.rows) - 1
-        return tuple(
+        count = len(self.table.rows)
+        ends = {0, count - 2, count - 1} if count > 2 else set[int]()
+        totals = {
             at
-            for at, row in enumerate(self.table.rows)
-            if not (
-                (at in {0, last} or at == last - 1)
-                and len(self.table.rows) > 2
-                and any(_TOTAL_ROW.fullmatch(cell.text) for cell in row[: self.table.key + 1])
+            for at in ends
+            if any(
+                _TOTAL_ROW.fullmatch(cell.text)
+                for cell in self.table.rows[at][: self.table.key + 1]
             )
-        )
+        }
+        return tuple(at for at in range(count) if at not in totals)
 
     def is_total(self, row: int) -> bool:
         """Return whether a row may total others: its first cells say so."""
@@ -297,9 +298,15 @@ class TableQuestion:
 
     def select(self, conditions: Sequence[Condition]) -> tuple[int, ...]:
         """Return the rows that meet all conditions."""
-        return tuple(
-            row for row in self.data_rows if all(row in condition.rows for condition in conditions)
-        )
+        if not conditions:
+            return self.data_rows
+        # The smallest set first: a table may have many rows, and most conditions few.
+        first, *others = sorted((condition.rows for condition in conditions), key=len)
+        return tuple(sorted(self._data_set & first.intersection(*others)))
+
+    @cached_property
+    def _data_set(self) -> frozenset[int]:
+        return frozenset(self.data_rows)
 
     @cached_property
     def kept(self) -> tuple[Condition, ...]:
@@ -459,10 +466,12 @@ def _find_unknown_names(text: str, content: TableWords) -> tuple[str, ...]:
     """Return the names in a question that no cell, head or title of a table has."""
     names = [match[0] for match in _NAME.finditer(text)]
     words = [(name, content.correct_spelling(split_words(name))) for name in names]
-    stems = set(content.places) | {stem for name in content.names for stem in name}
-    stems |= {word.stem for word in split_words(content.table.title)}
+    heads = {stem for name in content.names for stem in name}
+    heads |= {word.stem for word in split_words(content.table.title)}
     return tuple(
         name
         for name, parts in words
-        if parts and not any(part.stem in stems for part in parts) and parse_month(name) is None
+        if parts
+        and not any(part.stem in content.places or part.stem in heads for part in parts)
+        and parse_month(name) is None
     )
