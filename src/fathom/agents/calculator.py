@@ -160,8 +160,8 @@ def _describe_answer(answer: ComputedAnswer, table: FoundTable) -> Json:
         "line": result.line,
         "table": table.content.table.title,
         "columns": list(dict.fromkeys(names[operand.column] for operand in operands)),
-        "row_count": len(rows),
-        "cell_count": len(operands),
+        "row_count": max(len(rows), result.row_count),
+        "cell_count": len(operands) * max(len(rows), result.row_count) // max(len(rows), 1),
         "rows": [
             [row, table.rows[row].start, table.rows[row].end, table.quotes[row]]
             for row in rows[:_MOST_ROWS]

@@ -22,6 +22,8 @@ ends of a period; `more` and `less` choose one of two groups of rows."""
 _AWAY = re.compile(r"(?:@|at|vs\.?|v)\s+")
 _MOST_TERMS = 40
 """The largest number of terms that the line of a sum shows."""
+_MOST_ROWS = 1000
+"""The rows of a long table whose cells are told one by one."""
 _SECONDS_A_YEAR = 31_557_600.0
 
 
@@ -97,7 +99,8 @@ class Result:
         number: The value as a number, if it is one.
         unit: Its unit; empty without one.
         line: How it was computed, in one line.
-        operands: The cells that went in.
+        operands: The cells that went in; of more than a thousand rows, those of the first thousand.
+        row_count: The number of rows that went in, where these are not all rows of the operands.
     """
 
     values: tuple[str, ...]
@@ -105,6 +108,7 @@ class Result:
     unit: str = ""
     line: str = ""
     operands: tuple[Operand, ...] = ()
+    row_count: int = 0
 
 
 def compute(table: Table, computation: Computation) -> Result | None:
@@ -162,7 +166,7 @@ class _Runner:
     def _list_condition_cells(self, rows: Sequence[int]) -> list[Operand]:
         """Return the cells for which these rows were selected."""
         columns = dict.fromkeys(condition.column for condition in self.plan.conditions)
-        return [self._get_cell(row, column) for row in rows for column in columns]
+        return [self._get_cell(row, column) for row in rows[:_MOST_ROWS] for column in columns]
 
     def _describe_rows(self) -> str:
         """Return the conditions in words."""
@@ -200,11 +204,15 @@ class _Runner:
         rows = self.plan.rows
         where = self._describe_rows() or "all rows"
         operands = self._list_condition_cells(rows) or [
-            self._get_cell(row, self.plan.target) for row in rows
+            self._get_cell(row, self.plan.target) for row in rows[:_MOST_ROWS]
         ]
         line = f"{len(rows)} of {len(self.table.rows)} rows: {where}"
         return Result(
-            values=(str(len(rows)),), number=float(len(rows)), line=line, operands=tuple(operands)
+            values=(str(len(rows)),),
+            number=float(len(rows)),
+            line=line,
+            operands=tuple(operands),
+            row_count=len(rows),
         )
 
     def _count_distinct(self) -> Result | None:
@@ -223,14 +231,10 @@ class _Runner:
             operands=tuple(distinct.values())[::-1],
         )
 
-    def _list_numbers(self, rows: Sequence[int]) -> list[tuple[Operand, float]]:
-        """Return the cells of the target that hold numbers, with these."""
-        pairs = []
-        for row in rows:
-            value = self.table.get_value(row, self.plan.target)
-            if isinstance(value, float):
-                pairs.append((self._get_cell(row, self.plan.target), value))
-        return pairs
+    def _list_numbers(self, rows: Sequence[int]) -> list[tuple[int, float]]:
+        """Return the rows whose cell of the target holds a number, with these."""
+        values = ((row, self.table.get_value(row, self.plan.target)) for row in rows)
+        return [(row, value) for row, value in values if isinstance(value, float)]
 
     def _aggregate(self) -> Result | None:
         pairs = self._list_numbers(self.plan.rows)
@@ -240,7 +244,7 @@ class _Runner:
         operation = self.plan.operation
         if operation in {"maximum", "minimum"}:
             best = max(numbers) if operation == "maximum" else min(numbers)
-            rows = [operand.row for operand, number in pairs if number == best]
+            rows = [row for row, number in pairs if number == best]
             return self._show_rows(
                 rows, f"{operation} of {len(pairs)} cells: {self._text_of(rows)}"
             )
@@ -251,25 +255,25 @@ class _Runner:
         if missing and names_rows:
             return None
         note = f" ({missing} of {len(self.plan.rows)} rows without a value)" if missing else ""
-        cells = [operand for operand, _ in pairs]
+        rows = [row for row, _ in pairs]
         if operation == "sum":
-            return self._give(total, f"{shown} = {self._format(total)}", cells, note)
+            return self._give(total, f"{shown} = {self._format(total)}", rows, note)
         mean = round(total / len(numbers), 6)
-        return self._give(mean, f"({shown}) / {len(numbers)} = {self._format(mean)}", cells, note)
+        return self._give(mean, f"({shown}) / {len(numbers)} = {self._format(mean)}", rows, note)
 
     def _text_of(self, rows: Sequence[int]) -> str:
         return self.table.rows[rows[0]][self.plan.target].text
 
-    def _give(self, value: float, line: str, operands: Sequence[Operand], note: str) -> Result:
-        """Return a number that was reckoned."""
-        rows = list(dict.fromkeys(operand.row for operand in operands))
-        more = self._list_condition_cells(rows)
+    def _give(self, value: float, line: str, rows: Sequence[int], note: str) -> Result:
+        """Return a number that was reckoned from the target's cells in some rows."""
+        cells = [self._get_cell(row, self.plan.target) for row in rows[:_MOST_ROWS]]
         return Result(
             values=(self._format(value),),
             number=value,
             unit=self._unit,
             line=f"{line} {self._unit}".strip() + note,
-            operands=tuple(dict.fromkeys([*operands, *more])),
+            operands=tuple(dict.fromkeys([*cells, *self._list_condition_cells(rows)])),
+            row_count=len(rows),
         )
 
     def _format(self, value: float) -> str:
