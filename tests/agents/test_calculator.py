@@ -71,6 +71,7 @@ def test_a_replay_gives_the_same_cells(engine: Engine) -> None:
     assert answer.calculation is not None
     replay = engine.replay(str(answer.trace_id))
     assert replay.same
+    assert replay.answer is not None
     assert replay.answer.calculation == answer.calculation
 
 
