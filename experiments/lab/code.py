@@ -15,6 +15,11 @@ from typing import Any, NamedTuple
 import fathom
 
 PACKAGE = Path(fathom.__file__).parent
+CALIBRATED = "assembly/calibrations.py"
+CALIBRATION = "data/calibration.json"
+"""The data of a module that lie in another folder than the module."""
+PRESETS = "strategies"
+"""The folder whose files are no code: an arm's settings hold what a preset says."""
 OUTSIDE = ("serving", "testing", "integrations", "evaluation", "ingest")
 """The rooms that no answer runs through: they ask, measure, and fill the index."""
 
@@ -25,7 +30,8 @@ class Code:
 
     Attributes:
         digest: The hash of the modules, without comments, docstrings and layout.
-        modules: Paths below the package.
+        modules: Paths below the package: modules, and the word lists and cards of models that they
+            read.
     """
 
     digest: str
@@ -34,7 +40,8 @@ class Code:
     @classmethod
     def of(cls, run: Iterable[str]) -> "Code":
         """Describe the modules that were run, with those that they import."""
-        modules = close_over_imports(run)
+        imported = close_over_imports(run)
+        modules = tuple(sorted({*imported, *_list_resources(imported)}))
         return cls(digest=compute_digest(modules), modules=modules)
 
     @classmethod
@@ -93,8 +100,21 @@ def compute_digest(modules: Sequence[str]) -> str:
     """Return a hash of modules that a change of comments, docstrings or layout leaves as it is."""
     digest = hashlib.sha256()
     for module in modules:
-        digest.update(f"{module}\0{_parse_text(_read_module(module)).digest}\0".encode())
+        text = _read_module(module)
+        part = _parse_text(text).digest if module.endswith(".py") else text
+        digest.update(f"{module}\0{part}\0".encode())
     return digest.hexdigest()[:16]
+
+
+def _list_resources(modules: Sequence[str]) -> Iterator[str]:
+    """Yield the files of words and cards beside modules; weights are known by their cards."""
+    folders = {(PACKAGE / module).parent for module in modules} - {PACKAGE / PRESETS}
+    for folder in folders:
+        for file in (*folder.glob("*"), *folder.glob("resources/**/*")):
+            if file.suffix in {".json", ".toml", ".txt"}:
+                yield file.relative_to(PACKAGE).as_posix()
+    if CALIBRATED in modules:
+        yield CALIBRATION
 
 
 class _ParsedText(NamedTuple):

@@ -65,6 +65,16 @@ def test_only_what_can_change_an_answer_changes_the_digest(
     assert (compute_digest(before.modules) == before.digest) is same
 
 
+def test_word_lists_and_cards_beside_the_modules_count_too(package: Path) -> None:
+    cards = package / "fathom" / "resources" / "small"
+    cards.mkdir(parents=True)
+    (cards / "card.json").write_text("{}")
+    before = Code.of(["rules.py"])
+    assert before.modules == ("lists.py", "resources/small/card.json", "rules.py", "words.py")
+    (cards / "card.json").write_text('{"sha256": "1"}')
+    assert not before.is_current
+
+
 def test_a_module_that_is_gone_changes_the_digest(package: Path) -> None:
     before = Code.of(["rules.py"])
     (package / "fathom" / "lists.py").unlink()
