@@ -129,3 +129,41 @@ The first.
     assert "The user's days are 0," in text_
     assert "6; the value 7 is each day." in text_
     assert "4" not in text_
+
+
+def test_lines_hidden_from_translators_alone_are_read() -> None:
+    text = r""".TH FERRY 1
+.SH NAME
+ferry \- move crates
+.SH OPTIONS
+.TP
+.if !'po4a'hide' .BR \-q ", " \-\-quick
+Take the short way.
+.if t .B Only in print.
+.ie n \{\
+\h'-04'\(bu\h'+03'\c
+.\}
+.el \{\
+.IP \(bu 2.3
+.\}
+Crates are counted.
+.IX Item "quick"
+"""
+    parsed = parse_text_file(text, "ferry.1")
+    assert "-q ,  --quick\nTake the short way." in parsed.text
+    assert "- \nCrates are counted." in parsed.text.replace("-\n", "- \n")
+    assert not any(word in parsed.text for word in ("print", "2.3", "Item"))
+
+
+def test_escaped_dots_are_dots() -> None:
+    text = r""".TH CRANE 1
+.SH NAME
+crane \- lift crates
+.SH EXAMPLES
+\.crates[] lifts all\.
+\&\.dock is where they go\.
+.B \.crane\.conf
+"""
+    parsed = parse_text_file(text, "crane.1")
+    for words in (".crates[] lifts all.", ".dock is where they go.", ".crane.conf"):
+        assert words in parsed.text

@@ -5,6 +5,7 @@ import re
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
 from fathom.documents.formats import running_heads
+from fathom.documents.formats.roff_conditions import list_printed_lines
 from fathom.documents.formats.text import add_text
 
 _PRINTED = re.compile(r"(?m)^(?:NAME|NAMA)[ \t]*\n(?:[ \t]*\n)?[ \t]+\S")
@@ -17,23 +18,25 @@ _TITLE_CHARS = 120
 _HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
 _BREAKS = frozenset({"PP", "P", "LP", "Pp", "sp", "TP", "IP", "It", "RS", "RE", "HP", "Bl", "El"})
 _SILENT = frozenset({
-    "TH", "Dd", "Dt", "Os", "ad", "na", "nh", "hy", "nf", "fi", "ft", "ie", "el", "if", "ds", "de",
-    "so", "ne", "in", "ta", "nr", "tr", "am", "rm", "rn", "ll", "ti", "UE", "br",
+    "TH", "Dd", "Dt", "Os", "ad", "na", "nh", "hy", "nf", "fi", "ft", "ds", "so", "ne", "in", "ta",
+    "nr", "tr", "rm", "rn", "ll", "ti", "UE", "br", "IX", "an",
 })  # fmt: skip
 _LEADS = {"Nd": "- "}
 _MUTE = frozenset({"RS", "RE", "sp", "Bl", "El", "TP", "HP"})  # their argument is a width
 _WIDTH = re.compile(r"(?:^|\s+)\d+n?$")
 _ESCAPES = (
     (re.compile(r"\\\".*"), ""),
-    (re.compile(r"^\\&(?=[.'])", re.MULTILINE), " "),  # the text after it is no macro
+    (re.compile(r"^\\(?:&(?=\\?[.'])|(?=\.))", re.MULTILINE), " "),  # the text after it is no macro
     (re.compile(r"\\\*\(Aq|\\\*\[Aq\]"), "'"),
     (re.compile(r"\\[fF](?:\[[^]]*\]|\(..|.)|\\s[-+]?\d{1,2}|\\[&|^%/,)]|\\[mM]\[[^]]*\]"), ""),
+    (re.compile(r"\\[hv]'[^'\n]*'|\\c$", re.MULTILINE), ""),
     (re.compile(r"\\\(aq|\\\(cq|\\\(oq|\\\[aq\]"), "'"),
     (re.compile(r"\\\([lr]q|\\\(dq|\\\[[lr]q\]"), '"'),
     (re.compile(r"\\\(em|\\\(en|\\\[em\]|\\-|\\\(mi|\\\(hy"), "-"),
     (re.compile(r"\\\(bu|\\\[bu\]"), "-"),
     (re.compile(r"\\~|\\ |\\0|\\t"), " "),
     (re.compile(r"\\\*?\(..|\\\*?\[[^]]*\]|\\\*."), ""),
+    (re.compile(r"(?<!\\)\\\."), "."),
     (re.compile(r"\\e|\\\\"), r"\\"),
 )
 
@@ -126,7 +129,7 @@ def add_source(builder: Builder, text: str) -> str:
     """
     title, body = "", list[str]()
     at_name = False
-    for line in remove_escapes(text).split("\n"):
+    for line in remove_escapes("\n".join(list_printed_lines(text))).split("\n"):
         macro = _get_macro(line)
         if macro in _HEADINGS:
             add_text(builder, "\n".join(body))
