@@ -5,6 +5,7 @@ fathom.serving.http.uploads, and drawn pages of fathom.documents.sandbox.drawing
 import json
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -359,6 +360,36 @@ def test_a_job_over_which_one_server_died_is_repeated(
     assert engine.begun.wait(60)
     jobs.close()
     first.close()
+
+
+def test_a_deletion_leaves_the_newer_file_of_an_upload_that_waits(
+    fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app: Any = fresh_client.app
+    jobs, go_on = app.state.workspaces.get_workspace(LOCAL).jobs, Event()
+    send_files(fresh_client, ("pier.md", b"# Old pier\n\nThe pier is closed."))
+    old = get_document(fresh_client, "Old pier")["id"]
+    jobs.submit(go_on.wait)
+    # Of two uploads that wait, the deletion comes between: each one starts the next.
+    part = ("files", ("other.md", b"# Other"))
+    fresh_client.post("/api/v1/documents", files=[part])
+    part = ("files", ("pier.md", b"# New pier\n\nThe pier is open."))
+    job = fresh_client.post("/api/v1/documents", files=[part]).json()["job"]
+    submit, is_queued = jobs.submit, Event()
+
+    def submit_deletion(work: Any) -> Any:
+        future = submit(work)
+        is_queued.set()
+        return future
+
+    monkeypatch.setattr(jobs, "submit", submit_deletion)
+    with ThreadPoolExecutor(1) as threads:
+        deletion = threads.submit(fresh_client.delete, f"/api/v1/documents/{old}")
+        assert is_queued.wait(30)
+        go_on.set()
+        assert deletion.result().json() == {"removed": 1}
+    assert [file["outcome"] for file in wait_for_job(fresh_client, job)["files"]] == ["ok"]
+    assert get_document(fresh_client, "New pier")
 
 
 def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """The routes of documents (upload, list, get, open at a place, delete) and of ingestion jobs."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import APIRouter, File, Header, Query, Request, UploadFile
 from pydantic import BaseModel, Field
@@ -17,7 +16,6 @@ from starlette.responses import FileResponse, Response
 
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
-from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
 from fathom.ingest.corpus_places import find_file
 from fathom.serving.http.admission import Admission
@@ -38,6 +36,7 @@ from fathom.serving.shapes import replace_invisible
 from fathom.types import SECTION_SEPARATOR, Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=KeyFirstRoute)
+T = TypeVar("T")
 INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
 """Text files, which browsers show as text. They save all others instead of opening them."""
 PAGE_S = 60
@@ -366,40 +365,30 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
     index = space.engine.reader(checked=False)
     places = [place.path for place in index.list_places(document.id)]
     files = [path for path in places if find_file(index, path, document.id) == path]
-    return build_json_reply({"removed": remove_documents(space, document.id, files)})
+
+    def remove() -> int:
+        count = space.engine.documents.remove([document.id])
+        waiting = {path for job in space.jobs.list_open() for path in job.names}
+        for path in files:
+            if path not in waiting:  # a newer version of the file is still to be read
+                space.files.remove(path)
+        return count
+
+    return build_json_reply({"removed": run_after_jobs(space, remove)})
 
 
-def remove_documents(space: Workspace, name: str, files: Sequence[str]) -> int:
-    """Remove documents, then their uploaded files, after the jobs that run.
-
-    Args:
-        space: The workspace.
-        name: The id of a document, or its place; there may be none.
-        files: The paths of the uploaded files.
-
-    Returns:
-        The number of removed documents.
+def run_after_jobs(space: Workspace, work: Callable[[], T]) -> T:
+    """Run work that changes the index, which has one writer, after the jobs that run.
 
     Raises:
         Problem: If the jobs take too long (503).
     """
-
-    def remove() -> int:
-        count = 0
-        with suppress(UsageError):  # removed meanwhile, or never ingested
-            count = space.engine.documents.remove([name])
-        # Here: a job that waits must not read a file whose document was just removed.
-        for path in files:
-            space.files.remove(path)
-        return count
-
-    # An index has one writer, so deletions queue behind the jobs of this server.
-    removal = space.jobs.submit(remove)
+    waiting = space.jobs.submit(work)
     try:
-        return removal.result(BUSY_S)
+        return waiting.result(BUSY_S)
     except TimeoutError:
-        if removal.cancel():  # the deletion has not begun: files are still being read
+        if waiting.cancel():  # the work has not begun: files are still being read
             raise Problem(
                 503, "index_busy", "files are being read", next="try again later", retry_after=30
             ) from None
-        return removal.result()
+        return waiting.result()

@@ -112,9 +112,10 @@ class JobQueue:
             )
         )
 
-    def list_open(self) -> frozenset[str]:
-        """Return the ids of the jobs that wait or run."""
-        return frozenset(row[0] for row in self._select_rows(f"SELECT id FROM jobs WHERE {_OPEN}"))  # noqa: S608 - constant
+    def list_open(self) -> list[Job]:
+        """Return the jobs that wait or run."""
+        rows = self._select_rows(f"SELECT state, data FROM jobs WHERE {_OPEN}")  # noqa: S608 - constant
+        return [_parse_job(*row) for row in rows]
 
     def take(self) -> Job | None:
         """Take the oldest unfinished job for this server alone; `None` while another server has it.

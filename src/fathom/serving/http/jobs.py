@@ -67,8 +67,8 @@ class Jobs:
         """Return all remembered jobs, newest first."""
         return self._queue.list_latest()
 
-    def list_open(self) -> frozenset[str]:
-        """Return the ids of the jobs that wait or run."""
+    def list_open(self) -> list[Job]:
+        """Return the jobs that wait or run."""
         return self._queue.list_open()
 
     def add(self, names: Mapping[str, str], refused: Sequence[Mapping[str, str]] = ()) -> Job:

@@ -1,7 +1,10 @@
 """OpenAI's own client uploads files, groups them in vector stores and searches there."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import openai
@@ -15,6 +18,7 @@ from tests.postgres_server import Server
 from tests.serving.http.conftest import KeyMaker, make_settings, serve_app
 
 from fathom.config import parse_settings
+from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
 from fathom.settings import Settings
 
@@ -185,6 +189,28 @@ def test_a_deleted_file_is_gone_from_index_stores_and_answers(client: OpenAI) ->
     ):
         with pytest.raises(openai.NotFoundError):
             missing()
+
+
+def test_a_file_that_is_deleted_before_it_was_read_is_never_read(
+    fresh_client: TestClient,
+) -> None:
+    app: Any = fresh_client.app
+    jobs, go_on = app.state.workspaces.get_workspace(LOCAL).jobs, Event()
+    jobs.submit(go_on.wait)
+    files = []
+    for content in (NORTH, SOUTH):
+        sent: Any = {"files": {"file": ("a.md", content)}, "data": {"purpose": "user_data"}}
+        files.append(fresh_client.post("/v1/files", **sent).json())
+    assert [file["status"] for file in files] == ["uploaded", "uploaded"]
+    with ThreadPoolExecutor(1) as threads:
+        deletion = threads.submit(fresh_client.delete, f"/v1/files/{files[1]['id']}")
+        go_on.set()
+        assert deletion.result().json()["deleted"]
+    while jobs.list_open():
+        time.sleep(0.01)
+    titles = [row["title"] for row in fresh_client.get("/api/v1/documents").json()["documents"]]
+    assert "Northern ferry" in titles
+    assert "Southern ferry" not in titles
 
 
 def test_a_detached_file_stays_a_file(client: OpenAI) -> None:

@@ -1,6 +1,7 @@
 """OpenAI's files: uploads that are ingested like Fathom's own, each in a folder of its own."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
 from time import time
@@ -10,13 +11,14 @@ from fastapi import APIRouter, File, Form, Path, Query, UploadFile
 from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, Response
 
+from fathom.errors import UsageError
 from fathom.index.base import IndexReader
 from fathom.serving.http.api import load_or_default
 from fathom.serving.http.dependencies import CurrentWorkspace, IngestCaller, ReadCaller
 from fathom.serving.http.document_routes import (
     build_file_reply,
     locate_upload,
-    remove_documents,
+    run_after_jobs,
 )
 from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.object_store import ObjectData, make_object_id
@@ -155,8 +157,14 @@ def get_file_content(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) ->
 def delete_file(file_id: FileId, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Delete a file with its documents, the traces that hold their text, and its memberships."""
     path = _find_path(space, find_file_data(space, file_id))
-    remove_documents(space, path, [path])
-    space.objects.remove(file_id)
+
+    def remove() -> None:
+        space.files.remove(path)  # first: its job may still wait, and must not read it again
+        with suppress(UsageError):  # nothing was ingested from it
+            space.engine.documents.remove([path])
+        space.objects.remove(file_id)
+
+    run_after_jobs(space, remove)
     return build_json_reply({"id": file_id, "object": "file", "deleted": True})
 
 
@@ -174,7 +182,9 @@ def find_file_data(space: Workspace, file_id: str) -> ObjectData:
 
 def find_states(space: Workspace, files: Sequence[ObjectData]) -> list[FileState]:
     """Return the states of files, in order."""
-    open_jobs = space.jobs.list_open()  # before the index, which a job may complete meanwhile
+    open_jobs = {
+        job.id for job in space.jobs.list_open()
+    }  # before the index, which a job may complete meanwhile
     index = load_or_default(lambda: space.engine.reader(checked=False), None)
     paths = space.files.find_paths({data["path"]: data["name"] for data in files})
     return [
