@@ -53,7 +53,7 @@ def test_a_table_is_read_again_only_when_the_index_has_changed() -> None:
 
 
 def test_a_table_that_is_too_long_is_left_out() -> None:
-    parsed = build(3000, crew="crew of unknown size" * 10)
+    parsed = build(3000, crew="crew of unknown size" * 30)
     assert look_up(parsed, [make_hit(parsed, 5, 9)]) == ()
 
 

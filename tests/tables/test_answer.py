@@ -181,6 +181,12 @@ def test_a_word_that_two_measures_share_is_refused() -> None:
     assert answer.result.values == ("130",)
 
 
+def test_a_head_with_small_words_is_named_by_its_other_words() -> None:
+    text = "Street,Damage,Households without water\nWeir Lane,burst,40\nMill Road,leak,7\n"
+    answer = ask("How many households were without water in Weir Lane?", text, "log.csv")
+    assert answer.result.values == ("40",)
+
+
 @pytest.mark.parametrize(
     ("question", "value"),
     [

@@ -11,11 +11,11 @@ from fathom.tables.rows import list_block_tables
 from fathom.tables.table import build_table
 from fathom.types import Block, Document, Hit, Span
 
-_MOST_CHARACTERS = 400_000
-"""The characters of a table, at most."""
+_MOST_CHARACTERS = 1_500_000
+"""The characters of a table, at most: it takes a second or two to read."""
 _MOST_TABLES = 3
-_MOST_KEPT = 16
-"""The tables that are kept typed between questions."""
+_MOST_KEPT = 4_500_000
+"""The characters of the tables that are kept typed between questions: some 200 MB at most."""
 
 
 class FoundTable(NamedTuple):
@@ -50,6 +50,11 @@ class _KeptTable(NamedTuple):
     rows: tuple[Span, ...]
     quotes: tuple[str, ...]
 
+    @property
+    def size(self) -> int:
+        """The characters that are kept."""
+        return self.span.end - self.span.start if self.content is not None else 0
+
     def holds(self, revision: str, document_id: str, start: int) -> bool:
         """Return whether it is the table at a place of a document."""
         is_same_document = (self.revision, self.document_id) == (revision, document_id)
@@ -69,9 +74,7 @@ class TableLookup:
 
     find_document: Callable[[str], Document | None]
     get_revision: Callable[[], str]
-    _kept: "deque[_KeptTable]" = field(
-        init=False, repr=False, default_factory=lambda: deque(maxlen=_MOST_KEPT)
-    )
+    _kept: "deque[_KeptTable]" = field(init=False, repr=False, default_factory=deque)
 
     def __call__(self, hits: Sequence[Hit]) -> tuple[FoundTable, ...]:
         """Return the tables of the best hits with a row of a table, the best first.
@@ -99,8 +102,16 @@ class TableLookup:
         if table is None:
             table = self._read_table(revision, document_id, row.start)
             if table is not None:
-                self._kept.append(table)
+                self._keep_table(table)
         return table
+
+    def _keep_table(self, table: _KeptTable) -> None:
+        """Keep a typed table; the oldest ones go for it."""
+        self._kept.append(table)
+        sizes = [kept.size for kept in tuple(self._kept)]
+        while sum(sizes) > _MOST_KEPT:
+            self._kept.popleft()
+            sizes.pop(0)
 
     def _read_table(self, revision: str, document_id: str, start: int) -> _KeptTable | None:
         document = self.find_document(document_id)

@@ -253,13 +253,16 @@ class ConditionFinder:
         places = frozenset(range(link.first, link.last + 1))
         shown = " ".join(word.text for word in self.words[link.first : link.last + 1])
         name = self.table.columns[column].name
-        before = self.words[max(link.first - _NEAR, 0) : link.first]
-        negation = next((w for w in before if w.text in _NEGATIONS or w.text == "t"), None)
+        # "Households without water" is the name of a column and negates nothing.
+        named = {at for other in self.columns for at in range(other.first, other.last + 1)}
+        before = [at for at in range(max(link.first - _NEAR, 0), link.first) if at not in named]
+        negations = (at for at in before if self.words[at].text in {*_NEGATIONS, "t"})
+        negation = next(negations, None)
         rows = link.rows[column]
         if negation is None:
             return Condition(column, rows, f"{name}: {shown}", places)
         filled = {at for at, row in enumerate(self.table.rows) if not row[column].is_blank}
-        places |= {self.words.index(negation)}
+        places |= {negation}
         return Condition(column, frozenset(filled) - rows, f"{name}: not {shown}", places)
 
     def _group(

@@ -172,7 +172,8 @@ class TableWords:
 
     def _link_name(self, words: Sequence[StemmedWord], column: int) -> Iterator[ColumnLink]:
         """Yield the runs of words that name a column."""
-        name = [stem for stem in self.names[column] if stem not in _STOP_STEMS]
+        small = _STOP_STEMS | load_stop_words("en")
+        name = [stem for stem in self.names[column] if stem not in small]
         if not name:
             return
         at = 0

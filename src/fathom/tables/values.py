@@ -36,13 +36,14 @@ _DAY_OF_YEAR = re.compile(
     rf"|(?P<name2>{MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<name3>{MONTH})$",
     re.IGNORECASE,
 )
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _FIGURES = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
 _YEARS = re.compile(rf"\b({YEAR})\s*[-\u2013\u2014/]\s*(\d{{2}}(?:\d\d)?)?(?!\d)")
 _TIME_WORD = re.compile(
     r"\d\s?(?:m?s|h|sec|min|hour|day|week|month|year|detik|menit|jam|hari|minggu|bulan|tahun)",
     re.IGNORECASE,
 )
-_MAYBE_DATE = re.compile(rf"\d\d\d|\d/\d|\b{MONTH}|\bcentur|\babad", re.IGNORECASE)
+_MAYBE_DATE = re.compile(rf"(?<!\d)\d{{3,4}}(?!\d)|\d/\d|\b{MONTH}|\bcentur|\babad", re.IGNORECASE)
 _SWAPPED = str.maketrans(",.", ".,")
 _EMPTY = re.compile(r"[\s\-\u2013\u2014.?]*|n/?a|none", re.IGNORECASE)
 
@@ -132,6 +133,10 @@ def parse_period(text: str) -> tuple[Date, Date] | None:
     bare = strip_footnotes(text)
     if not _MAYBE_DATE.search(bare) or _AMOUNT.fullmatch(bare):
         return None
+    iso = _ISO.fullmatch(bare)
+    if iso is not None and 1 <= int(iso[2]) <= 12 and 1 <= int(iso[3]) <= 31:
+        date = (float(iso[1]), float(iso[2]), float(iso[3]))
+        return date, date
     years = _YEARS.search(bare)
     if years is not None and not re.search(MONTH, bare.lower()):
         end = years[2] or ""
