@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from fastapi.testclient import TestClient
@@ -65,7 +66,7 @@ def ask(client: OpenAI, *stores: VectorStore, **more: object) -> Response:
     )
 
 
-def test_an_answer_comes_from_the_files_of_its_vector_store(client: OpenAI) -> None:
+def test_an_answer_comes_from_the_files_of_its_vector_store(client: OpenAI, address: str) -> None:
     north, south = make_store(client, NORTH), make_store(client, SOUTH)
     for store, words in ((north, "seven weeks"), (south, "nine months")):
         response = ask(client, store)
@@ -83,6 +84,9 @@ def test_an_answer_comes_from_the_files_of_its_vector_store(client: OpenAI) -> N
         assert (annotation.file_id, annotation.filename) == (file.id, "ferry.md")
         again = client.responses.retrieve(response.id, include=["file_search_call.results"])
         assert again.output == response.output
+        trace = response.id.removeprefix("resp_")
+        replayed = httpx.post(f"{address}/api/v1/traces/{trace}/replay").json()
+        assert (replayed["same"], replayed["missing"]) == (True, [])
 
 
 def test_a_stream_reports_the_search_and_ends_with_the_same_output(client: OpenAI) -> None:
@@ -120,6 +124,12 @@ def test_a_search_finds_only_the_files_of_the_store_whose_attributes_fit(client:
     assert [result.score for result in results] == sorted(
         (result.score for result in results), reverse=True
     )
+    least = sum(result.score for result in results) / 2
+    good = client.vector_stores.search(
+        store.id, query="notice period", ranking_options={"score_threshold": least}
+    )
+    assert list(good) == [result for result in results if result.score >= least]
+    assert len(list(client.vector_stores.search(store.id, query="crew", max_num_results=1))) == 1
     newer = client.vector_stores.search(
         store.id,
         query=["notice period", "ferry crew"],
@@ -390,6 +400,24 @@ def test_a_tenant_sees_no_file_and_no_store_of_another(
     tool = {"type": "file_search", "vector_store_ids": [store]}
     asked = {"model": MODEL, "input": QUESTION, "tools": [tool]}
     assert fresh_client.post("/v1/responses", json=asked, headers=other).status_code == 404
+
+
+def test_a_server_that_is_full_refuses_searches(fresh_client: TestClient) -> None:
+    sent: Any = {"files": {"file": ("ferry.md", NORTH)}, "data": {"purpose": "assistants"}}
+    body = {"file_ids": [fresh_client.post("/v1/files", **sent).json()["id"]]}
+    store = fresh_client.post("/v1/vector_stores", json=body).json()["id"]
+    search = f"/v1/vector_stores/{store}/search"
+    while not fresh_client.post(search, json={"query": "ferry"}).json()["data"]:
+        time.sleep(0.05)
+    app: Any = fresh_client.app
+    app.state.asking.admission.close()
+    tool = {"type": "file_search", "vector_store_ids": [store]}
+    for path, request in (
+        (search, {"query": "ferry"}),
+        ("/v1/responses", {"input": QUESTION, "tools": [tool]}),
+    ):
+        reply = fresh_client.post(path, json=request)
+        assert (reply.status_code, reply.headers["x-should-retry"]) == (503, "true")
 
 
 def test_an_upload_may_be_larger_than_other_bodies(corpus: Path, tmp_path: Path) -> None:

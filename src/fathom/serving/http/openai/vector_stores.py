@@ -298,10 +298,10 @@ def _find_hits(
     engine, best = space.engine, dict[str, Hit]()
     reranker = Reranker.of(engine.assembly)
     for query in queries:
-        found_hits = engine.search(
+        candidates = engine.search(
             query, k=max(count, reranker.most), filters=[build_filter(members)]
         )
-        _, hits = reranker.rerank_hits(Question(query), found_hits, keep=count)
+        _, hits = reranker.rerank_hits(Question(query), candidates, keep=count)
         for hit in hits:
             earlier = best.get(hit.chunk.id)
             if earlier is None or earlier.score < hit.score:
