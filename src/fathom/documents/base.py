@@ -324,6 +324,7 @@ class Builder:
 
 _FIGURE = re.compile(r"\d")
 _LONGEST_NAME = 60
+_LABEL = re.compile(rf"[^\s:][^:\n]{{0,{_LONGEST_NAME - 1}}}:\s")
 
 
 def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
@@ -335,11 +336,18 @@ def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
     """
     if len(first) < 2 or not all(first) or any(len(name) > _LONGEST_NAME for name in first):
         return False
+    if has_labels(first):
+        return False
     full = [row for row in rows if len(row) == len(first)]
     if _FIGURE.search(CELL_SEPARATOR.join(first)) or 2 * len(full) < len(rows):
         return False
     columns = zip(*full, strict=True)
     return any(2 * sum(bool(_FIGURE.search(cell)) for cell in c) > len(full) for c in columns)
+
+
+def has_labels(cells: Sequence[str]) -> bool:
+    """Return whether each cell tells its own name, as in a record: "name: value"."""
+    return all(_LABEL.match(cell) for cell in cells)
 
 
 # Titles that programs give to documents without one.

@@ -74,6 +74,18 @@ def test_an_answer_outside_the_table_stays() -> None:
     assert read_best("Where is bitumen emulsion stored?", hit, "here") == ("here", 0.6)
 
 
+@pytest.mark.parametrize(
+    ("question", "cell"),
+    [("How many crates left Merrow in May?", "17"), ("What did IT use in June?", "8")],
+)
+def test_names_that_are_frequent_words_count_where_they_have_a_capital(
+    question: str, cell: str
+) -> None:
+    names = ("Place", "April", "MAY", "June")
+    hit = make_table_hit((names, ("Merrow", "12", "17", "9"), ("IT", "3", "5", "8")))
+    assert read_best(question, hit, "12")[0] == cell
+
+
 def test_rows_of_sheets_name_their_columns_themselves() -> None:
     rows = (
         ("Service", "Fee"),

@@ -99,6 +99,25 @@ def test_rows_that_name_their_columns_carry_no_header() -> None:
     assert all(chunk.headings == () for chunk in chunks)
 
 
+def test_a_record_is_no_header_of_the_records_below_it() -> None:
+    builder = Builder()
+    for name, age in (("Ann", "of age"), ("Bob", "31"), ("Cy", "32")):
+        builder.add_row([f"Name: {name}", f"Age: {age}"])
+    chunks = StructureChunker(count_words, 6, 1).split(make_document(builder))
+    assert len(chunks) == 3
+    assert all(chunk.headings == () for chunk in chunks)
+    assert {block.kind for chunk in chunks for block in chunk.blocks} == {"table_row"}
+
+
+def test_a_head_with_colons_is_carried() -> None:
+    builder = Builder()
+    builder.add_row(["Name: full", "Age: years"], head=True)
+    for name, age in (("Ann", "30"), ("Bob", "31"), ("Cy", "32")):
+        builder.add_row([name, age])
+    chunks = StructureChunker(count_words, 8, 1).split(make_document(builder))
+    assert [chunk.headings for chunk in chunks] == [(), ("Name: full | Age: years",)]
+
+
 def test_the_page_is_that_of_the_start() -> None:
     builder = Builder()
     for number in (1, 2):

@@ -4,6 +4,7 @@ A reader of running text takes the cells of a table for words in a line and ofte
 another row. Here the row counts that holds more of the question's words than any other.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
@@ -15,6 +16,7 @@ from fathom.tables.rows import NamedCell, list_chunk_tables
 from fathom.text.content_words import ContentTerms
 from fathom.types import DIGITS, Chunk, Span
 
+_WORD = re.compile(r"\w+")
 _NAMED_SHARE = 0.5
 """The share of a cell's words that must stand in the question for it to name the cell."""
 
@@ -56,14 +58,14 @@ class TableCorrector:
         session: ReadingSession,
     ) -> NamedCell | None:
         """Return the cell that the question asks for; `None` if it names no single row."""
-        question_terms = self.extract_terms(question.text)
+        question_terms = self.extract_terms(question.text) | _list_capitalised(question.text)
         row = self._find_row(question_terms, table)
         if row is None:
             return None
         named_cells = {cell for cell in row if self._is_named(question_terms, cell)}
         # A cell that the question names is known to the user, so it is not the answer.
         others = [cell for cell in row if cell not in named_cells and cell.text]
-        columns = [len(question_terms & self.extract_terms(cell.name)) for cell in others]
+        columns = [len(question_terms & self._list_words(cell.name)) for cell in others]
         best = max(columns, default=0)
         # Equally good columns leave open which one is meant.
         if best and columns.count(best) == 1:
@@ -75,9 +77,7 @@ class TableCorrector:
     ) -> Sequence[NamedCell] | None:
         """Return the one row that the question names; `None` if it names none or several."""
         counts = [
-            len(
-                frozenset().union(*(question_terms & self.extract_terms(cell.text) for cell in row))
-            )
+            len(frozenset().union(*(question_terms & self._list_words(cell.text) for cell in row)))
             if any(self._is_named(question_terms, cell) for cell in row)
             else 0
             for row in table
@@ -88,8 +88,17 @@ class TableCorrector:
 
     def _is_named(self, question_terms: frozenset[str], cell: NamedCell) -> bool:
         """Return whether the question holds enough of a cell's words to name it."""
-        words = self.extract_terms(cell.text)
+        words = self._list_words(cell.text)
         return bool(words) and len(words & question_terms) >= _NAMED_SHARE * len(words)
+
+    def _list_words(self, text: str) -> frozenset[str]:
+        """Return the content words of a cell, or else all its words."""
+        return self.extract_terms(text) or frozenset(text.casefold().split())
+
+
+def _list_capitalised(question: str) -> frozenset[str]:
+    """Return the words with a capital after the first one, such as the "May" of a month."""
+    return frozenset(word.casefold() for word in _WORD.findall(question)[1:] if word[0].isupper())
 
 
 def _is_in_table(span: Span, table: Sequence[Sequence[NamedCell]]) -> bool:

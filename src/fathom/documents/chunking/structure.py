@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fathom.documents.base import TABLE_KINDS
+from fathom.documents.base import CELL_SEPARATOR, TABLE_KINDS, has_labels
 from fathom.documents.chunking.base import build_chunk
 from fathom.documents.chunking.pieces import Count, Cutter, Piece
 from fathom.types import Chunk, Document, Span
@@ -105,7 +105,10 @@ def _take_trailing_headings(group: list[Piece]) -> list[Piece]:
 
 
 def _map_header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
-    """Map the start of each later row of a table to its first row, unless the row repeats it."""
+    """Map the start of each later row of a table to its first row, unless the row repeats it.
+
+    A first row that is a record ("name: value") is no head.
+    """
     headers: dict[int, tuple[str, ...]] = {}
     first: Piece | None = None
     for piece in pieces:
@@ -115,7 +118,9 @@ def _map_header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...
             first = piece
             continue
         header = first.span.cut(text)
-        label = header.partition(" | ")[0]
-        if len(header) <= _HEADER_CHARS and not piece.span.cut(text).startswith(f"{label}:"):
+        names = header.split(CELL_SEPARATOR)
+        if first.kind != "table_head" and has_labels(names):
+            continue
+        if len(header) <= _HEADER_CHARS and not piece.span.cut(text).startswith(f"{names[0]}:"):
             headers[piece.span.start] = (header,)
     return headers
