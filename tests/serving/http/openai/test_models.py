@@ -24,6 +24,7 @@ def test_every_strategy_and_effort_is_a_model(client: TestClient) -> None:
 def test_a_model_name_combines_strategy_and_effort() -> None:
     assert get_choice("fathom") == Choice()
     assert get_choice("fathom-medium") == Choice(effort="medium")
+    assert get_choice("fathom-paper-mao") == Choice(paper="mao")
     assert get_choice("fathom-maf-high") == Choice(strategy="maf", effort="high")
     assert len(list_choices()) >= (len(STRATEGIES) + 1) * (len(EFFORTS) + 1)
 

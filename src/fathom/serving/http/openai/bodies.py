@@ -98,6 +98,7 @@ class _QuestionBody(OpenAIBody):
         return SubmittedQuestion(
             question=turn.question,
             strategy=choice.strategy,
+            paper=choice.paper,
             filters=self.filters,
             budget=limit_budget(
                 settings,

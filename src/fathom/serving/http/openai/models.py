@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from fathom.extensions import list_names
+from fathom.registry import PAPERS
 from fathom.serving.budgets import Effort
 from fathom.serving.http.api import EFFORTS
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
@@ -24,18 +25,22 @@ class Choice:
     """The meaning of a model's name; `None` stands for the setting's value."""
 
     strategy: str | None = None
+    paper: str | None = None
     effort: Effort | None = None
 
 
 def list_choices() -> Mapping[str, Choice]:
-    """Return all choices by name: `fathom`, `fathom-high`, `fathom-anchor-low`, and so on."""
+    """Return all choices by name: `fathom`, `fathom-high`, `fathom-anchor-low`, and so on.
+
+    A paper's system is `fathom-paper-maf`, with the default effort only.
+    """
     by_name: dict[str, Choice] = {}
     for strategy in (None, *list_names("strategy")):
         name = f"{NAME}-{strategy}" if strategy else NAME
         by_name[name] = Choice(strategy=strategy)
         for effort in EFFORTS:
             by_name[f"{name}-{effort}"] = Choice(strategy=strategy, effort=effort)
-    return by_name
+    return by_name | {f"{NAME}-paper-{name}": Choice(paper=name) for name in PAPERS}
 
 
 def get_choice(model: str) -> Choice:
@@ -78,5 +83,6 @@ def _describe_model(name: str, choice: Choice | None) -> dict[str, Any]:
         title = "Fathom's embedder"
     else:
         effort = f", {choice.effort} effort" if choice.effort else ""
-        title = f"Fathom{f' {choice.strategy}' if choice.strategy else ''}{effort}"
+        system = f"paper {choice.paper}" if choice.paper else choice.strategy
+        title = f"Fathom{f' {system}' if system else ''}{effort}"
     return {"id": name, "object": "model", "created": 0, "owned_by": "fathom", "name": title}
