@@ -54,7 +54,7 @@ def test_a_model_may_be_the_system_of_a_paper(client: TestClient) -> None:
     answer = ask(client, QUESTION, model="fathom-paper-maf").json()["fathom"]
     trace = client.get(f"/api/v1/traces/{answer['trace_id']}").json()
     assert answer["strategy"] == "maf"
-    assert trace["settings"]["maf"]["confidence"] == "top1"
+    assert trace["lines"][0]["settings"]["maf"]["confidence"] == "top1"
 
 
 def test_an_abstention_is_a_normal_answer(client: TestClient) -> None:
