@@ -258,6 +258,8 @@ def test_a_chain_is_followed_even_where_one_reading_is_sure(tmp_path: Path) -> N
         "Who founded Acme?",
     ]
     assert [citation.quote for citation in answer.citations] == [COMPANY[1], COMPANY[0]]
+    # The quote of the founder says nothing about the film, and is judged by the last question.
+    assert trace.signals["answerable"] > 0
 
 
 def test_a_chain_without_a_quote_for_its_first_question_answers_nothing(tmp_path: Path) -> None:

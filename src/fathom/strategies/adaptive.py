@@ -67,6 +67,7 @@ class AdaptiveState(StrategyState):
         drafts: The features of the best draft after the first look and after each executor.
         new: The last executor's draft, for the gate; `None` where it had nothing to do.
         settles: Whether `new` settles what the draft left open, as `is_better_draft` takes it.
+        last: The last question of the chain that was followed, if one was, with its hits.
         tried: The executors that have worked.
         decision: The planner's last decision.
     """
@@ -82,6 +83,7 @@ class AdaptiveState(StrategyState):
     drafts: tuple[DraftFeatures, ...] = ()
     new: Draft | None = None
     settles: bool = False
+    last: tuple[Question, tuple[Hit, ...]] | None = None
     tried: tuple[Action, ...] = ()
     decision: Decision | None = None
 
@@ -243,6 +245,7 @@ class Adaptive(GraphStrategy):
             state,
             new=split_draft.draft,
             settles=bool(split_draft.compared and short_answer) and is_other,
+            last=(split_draft.last, split_draft.hits) if split_draft.last else None,
         )
 
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
@@ -300,14 +303,24 @@ class Adaptive(GraphStrategy):
         """
         has_abstained = state.decision is not None and state.decision.action == "abstain"
         is_sure = state.draft.confidence >= self.finalizer.min_confidence
-        return await self.finalizer(
+        last = state.last if state.phase == "split" else None
+        question, hits = last or (None, self.select_hits(state.pool))
+        return await self._make_finalizer(question)(
             state.question,
             state.draft,
             phase=state.phase,
             context=context,
-            hits=self.select_hits(state.pool),
+            hits=hits,
             withheld="low_confidence" if has_abstained and is_sure else None,
         )
+
+    def _make_finalizer(self, last: Question | None) -> Finalizer:
+        """Return the finalizer, which judges the answer to a chain as one to its last question."""
+        signals = self.finalizer.signals
+        if last is None or signals is None:
+            return self.finalizer
+        # The quote of a chain's answer is not about the words of the whole question.
+        return replace(self.finalizer, signals=replace(signals, about=last))
 
     async def _read_pool(
         self, executor: Action, state: AdaptiveState, pool: tuple[Hit, ...], context: RunContext

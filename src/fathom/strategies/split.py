@@ -31,10 +31,14 @@ class SplitDraft:
     Attributes:
         compared: Whether one answer to a comparison follows from the findings on each side; `None`
             where nothing is compared.
+        last: The last question of a chain, which the draft answers; `None` without a chain.
+        hits: The hits of that question.
     """
 
     draft: Draft
     compared: bool | None = None
+    last: Question | None = None
+    hits: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +89,9 @@ class Splitter:
             [turn.hits for turn in turns], [1.0] * len(turns), ReciprocalRank(0), "split"
         )
         draft = await self.summarizer.summarize(question, manner, sub_answers, hits, context)
-        if manner == "serial" or question.comparison is None:
+        if manner == "serial":
+            return SplitDraft(draft=draft, last=turns[-1].question, hits=turns[-1].hits)
+        if question.comparison is None:
             return SplitDraft(draft=draft)
         # A list means that the sides were found but not compared.
         has_one_answer = bool(draft.short_answer) and _ANSWER_SEPARATOR not in draft.short_answer

@@ -58,6 +58,15 @@ def test_without_evidence_only_the_question_has_signals() -> None:
     )
 
 
+def test_signals_are_about_the_question_that_the_quote_answers() -> None:
+    chain = Question("How much does a permit of the office at the east quay cost?")
+    by_default = AnswerSignals(pairs=ScriptedCrossReader(read_both))
+    about_last = AnswerSignals(pairs=ScriptedCrossReader(read_both), about=Question(QUESTION))
+    draft, hits = make_draft(hit_of()), (hit_of(),)
+    assert about_last(chain, draft, hits) == by_default(Question(QUESTION), draft, hits)
+    assert about_last(chain, draft, hits) != by_default(chain, draft, hits)
+
+
 def test_the_confidence_of_the_draft_is_a_logit() -> None:
     assert measure(make_draft(hit_of(), confidence=0.5), hit_of())["sure"] == 0.0
     assert measure(make_draft(hit_of(), confidence=1.0), hit_of())["sure"] == 10.0

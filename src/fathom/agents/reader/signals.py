@@ -72,10 +72,13 @@ class AnswerSignals:
     Attributes:
         pairs: The pair reader; it keeps its readings of a question, so most cost nothing here.
         extract_terms: A function that returns the distinct content words of a text, stemmed.
+        about: The question that the draft's first quote answers, where it is another one than that
+            of the run, such as the last one of a chain.
     """
 
     pairs: CrossReader
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
+    about: Question | None = None
 
     def __call__(
         self, question: Question, draft: Draft, hits: Sequence[Hit], *, searches: int = 1
@@ -89,6 +92,7 @@ class AnswerSignals:
                 cites.
             searches: The number of searches.
         """
+        question = self.about or question
         signals = dict.fromkeys(COLUMNS, 0.0) | _describe_question(question)
         # Logarithms, because the first few of anything matter most.
         signals["searches"] = math.log1p(searches)
