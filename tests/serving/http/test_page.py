@@ -121,6 +121,15 @@ def test_an_answer_opens_its_source_at_the_highlighted_quote(watched_page: Watch
     assert answer["x"] + answer["width"] <= beside["x"]
 
 
+def test_the_cells_of_a_computation_are_marked_in_its_sources(watched_page: WatchedTab) -> None:
+    page = watched_page.ask("What is the total number of households without water?")
+    expect(page.locator(".short")).to_have_text("301")
+    expect(page.locator(".source mark")).to_have_text(["36", "12", "118", "54", "81"])
+    page.locator(".source").nth(2).click()
+    panel = page.get_by_role("complementary", name="Source document")
+    expect(panel.locator("mark")).to_contain_text("Households without water: 118")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_tentative_answer_says_so_in_a_colour_of_its_own(
     chrome: Browser, server: ServerProcess, scheme: str
