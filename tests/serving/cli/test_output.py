@@ -145,6 +145,7 @@ def test_the_json_of_an_answer_has_the_promised_keys(capsys: pytest.CaptureFixtu
         "stop_reason",
         "usage",
         "budget",
+        "calculation",
         "trace_id",
         "warnings",
     ]
