@@ -106,3 +106,48 @@ def test_the_option_in_the_question_is_not_its_answer() -> None:
         "Which option beside --daisies spares daisies on the lawn?", {"Spares the daisies": 0.9}
     )
     assert answer.short_answer == "Options"
+
+
+def make_settings() -> Hit:
+    builder = Builder()
+    builder.add_paragraph("Options of the lawn are these.")
+    for name, text, default in (
+        ("rake_port", "The port of the rake on the lawn.", "20"),
+        ("idle_mower_timeout", "Seconds until an idle mower leaves the lawn.", "300"),
+        ("mower", "The mower of the lawn.", "red"),
+    ):
+        builder.add_paragraph(f"{name}\n{text}")
+        builder.add_paragraph(f"Default: {default}")
+    return hit_with(builder)
+
+
+def draft_default(question: str, usual: str, alone: str) -> Draft:
+    """Return the draft where the whole chunk says one default, and an entry alone another."""
+
+    def read(_: str, chunk: Chunk) -> Reading:
+        if "Options of the lawn" in chunk.text:
+            return reading(chunk, usual, 0.9)
+        return reading(chunk, alone, 0.8) if alone in chunk.text else reading(chunk)
+
+    reader = LocalReader(pairs=ScriptedCrossReader(read))
+    return reader.draft(Question(question), [make_settings()])
+
+
+def test_the_default_of_the_named_entry_goes_before_that_of_its_neighbour() -> None:
+    answer = draft_default("What is the default idle mower timeout?", "20", "300")
+    assert answer.short_answer == "300"
+    assert [item.quote for item in answer.evidence][-1] == "Default: 300"
+
+
+@pytest.mark.parametrize(
+    ("question", "usual", "alone"),
+    [
+        ("How long is the mower idle by default?", "20", "300"),
+        ("What is the default idle mower timeout?", "300", "red"),
+        ("What is the default idle mower timeout?", "300", "20"),
+    ],
+)
+def test_a_default_stays_where_the_question_names_no_other_entry_better(
+    question: str, usual: str, alone: str
+) -> None:
+    assert draft_default(question, usual, alone).short_answer == usual

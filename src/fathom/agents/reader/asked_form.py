@@ -41,7 +41,7 @@ def rate_form(question: Question, quote: Evidence) -> int:
     lookup, chunk = question.lookup, quote.hit.chunk
     if lookup is None:
         return 0
-    entries = _list_entries_around(quote)
+    entries = list_entries_around(quote)
     # An option is often not the way to do what is asked, and many ways are no options.
     if lookup.want != "way" and any(
         may_be_meant(lookup, list_names(entry.head.cut(chunk.text)), entry.span.cut(chunk.text))
@@ -58,7 +58,8 @@ def is_asked_list(question: Question, draft: Draft) -> bool:
     return asks_list and len(draft.evidence) > 1 and all(map(_is_item, draft.evidence))
 
 
-def _list_entries_around(quote: Evidence) -> Iterator[ManualEntry]:
+def list_entries_around(quote: Evidence) -> Iterator[ManualEntry]:
+    """Yield the entries in which a quote stands, at least in part."""
     for entry in list_entries(quote.hit.chunk):
         if entry.span.start < quote.span.end and quote.span.start < entry.span.end:
             yield entry

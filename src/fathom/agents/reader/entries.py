@@ -5,11 +5,12 @@ nearly the same. Here each entry that shares words with the question is read alo
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fathom.agents.reader.asked_form import may_be_meant
+from fathom.agents.reader.asked_form import list_entries_around, may_be_meant
 from fathom.agents.reader.base import compute_logit
 from fathom.models.reading import Reading, ReadingSession
 from fathom.question.lookup import Lookup, is_default_itself, is_identifier, states_default
@@ -27,6 +28,7 @@ _SHARED_WORD = 0.5
 """The worth of a word of the question in an entry, in logits."""
 _PLACE = 0.25
 """The loss in logits by the logarithm of a hit's place."""
+_WORD = re.compile(r"[^\W_]+")
 _PUNCTUATION = ".,;:()[]'\"`"
 _SLOPE, _OFFSET = 0.5, -0.3
 """The law of the confidence, over the logit of the probability that the entry answers."""
@@ -85,7 +87,7 @@ class EntryReader:
         if best is None or best.reading.answerable < _LEAST_ANSWERABLE:
             return draft
         new = _draft_entry(lookup, best)
-        if not _is_better(lookup, new, best, draft):
+        if not _is_better(question, new, best, draft):
             return draft
         # Many things are done without an option, so finding one makes nothing surer.
         is_capped = lookup.want == "way" and bool(draft.evidence)
@@ -170,18 +172,34 @@ def _find_default(read: ReadEntry, described: Sequence[Span]) -> tuple[Span, str
     return telling[0], ""
 
 
-def _is_better(lookup: Lookup, new: Draft, read: ReadEntry, draft: Draft) -> bool:
+def _is_better(question: Question, new: Draft, read: ReadEntry, draft: Draft) -> bool:
     """Return whether the draft of an entry replaces the usual one."""
     if not draft.evidence:
         return True
+    want = question.lookup.want if question.lookup else None
     if read.holds(draft.evidence[0]):
         # The usual reading has the entry; it may lack the name that is asked for.
-        return lookup.want in {"name", "way"} and not (
+        return want in {"name", "way"} and not (
             list_names(read.head) & list_names(draft.short_answer)
         )
-    if lookup.want == "default" and states_default(draft.evidence[0].quote):
-        return False
+    if want == "default" and states_default(draft.evidence[0].quote):
+        # Each neighbour of the entry states a default too, so the name decides.
+        text = draft.evidence[0].hit.chunk.text
+        usual = (entry.head.cut(text) for entry in list_entries_around(draft.evidence[0]))
+        return _count_named_words(question, read.head) > max(
+            (_count_named_words(question, head) for head in usual), default=0
+        )
     return new.confidence >= draft.confidence
+
+
+def _count_named_words(question: Question, head: str) -> int:
+    """Return the number of words of an entry's name if the question holds all of them, else 0.
+
+    `idle_session_timeout` is named by "the idle session timeout".
+    """
+    asked = {word.casefold() for word in _WORD.findall(question.text)}
+    names = ([word.casefold() for word in _WORD.findall(name)] for name in list_names(head))
+    return max((len(words) for words in names if asked.issuperset(words)), default=0)
 
 
 def _complete_name(draft: Draft) -> Draft:
