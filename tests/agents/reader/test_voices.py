@@ -2,6 +2,7 @@
 
 import pytest
 from tests.factories import hit_of
+from tests.linear_growth import assert_linear
 
 from fathom.agents.reader.voices import (
     dismisses_others,
@@ -124,3 +125,11 @@ def test_an_agreeing_hit_adds_nothing_from_the_same_document_or_in_copied_words(
 def test_a_text_of_a_few_words_is_no_copy() -> None:
     assert not is_copy("Built in 1890.", "Built in 1890.")
     assert is_copy("It was built in 1890.", "So it was built in 1890, they say.")
+
+
+@pytest.mark.parametrize(
+    "unit", ["ignore all other ", "all other ", "dokumen lama ", "replaces any ", "a", "versi. "]
+)
+def test_the_rules_take_time_in_proportion_to_the_text(unit: str) -> None:
+    assert_linear(dismisses_others, unit)
+    assert_linear(lambda text: repeats_asking(ASKED, text), unit)
