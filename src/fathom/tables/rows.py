@@ -104,7 +104,7 @@ def _split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
     for at, (text, place) in enumerate(_split_text(row)):
         # Rows with labels leave empty cells out, so the label tells the column.
         first = cells[-1].column + 1 if cells else 0
-        column = next((c for c in range(first, len(names)) if _is_label(names[c], text)), None)
+        column = _find_label(text, names, first)
         if column is not None:
             name, label = names[column], len(names[column]) + len(_LABEL)
         else:
@@ -112,6 +112,14 @@ def _split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
         begin = start + place + label
         cells.append(NamedCell(name, text[label:], Span(begin, start + place + len(text)), column))
     return cells
+
+
+def _find_label(text: str, names: Sequence[str], first: int) -> int | None:
+    """Return the column whose name a cell begins with, from a column on; `None` without one."""
+    # Most rows have all cells, so the next column is the one.
+    if first < len(names) and _is_label(names[first], text):
+        return first
+    return next((at for at in range(first + 1, len(names)) if _is_label(names[at], text)), None)
 
 
 def _is_label(name: str, text: str) -> bool:

@@ -35,6 +35,8 @@ _SCALE = re.compile(
 )
 _UNIT = re.compile(r"\(([^()]*)\)\s*$|([%$\u20ac\u00a3\u00a5])|\bin ([\w\u00b2]{1,6})$")
 _LONGEST_UNIT = 20
+_MOST_VOTES = 1000
+"""The rows of a long table whose numbers tell the decimal mark."""
 _MOST_OTHER_LETTERS = 12
 """The letters besides its dates that a cell of a column of dates may hold."""
 
@@ -138,7 +140,7 @@ def build_table(raw: RawTable, title: str = "") -> Table:
 
 def _has_decimal_comma(raw: RawTable, title: str) -> bool:
     """Return whether numbers have a decimal comma: by the cells, else by the language."""
-    by_cells = prefers_decimal_comma(cell.text for row in raw.rows for cell in row)
+    by_cells = prefers_decimal_comma(cell.text for row in raw.rows[:_MOST_VOTES] for cell in row)
     if by_cells is not None:
         return by_cells
     words = [title, *raw.headings, *raw.names, *(cell.text for cell in raw.rows[0])]

@@ -172,6 +172,8 @@ def _find_days(text: str) -> list[Date]:
 
 def fold_text(text: str) -> str:
     """Return a text in lower case, without accents."""
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 

@@ -1,0 +1,79 @@
+"""A long table, read and asked: python benchmarks/long_table.py [--rows 100000].
+
+Makes a CSV file of orders with a seed, and prints the seconds of the processor for each step from
+the file to a typed table with the words of its cells, the milliseconds of each question computed
+over it, and the most memory that the process held. No index and no model take part.
+"""
+
+import argparse
+import random
+import resource
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from fathom.documents.formats.csv import parse
+from fathom.question.question import Question
+from fathom.tables.answer import answer_over_tables
+from fathom.tables.links import TableWords
+from fathom.tables.rows import list_document_tables
+from fathom.tables.table import build_table
+from fathom.types import Document
+
+QUESTIONS = (
+    "What is the total amount in Norland?",
+    "How many orders are from Sudria?",
+    "Which order has the highest amount?",
+    "How many orders have more than 30 items?",
+    "What is the average amount of Customer 77?",
+    "What is the amount of ORD-000123?",
+    "How many orders before 2015?",
+)
+T = TypeVar("T")
+_COUNTRIES = ("Norland", "Sudria", "Vestmark", "Ostland")
+
+
+def make_orders(rows: int) -> bytes:
+    """Return a CSV file of orders."""
+    draw = random.Random(1)
+    lines = [
+        f"ORD-{at:06d},Customer {draw.randrange(5000)},{draw.choice(_COUNTRIES)},"
+        f"{draw.randrange(100, 99999) / 100:.2f},{draw.randrange(1, 40)},"
+        f"20{draw.randrange(10, 25)}-{draw.randrange(1, 13):02d}-{draw.randrange(1, 29):02d}"
+        for at in range(rows)
+    ]
+    return "\n".join(["Order,Customer,Country,Amount (crowns),Items,Date", *lines, ""]).encode()
+
+
+def measure(name: str, job: Callable[[], T]) -> T:
+    """Return the value of a job, and print how long it took."""
+    started = time.process_time()
+    value = job()
+    print(f"{name}: {time.process_time() - started:.2f} s")
+    return value
+
+
+def main() -> None:
+    """Read, ask, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    data = make_orders(parser.parse_args().rows)
+    started = time.process_time()
+    parsed = measure("parsed", lambda: parse(data))
+    document = Document(
+        id="orders", text=parsed.text, path="orders.csv", title="Orders", blocks=parsed.blocks
+    )
+    raw = measure("rows split", lambda: list_document_tables(document)[0])
+    table = measure("cells typed", lambda: build_table(raw, document.title))
+    content = measure("words of the cells", lambda: TableWords.of(table))
+    print(f"read: {time.process_time() - started:.2f} s")
+    for question in QUESTIONS:
+        started = time.process_time()
+        answer = answer_over_tables(Question(question), [content]).answer
+        elapsed = 1_000 * (time.process_time() - started)
+        print(f"{elapsed:4.0f} ms  {question}  {answer.result.values[0] if answer else '-'}")
+    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
