@@ -1,13 +1,20 @@
 """The calculator in an engine: computed answers over whole tables, their rows cited."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.factories import FEES, engine_at
-from tests.tables.ports import PORTS
+from tests.tables.ports import PORTS, read_document
 
+from fathom.agents.calculator import Calculator
+from fathom.documents.block_lookup import select_blocks
 from fathom.engine import Engine
+from fathom.question.question import Question
+from fathom.retrieval.table_lookup import TableLookup
+from fathom.testing.doubles import run_context
+from fathom.types import Chunk, Draft, Evidence, Hit, Span
 
 SHIPS = "Ship,Owner,Weight (t),Crew\n" + "".join(
     f"Ship {at},{'Norland' if at % 3 else 'Sudria'} Line,{1000 + at},{at}\n" for at in range(1, 61)
@@ -84,6 +91,36 @@ def test_more_rows_than_are_cited_are_counted(engine: Engine) -> None:
     assert "40 of 60 rows are cited" in answer.answer
     assert answer.calculation is not None
     assert answer.calculation.cell_count == 60
+
+
+@pytest.mark.parametrize(
+    ("question", "short"),
+    [("How many cranes does Aldby have?", "14"), ("Which port opened first?", "Aldby")],
+)
+def test_a_surer_reading_of_a_cell_counts_for_a_lookup_only(question: str, short: str) -> None:
+    document = read_document(PORTS)
+    row = next(block.span for block in document.blocks if "Brask" in block.span.cut(document.text))
+    blocks = select_blocks(document.blocks, Span(0, len(document.text)))
+    chunk = Chunk(
+        id="d1#0",
+        document_id="d1",
+        text=document.text,
+        span=Span(0, len(document.text)),
+        ordinal=0,
+        blocks=blocks,
+    )
+    hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="keyword")
+    evidence = (Evidence(hit=hit, span=row, support=1.0),)
+    read = Draft(evidence=evidence, short_answer="Brask", confidence=0.99)
+    calculator = Calculator(TableLookup(lambda _: document, lambda: "1"))
+
+    async def compute() -> Draft:
+        with run_context() as context:
+            return await calculator.compute(Question(question), [hit], read, context)
+
+    draft = asyncio.run(compute())
+    is_lookup = short == "14"
+    assert draft.short_answer == ("Brask" if is_lookup else short)
 
 
 def test_a_question_without_a_word_for_a_computation_is_only_read(engine: Engine) -> None:

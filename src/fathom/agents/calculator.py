@@ -30,10 +30,6 @@ _OPERATIONS: frozenset[Operation] = frozenset(
 """Operations whose value stands in no cell, so that no quote alone is the answer."""
 _LEAST_SCORE = 0.85
 """The least score of a computation that takes the place of what was read in running text."""
-_READABLE: frozenset[Operation] = frozenset(
-    {"lookup", "first", "last", "most frequent", "least frequent"}
-)
-"""Operations whose value may stand in a text too, where it is often read more surely."""
 _TABLE_SHARE = 0.5
 """The share of a hit's text that must be rows of a table for it to show a table."""
 _MOST_ROWS = 40
@@ -122,7 +118,7 @@ def _is_read_better(read: Draft, computed: Draft) -> bool:
         return False
     calculation = computed.calculation
     if _is_in_row(read.evidence[0]):
-        return calculation is not None and calculation.operation in _READABLE
+        return calculation is not None and calculation.operation == "lookup"
     return calculation is None or calculation.operation not in _OPERATIONS
 
 
