@@ -32,6 +32,8 @@ _LEAST_SCORE = 0.85
 """The least score of a computation that takes the place of what was read in running text."""
 _TABLE_SHARE = 0.5
 """The share of a hit's text that must be rows of a table for it to show a table."""
+_LEAST_PROBABLE = 0.5
+"""The least probability of a count that takes the place of a surer cell: a cell may state it."""
 _MOST_ROWS = 40
 """The largest number of rows that an answer cites."""
 
@@ -72,7 +74,9 @@ class Calculator:
                 verdict="computed" if reason else "none",
                 reason=reason or (record or {}).get("refusal", "no table answers the question"),
             )
-        return read if draft is None or _is_read_better(read, draft) else draft
+        if draft is None or _is_read_better(read, draft) or _holds_unknown_name(read, record):
+            return read
+        return draft
 
     async def _ask_tables(
         self, question: Question, hits: Sequence[Hit], context: RunContext, *, any_operation: bool
@@ -91,7 +95,8 @@ class Calculator:
             table_answer = answer_over_tables(question, [table.content for table in tables])
             answer = table_answer.answer
             if any_operation and table_answer.refusal:
-                return {"refusal": table_answer.refusal}
+                unknown_name = table_answer.unknown_name
+                return {"refusal": table_answer.refusal, "unknown_name": unknown_name}
             if answer is None or not (any_operation or _is_computed(answer)):
                 return None
             return _describe_answer(answer, tables[answer.table])
@@ -118,8 +123,19 @@ def _is_read_better(read: Draft, computed: Draft) -> bool:
         return False
     calculation = computed.calculation
     if _is_in_row(read.evidence[0]):
-        return calculation is not None and calculation.operation == "lookup"
+        return calculation is not None and (
+            calculation.operation == "lookup"
+            or (calculation.operation == "count" and computed.confidence < _LEAST_PROBABLE)
+        )
     return calculation is None or calculation.operation not in _OPERATIONS
+
+
+def _holds_unknown_name(read: Draft, record: Json) -> bool:
+    """Return whether a quote that was read holds the name that the tables lack."""
+    name = (record or {}).get("unknown_name", "")
+    return bool(name) and any(
+        name.casefold() in item.quote.casefold() for item in read.evidence[:1]
+    )
 
 
 def _is_in_row(evidence: Evidence) -> bool:

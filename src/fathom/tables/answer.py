@@ -67,11 +67,13 @@ class TableAnswer:
         answer: The answer; `None` if the question matches nothing, or several things equally.
         candidates: All that it may mean, the best first.
         refusal: Why no value can be computed although the question is about a table; else empty.
+        unknown_name: The name of the question that no table holds, if that is the reason.
     """
 
     answer: ComputedAnswer | None
     candidates: tuple[ComputedAnswer, ...] = ()
     refusal: str = ""
+    unknown_name: str = ""
 
 
 def answer_over_tables(question: Question, tables: Sequence[TableWords]) -> TableAnswer:
@@ -88,10 +90,13 @@ def answer_over_tables(question: Question, tables: Sequence[TableWords]) -> Tabl
     )
     candidates = tuple(plan for plan in plans if isinstance(plan, ComputedAnswer))
     best = next(iter(candidates), None)
-    refusal = _find_refusal(readings, plans)
+    unknown_name = _find_unknown_name(readings)
+    refusal = f"no table has {unknown_name}" if unknown_name else _find_refusal(readings, plans)
     is_open = best is None or best.score < _LEAST_SCORE or _is_ambiguous(candidates, tables)
     answer = None if is_open or refusal else best
-    return TableAnswer(answer=answer, candidates=candidates, refusal=refusal)
+    return TableAnswer(
+        answer=answer, candidates=candidates, refusal=refusal, unknown_name=unknown_name
+    )
 
 
 class _MissingCell(NamedTuple):
@@ -117,12 +122,17 @@ def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer |
             yield _MissingCell(at, computation.score)
 
 
+def _find_unknown_name(readings: Sequence[TableQuestion]) -> str:
+    """Return a name of the question that no table holds; empty if a table holds them all."""
+    if readings and all(reading.unknown_names for reading in readings):
+        return readings[0].unknown_names[0]
+    return ""
+
+
 def _find_refusal(
     readings: Sequence[TableQuestion], plans: Sequence[ComputedAnswer | _MissingCell]
 ) -> str:
     """Return why no value can be computed although the question is about a table; else nothing."""
-    if readings and all(reading.unknown_names for reading in readings):
-        return f"no table has {readings[0].unknown_names[0]}"
     if not plans:
         return ""
     if isinstance(plans[0], _MissingCell):
