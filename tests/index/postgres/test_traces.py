@@ -23,6 +23,7 @@ from fathom.index.postgres.tables import (
     BACKENDS_GUARDED,
     DOORS_GUARDED,
     GONE_GUARDED,
+    OBJECTS_GUARDED,
     OWNERS_GUARDED,
     RATES_GUARDED,
     SERVED_GUARDED,
@@ -177,7 +178,7 @@ def test_an_older_index_answers_and_reports_why_traces_are_not_stored(
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
-        for table in (*tables, *served, *BACKENDS_GUARDED, "dropped"):
+        for table in (*tables, *served, *BACKENDS_GUARDED, *OBJECTS_GUARDED, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
     with open_engine(url, tmp_path / "disk") as engine:
         answer = engine.ask(QUESTION)

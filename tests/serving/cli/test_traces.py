@@ -41,10 +41,9 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(
     assert "─ search (retriever)" in output.out
     assert "because" in output.out
     lines = run("trace", trace_id, "--json").json["lines"]
-    # Warnings are of now, and what was no matter of recognising, of doubt or of a conversation is
-    # not told.
+    # Warnings are of now, and a trace leaves out what does not apply to its answer.
     left_out = {"warnings", "tentative"} | (
-        {"standalone_question", "calibration"} - list_keys(answer)
+        {"standalone_question", "calibration", "calculation"} - list_keys(answer)
     )
     recorded = {key: value for key, value in answer.items() if key not in left_out}
     recorded["citations"] = [drop_recognised(citation) for citation in answer["citations"]]

@@ -126,7 +126,13 @@ def test_a_stream_reports_the_plan_the_steps_their_findings_and_the_answer(
     ended = {step["id"]: step for step in steps if step["state"] == "ended"}
     assert began.keys() == ended.keys()
     assert len(steps) == 2 * len(began)
-    assert [step["name"] for step in began.values()] == ["search", "read", "plan", "finalize"]
+    assert [step["name"] for step in began.values()] == [
+        "search",
+        "read",
+        "calculate",
+        "plan",
+        "finalize",
+    ]
     assert all(step["news"] and step["seconds"] >= 0 for step in ended.values())
     payload = json.loads(next(data for name, data in events if name == "hits"))
     assert began[payload["step"]]["name"] == "search"
@@ -348,7 +354,7 @@ def test_a_repeated_request_with_an_idempotency_key_is_done_once(client: TestCli
 
 
 def test_the_server_reports_its_health_its_state_and_its_metrics(client: TestClient) -> None:
-    ask(client)
+    ask(client, strategy="naive")
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
     status = client.get("/api/v1/status").json()
