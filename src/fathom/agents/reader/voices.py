@@ -15,6 +15,7 @@ on other documents prove nothing:
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
@@ -31,6 +32,8 @@ _STUFFED_SHARE = 0.25
 """The least share of a document's sentences that repeat the question from chunk to chunk."""
 _FEWEST_WORDS = 3
 """The least number of words of a question that is looked for word for word."""
+_MOST_KEPT = 256
+"""The number of texts of which it is kept whether they repeat a question."""
 _RUN_WORDS = 4
 """The words of a run, by which two quotes are compared."""
 _COPIED_SHARE = 0.5
@@ -68,10 +71,15 @@ def list_stuffed(question: Question, hits: Sequence[Hit]) -> frozenset[str]:
         document
         for document, of_document in chunks.items()
         if any(repeats_asking(question, chunk.text) for chunk in of_document)
-        or repeats_asking(question, _join_chunks(of_document), share=_STUFFED_SHARE)
+        or (
+            len(of_document) > 1
+            and repeats_asking(question, _join_chunks(of_document), share=_STUFFED_SHARE)
+        )
     )
 
 
+# The reader, the search for rivals and the signals ask about the same hits.
+@lru_cache(maxsize=_MOST_KEPT)
 def repeats_asking(question: Question, text: str, *, share: float = 0.0) -> bool:
     """Return whether a text repeats the question, word for word or in sentences of its words.
 
