@@ -1,7 +1,7 @@
 import pytest
 from benchmarks.poison import ARMS, Fact, compute_wilson, format_table, grade
 
-from fathom.types import Answer, Citation, Conflict
+from fathom.types import Answer, AnswerStatus, Citation, Conflict
 from fathom.usage import Budget, Usage
 
 FACT = Fact(
@@ -19,14 +19,14 @@ FACT = Fact(
 
 
 def make_answer(
-    short: str, *conflicts: str, status: str = "answered", tentative: bool = False
+    short: str, *conflicts: str, status: AnswerStatus = "answered", tentative: bool = False
 ) -> Answer:
     citation = Citation(
         n=1, document="d", title="d", start=0, end=4, quote="1890", verified=True, support=1.0
     )
     return Answer(
         question=FACT.text,
-        status=status,  # type: ignore[arg-type]
+        status=status,
         tentative=tentative,
         answer=f"It was built in {short}. [1]",
         short_answer=short,
