@@ -135,6 +135,7 @@ READER: "Role[Reader]" = Role(
         "reader": "fathom.agents.reader.reply_forms:QUOTES_PROMPT",
         "reader_numbers": "fathom.agents.reader.reply_forms:NUMBERS_PROMPT",
         "reader_short": "fathom.agents.reader.reply_forms:SHORT_PROMPT",
+        "reader_sql": "fathom.agents.calculator.llm:PROMPT",
     },
 )
 JUDGE: "Role[Judge]" = Role(

@@ -8,7 +8,7 @@ import pytest
 from tests.factories import FEES, engine_at
 from tests.tables.ports import PORTS, read_document
 
-from fathom.agents.calculator import Calculator
+from fathom.agents.calculator.local import Calculator
 from fathom.documents.block_lookup import select_blocks
 from fathom.engine import Engine
 from fathom.question.question import Question

@@ -25,6 +25,7 @@ from fathom.agents import (
     selector,
     summarizer,
 )
+from fathom.agents.calculator.llm import QueryReply
 from fathom.agents.debate import aggregator, debater
 from fathom.agents.reader import reply_forms
 from fathom.assembly.prompts import list_shipped_prompts
@@ -40,6 +41,7 @@ KINDS: Mapping[str, type[BaseModel]] = {
     "reader": reply_forms.ReaderReply,
     "reader_numbers": reply_forms.NumberedReply,
     "reader_short": reply_forms.ShortReply,
+    "reader_sql": QueryReply,
     "judge": judge.JudgeReply,
     "debater": debater.DebaterReply,
     "aggregator": aggregator.AggregatorReply,

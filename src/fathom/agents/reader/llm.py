@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+from fathom.agents.calculator.llm import LLMCalculator
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
@@ -62,6 +63,7 @@ class LLMReader:
             none.
         form: The form in which the model names its evidence.
         fault: The fault of an earlier draft, for the model to correct; empty if there was none.
+        calculator: The agent that computes over tables by the model's SQL; `None` to read only.
     """
 
     model: RoleModel
@@ -75,6 +77,7 @@ class LLMReader:
     min_confidence: float = 0.0
     form: AnyForm = field(default_factory=QuoteForm)
     fault: str = ""
+    calculator: LLMCalculator | None = None
 
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
@@ -96,6 +99,7 @@ class LLMReader:
             min_confidence=settings.ask.min_confidence,
             fallback=settings.llm.fallback,
             form=make_form(model.chat.name, settings.llm.evidence, assembly.prompt),
+            calculator=LLMCalculator.of(assembly, model),
         )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -115,9 +119,19 @@ class LLMReader:
                     reason="the local implementation is sure",
                 )
                 return local_draft
-            draft, verdict, reason = await self._ask_or_fall_back(local_draft, question, hits, step)
+            draft, verdict, reason = await self._compute_or_ask(local_draft, question, hits, step)
             step.set_outcome(outputs=outline_draft(draft), verdict=verdict, reason=reason)
         return draft
+
+    async def _compute_or_ask(
+        self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> tuple[Draft, str, str]:
+        """Return the draft over tables, else the one that was read, whose it is, and why."""
+        if self.calculator is not None:
+            computed = await self.calculator.compute(question, hits, local_draft, context)
+            if computed is not None:
+                return computed, "model", "a statement over the tables gives a value"
+        return await self._ask_or_fall_back(local_draft, question, hits, context)
 
     async def _ask_or_fall_back(
         self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from fathom.agents.calculator import Calculator
+from fathom.agents.calculator.local import Calculator
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.base import ReadHit, compute_logit, outline_draft
 from fathom.agents.reader.candidates import (

@@ -11,7 +11,7 @@ from fathom.question.question import Question
 from fathom.retrieval.table_lookup import FoundTable, TableLookup
 from fathom.runs.context import DeadlineOver, RunContext
 from fathom.tables.answer import ComputedAnswer, answer_over_tables
-from fathom.tables.computation import Operand, Operation
+from fathom.tables.computation import Operand, Operation, Result
 from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
 
 if TYPE_CHECKING:
@@ -61,14 +61,12 @@ class Calculator:
         Where the best hit shows a table, every computation counts; else only one whose value stands
         in no cell, if the question has a word for it.
         """
-        if not any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks):
+        if not may_compute(question, hits):
             return read
         shows_table = _shows_table(hits[0])
-        if not shows_table and not _CUES.search(question.text):
-            return read
         with context.step("calculate", agent="calculator") as step:
             record = await self._ask_tables(question, hits, step, any_operation=shows_table)
-            draft = _restore_draft(record, hits) if record else None
+            draft = restore_draft(record, hits) if record else None
             reason = draft.claims[0].text if draft and draft.claims else ""
             step.set_outcome(
                 verdict="computed" if reason else "none",
@@ -99,7 +97,12 @@ class Calculator:
                 return {"refusal": table_answer.refusal, "unknown_name": unknown_name}
             if answer is None or not (any_operation or _is_computed(answer)):
                 return None
-            return _describe_answer(answer, tables[answer.table])
+            return describe_result(
+                answer.result,
+                tables[answer.table],
+                operation=answer.computation.operation,
+                probability=answer.probability,
+            )
 
         async def ask() -> Json:
             async with asyncio.timeout(context.seconds_left):
@@ -112,6 +115,13 @@ class Calculator:
             # What was read before counts.
             context.note_refusal(DeadlineOver())
             return None
+
+
+def may_compute(question: Question, hits: Sequence[Hit]) -> bool:
+    """Return whether the best hit shows a table, or the question asks to reckon over one."""
+    if not any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks):
+        return False
+    return _shows_table(hits[0]) or bool(_CUES.search(question.text))
 
 
 def _is_read_better(read: Draft, computed: Draft) -> bool:
@@ -157,16 +167,17 @@ def _shows_table(hit: Hit) -> bool:
     return rows >= _TABLE_SHARE * len(hit.chunk.text)
 
 
-def _describe_answer(answer: ComputedAnswer, table: FoundTable) -> Json:
-    """Return what a trace keeps of a computed answer: its value, its cells and their rows."""
-    result = answer.result
+def describe_result(
+    result: Result, table: FoundTable, *, operation: str, probability: float
+) -> Json:
+    """Return what a trace keeps of a computed value: the value, its cells and their rows."""
     operands = [operand for operand in result.operands if operand.cell.span is not None]
     rows = list(dict.fromkeys(operand.row for operand in operands))
     names = [column.name for column in table.content.table.columns]
     return {
         "chunk": table.hit.chunk.id,
-        "probability": answer.probability,
-        "operation": answer.computation.operation,
+        "probability": probability,
+        "operation": operation,
         "values": result.values,
         "unit": result.unit,
         "line": result.line,
@@ -193,7 +204,7 @@ def _describe_cell(operand: Operand, name: str) -> Json:
     return [operand.row, operand.column, name, operand.cell.text, span.start, span.end]
 
 
-def _restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
+def restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
     """Return the draft of a computed answer, empty if the tables refuse one.
 
     Without a row to cite, it is `None`.

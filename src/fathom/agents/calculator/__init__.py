@@ -1,0 +1,1 @@
+"""The calculator: answers computed over the tables of hits."""

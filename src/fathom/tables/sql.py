@@ -1,0 +1,623 @@
+"""One SQL SELECT of a language model over typed tables: checked, run and traced to its cells.
+
+The tables lie in a database in memory. A statement may hold only words and signs of a small part of
+SELECT, names of these tables and columns, numbers and quoted texts; SQLite then lets it read these
+tables and nothing else, for a bounded number of steps. The rows that went in are told by a second
+statement for each SELECT, the first one with the numbers of its rows.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import NamedTuple
+
+from fathom.tables.computation import Operand, Result
+from fathom.tables.links import TableWords, split_words
+from fathom.tables.table import Cell, Table
+from fathom.tables.table_question import TableQuestion
+from fathom.tables.values import fold_text, format_number
+from fathom.text.language import load_stop_words, split_set
+from fathom.text.numbers import parse_numbers
+
+ROW = "row_no"
+"""The column of the number of a row, from 1."""
+_KEYWORDS = split_set(
+    "select distinct from where and or not in is null like between group by having order asc desc "
+    "limit offset as case when then else end cast real integer text"
+)
+_FURTHER_KEYWORDS = split_set(
+    "table index join on using union all values set update delete insert into create drop "
+    "alter with exists pragma attach to if primary key default check column glob match escape "
+    "collate natural left right inner outer cross full over window filter rows range returning"
+)
+"""Words of SQL that no statement may hold, and by which nothing is called."""
+_AGGREGATES = split_set("count sum avg min max total")
+_FUNCTIONS = _AGGREGATES | split_set(
+    "abs round length lower upper substr coalesce ifnull nullif instr trim"
+)
+_CALLED = _FUNCTIONS | {"like", "group_concat"}
+"""The functions that SQLite calls: also for LIKE, and for the rows of a statement."""
+_TOKEN = re.compile(
+    r"\s+|(?P<text>'(?:[^']|'')*')|(?P<name>\"[^\"]+\"|`[^`]+`|[A-Za-z_]\w*)"
+    r"|(?P<number>\d+(?:\.\d+)?)|(?P<sign><>|<=|>=|!=|==|\|\||[-+*/%(),.=<>])"
+)
+_DAY = re.compile(r"(\d{4})(?:-\d\d){1,2}")
+_SPACES = re.compile(
+    rf"(\() | (?=[,)])|(\b(?:{'|'.join(sorted(_FUNCTIONS))})) (?=\()", re.IGNORECASE
+)
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME = 40
+_LONGEST_STATEMENT = 600
+_LONGEST_VALUE = 10_000
+_MOST_VALUES = 20
+_MOST_ROWS = 1000
+"""The rows whose cells are told one by one."""
+_STEPS = 1_000
+_MOST_STEPS = 20_000
+"""The thousands of steps of SQLite's machine, at most: some half a second."""
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 2 * _LONGEST_STATEMENT,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 50,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 1,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+}
+_SHOWN_CELL = 40
+_SHOWN_ROWS = 3
+_SHOWN_MATCHES = 4
+_FREE_NUMBERS = frozenset({0.0, 1.0, 2.0, 100.0})
+"""Numbers that a statement may hold although its question does not."""
+
+
+class SelectRefused(Exception):
+    """A statement that is not run, that failed, or whose value does not answer the question."""
+
+
+class SelectedValue(NamedTuple):
+    """The value of a statement.
+
+    Attributes:
+        table: The place of its table among those that were asked.
+        result: The value with its line and its operands.
+        is_whole: Whether the statement uses every cell and number that the question names.
+    """
+
+    table: int
+    result: Result
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table as statements name it.
+
+    Attributes:
+        name: Its name.
+        columns: The names of its columns.
+        types: Their types in SQL.
+        content: The typed table with its words.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    content: TableWords
+
+    @classmethod
+    def of(cls, content: TableWords, place: int) -> "SqlTable":
+        """Return a table under plain names, whatever its heads hold."""
+        names = _make_names([column.name for column in content.table.columns])
+        types = tuple(_choose_type(content.table, at) for at in range(len(names)))
+        return cls(f"t{place + 1}", names, types, content)
+
+    def describe(self, reading: TableQuestion) -> str:
+        """Return the names, the first rows and the rows that the question names, for a model."""
+        table = self.content.table
+        named = [row for link in reading.conditions.every for row in sorted(link.rows)]
+        rows = dict.fromkeys([*range(min(_SHOWN_ROWS, len(table.rows))), *named[:_SHOWN_MATCHES]])
+        names = ", ".join(
+            f"{name} {kind}" for name, kind in zip(self.columns, self.types, strict=True)
+        )
+        lines = [f"{self.name}({ROW} INTEGER, {names}) has {len(table.rows)} rows, such as:"]
+        for row in sorted(rows):
+            values = (_shorten(value) for value in self._list_values(row))
+            lines.append(" | ".join([str(row + 1), *values]))
+        return "\n".join(lines)
+
+    def fill(self, database: sqlite3.Connection) -> None:
+        """Create the table in a database."""
+        columns = ", ".join(
+            f'"{name}" {kind}{" COLLATE NOCASE" * (kind == "TEXT")}'
+            for name, kind in zip(self.columns, self.types, strict=True)
+        )
+        database.execute(f'CREATE TABLE "{self.name}" ({ROW} INTEGER PRIMARY KEY, {columns})')
+        places = ", ".join("?" * (len(self.columns) + 1))
+        database.execute("BEGIN")
+        database.executemany(
+            f'INSERT INTO "{self.name}" VALUES ({places})',  # noqa: S608 - our own names
+            (
+                (row + 1, *self._list_values(row))
+                for row in TableQuestion("", (), self.content, ()).data_rows
+            ),
+        )
+        database.execute("COMMIT")
+
+    def _list_values(self, row: int) -> list[str | float | None]:
+        """Return the values of a row by the types of its columns."""
+        table = self.content.table
+        return [
+            _read_value(cell, table, at, kind)
+            for at, (cell, kind) in enumerate(zip(table.rows[row], self.types, strict=True))
+        ]
+
+
+def _make_names(heads: Sequence[str]) -> tuple[str, ...]:
+    """Return plain names for the columns, each another."""
+    names: list[str] = []
+    for at, head in enumerate(heads):
+        name = _NO_NAME.sub("_", fold_text(head)).strip("_")[:_LONGEST_NAME].strip("_")
+        name = name or f"column_{at + 1}"
+        if name[0].isdigit() or name in _KEYWORDS | _FUNCTIONS | _FURTHER_KEYWORDS:
+            name = f"c_{name}"
+        taken = {*names, ROW}
+        numbered = (f"{name}_{number}" for number in count(2))
+        names.append(name if name not in taken else next(n for n in numbered if n not in taken))
+    return tuple(names)
+
+
+def _choose_type(table: Table, column: int) -> str:
+    """Return the type of a column in SQL."""
+    kind = table.columns[column].kind
+    if kind in {"number", "duration"}:
+        return "REAL"
+    periods = [row[column].period for row in table.rows if not row[column].is_blank]
+    is_year = all(period and not period[0][1] for period in periods)
+    return "INTEGER" if kind == "date" and is_year and periods else "TEXT"
+
+
+def _read_value(cell: Cell, table: Table, column: int, kind: str) -> str | float | None:
+    """Return the value of a cell; a date begins with its year."""
+    if cell.is_blank:
+        return None
+    if table.columns[column].kind == "date":
+        if cell.period is None:
+            return None
+        year, month, day = (int(part) for part in cell.period[0])
+        if kind == "INTEGER":
+            return year
+        return f"{year:04d}" + f"-{month:02d}" * bool(month) + f"-{day:02d}" * bool(day)
+    if kind == "REAL":
+        return cell.duration if table.columns[column].kind == "duration" else cell.number
+    return cell.text
+
+
+def _shorten(value: str | float | None) -> str:
+    """Return a value in one short line."""
+    if isinstance(value, float):
+        return f"{value:g}" if abs(value) < 1e6 else f"{value:.0f}"
+    text = " ".join(str("NULL" if value is None else value).split())
+    return text if len(text) <= _SHOWN_CELL else f"{text[:_SHOWN_CELL]}..."
+
+
+class _Token(NamedTuple):
+    """A token of a statement.
+
+    Attributes:
+        kind: `text`, `name`, `number` or `sign`.
+        text: The token; a name in lower case.
+    """
+
+    kind: str
+    text: str
+
+    def write(self) -> str:
+        """Return the token as SQL; names are quoted unless they are words of SQL."""
+        is_plain = self.kind != "name" or self.text in _KEYWORDS | _FUNCTIONS
+        return self.text if is_plain else f'"{self.text}"'
+
+
+def _split_statement(statement: str) -> list[_Token]:
+    """Return the tokens of a statement.
+
+    Raises:
+        SelectRefused: If it holds anything that no token is.
+    """
+    statement = statement.strip().removesuffix(";").strip()
+    if len(statement) > _LONGEST_STATEMENT:
+        raise SelectRefused("the statement is too long")
+    tokens: list[_Token] = []
+    at = 0
+    while at < len(statement):
+        match = _TOKEN.match(statement, at)
+        # Two signs in a row may open a comment.
+        if match is None or statement.startswith(("--", "/*"), at):
+            raise SelectRefused(f"the statement holds {statement[at]!r}")
+        at = match.end()
+        kind = match.lastgroup
+        if kind is not None:
+            # The case of what double quotes hold counts where it is a text.
+            is_name = kind == "name" and not match[0].startswith('"')
+            text = match[0].strip("`").lower() if is_name else match[0]
+            tokens.append(_Token(kind, text))
+    return tokens
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One SELECT of a statement.
+
+    Attributes:
+        tokens: Its tokens; a SELECT within it is one token of the kind `block`.
+        inner: The SELECTs within it.
+    """
+
+    tokens: tuple[_Token, ...]
+    inner: tuple["_Block", ...]
+
+    @property
+    def source(self) -> int | None:
+        """The place of FROM; `None` without one."""
+        return next((at for at, token in enumerate(self.tokens) if token == FROM), None)
+
+    @property
+    def table(self) -> str:
+        """The name of its table; empty if it reads another SELECT, or nothing."""
+        at = self.source
+        token = self.tokens[at + 1] if at is not None and at + 1 < len(self.tokens) else None
+        return token.text if token is not None and token.kind == "name" else ""
+
+    @property
+    def listed(self) -> tuple[_Token, ...]:
+        """The tokens between SELECT and FROM."""
+        return self.tokens[1 : self.source]
+
+    @property
+    def is_grouped(self) -> bool:
+        """Return whether several rows may make one value."""
+        words = {token.text for token in self.listed}
+        return bool(words & _AGGREGATES) or _Token("name", "group") in self.tokens
+
+    @property
+    def is_extreme(self) -> bool:
+        """Return whether its only aggregate is one end of the values of all rows."""
+        aggregates = [token.text for token in self.listed if token.text in _AGGREGATES]
+        return len(aggregates) == 1 and aggregates[0] in {"min", "max"}
+
+    def write(self, more: str = "") -> str:
+        """Return the SELECT as SQL, with a further value behind those that it lists."""
+        inner = iter(self.inner)
+        at = self.source
+        words = []
+        for place, token in enumerate(self.tokens):
+            words += [f", {more}"] if more and place == at else []
+            words.append(next(inner).write() if token.kind == "block" else token.write())
+        return " ".join(words)
+
+    def flatten(self) -> Iterator[_Token]:
+        """Yield the tokens with those of the SELECTs within in their places."""
+        inner = iter(self.inner)
+        for token in self.tokens:
+            yield from next(inner).flatten() if token.kind == "block" else (token,)
+
+    def show(self) -> str:
+        """Return the SELECT as people write it."""
+        words = (
+            token.text.upper() if token.text in _KEYWORDS | _FUNCTIONS else token.text
+            for token in self.flatten()
+        )
+        return _SPACES.sub(r"\1\2", " ".join(words))
+
+    def walk(self) -> Iterator["_Block"]:
+        """Yield the SELECT and those within it."""
+        yield self
+        for block in self.inner:
+            yield from block.walk()
+
+
+SELECT, FROM = _Token("name", "select"), _Token("name", "from")
+_OPEN, _CLOSE = _Token("sign", "("), _Token("sign", ")")
+
+
+def _build_block(tokens: Sequence[_Token], start: int) -> tuple[_Block, int]:
+    """Return the SELECT that begins at a place, with the place behind it."""
+    outer: list[_Token] = []
+    inner: list[_Block] = []
+    depth, at = 0, start
+    while at < len(tokens):
+        token = tokens[at]
+        if token == SELECT and at > start:
+            block, at = _build_block(tokens, at)
+            inner.append(block)
+            outer.append(_Token("block", ""))
+            continue
+        depth += (token == _OPEN) - (token == _CLOSE)
+        if depth < 0:
+            break
+        outer.append(token)
+        at += 1
+    return _Block(tuple(outer), tuple(inner)), at
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """The check of a statement against tables.
+
+    Attributes:
+        tables: The tables by name.
+    """
+
+    tables: dict[str, SqlTable]
+
+    def parse(self, statement: str) -> _Block:
+        """Return the statement.
+
+        Raises:
+            SelectRefused: If it is no plain SELECT over these tables.
+        """
+        tokens = [self._read_quoted(token) for token in _split_statement(statement)]
+        if tokens[:1] != [SELECT]:
+            raise SelectRefused("the statement is no SELECT")
+        self._check_names(tokens)
+        block, end = _build_block(tokens, 0)
+        if end != len(tokens):
+            raise SelectRefused("a bracket is closed that was not opened")
+        for part in block.walk():
+            self._check_source(part)
+        if not any(part.table for part in block.walk()):
+            raise SelectRefused("the statement reads no table")
+        return block
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the tables and their columns."""
+        names = {name for table in self.tables.values() for name in table.columns}
+        return frozenset({ROW, *self.tables, *names})
+
+    def _read_quoted(self, token: _Token) -> _Token:
+        """Return a token; one in double quotes is a text where nothing is called so."""
+        if not token.text.startswith('"'):
+            return token
+        name = token.text.strip('"').lower()
+        if name in self.names:
+            return _Token("name", name)
+        return _Token("text", "'" + token.text.strip('"').replace("'", "''") + "'")
+
+    def _check_names(self, tokens: Sequence[_Token]) -> None:
+        """Refuse a name that is neither of SQL nor of the tables, nor given in the statement."""
+        aliases = {
+            token.text for before, token in pairwise(tokens) if before == _Token("name", "as")
+        }
+        names = self.names | (aliases - _FURTHER_KEYWORDS)
+        for token in tokens:
+            if token.kind == "name" and token.text not in names | _KEYWORDS | _FUNCTIONS:
+                raise SelectRefused(f"there is no {token.text!r}")
+
+    def _check_source(self, block: _Block) -> None:
+        """Refuse a SELECT over several tables, or over what is no table."""
+        at = block.source
+        if at is None:
+            return
+        rest = block.tokens[at + 1 :]
+        is_inner = [token.kind for token in rest[:3]] == ["sign", "block", "sign"]
+        if not is_inner and block.table not in self.tables:
+            raise SelectRefused("FROM needs the name of one table")
+        rest = rest[3 if is_inner else 1 :]
+        rest = rest[2:] if rest[:1] == (_Token("name", "as"),) else rest
+        if rest and rest[0].text not in {"where", "group", "order", "limit", "having", ")"}:
+            raise SelectRefused("FROM needs the name of one table alone")
+
+
+def run_select(
+    statement: str, readings: Sequence[TableQuestion], tables: Sequence[SqlTable]
+) -> SelectedValue:
+    """Return the value of a statement over tables.
+
+    Args:
+        statement: The statement of a model.
+        readings: The question, read over each table.
+        tables: The tables.
+
+    Raises:
+        SelectRefused: If the statement is none that may run, or its value does not answer.
+    """
+    by_name = {table.name: table for table in tables}
+    block = _Check(by_name).parse(statement)
+    source = next(part.table for part in block.walk() if part.table)
+    place = [table.name for table in tables].index(source)
+    if any(part.table not in {"", source} for part in block.walk()):
+        raise SelectRefused("the statement reads more than one table")
+    is_whole = _check_values(block, readings[place])
+    with closing(open_database(by_name[source])) as database:
+        try:
+            result = _Execution(database, by_name[source], block).run()
+        except (sqlite3.Error, OverflowError) as error:
+            raise SelectRefused(f"SQLite: {error}") from None
+    return SelectedValue(place, result, is_whole)
+
+
+def open_database(table: SqlTable) -> sqlite3.Connection:
+    """Return a database in memory of which statements may read one table, and no more.
+
+    The statements run for a bounded number of steps together.
+    """
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    table.fill(database)
+    for limit, value in _LIMITS.items():
+        database.setlimit(limit, value)
+    steps = count()
+
+    def authorize(
+        action: int, first: str | None, second: str | None, _: str | None, __: str | None
+    ) -> int:
+        is_read = action == sqlite3.SQLITE_READ and first in {table.name, ""}
+        is_call = action == sqlite3.SQLITE_FUNCTION and second in _CALLED
+        is_legal = action == sqlite3.SQLITE_SELECT or is_read or is_call
+        return sqlite3.SQLITE_OK if is_legal else sqlite3.SQLITE_DENY
+
+    database.set_authorizer(authorize)
+    database.set_progress_handler(lambda: next(steps) >= _MOST_STEPS, _STEPS)
+    return database
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """The run of a statement that passed the check."""
+
+    database: sqlite3.Connection
+    table: SqlTable
+    block: _Block
+
+    def run(self) -> Result:
+        """Return the value with the cells that went in.
+
+        Raises:
+            SelectRefused: If there is no value, or too many.
+        """
+        records = self._fetch(self.block.write())
+        values = [record[0] for record in records if record[0] is not None]
+        rows = list(
+            dict.fromkeys(row for part in self.block.walk() for row in self._list_rows(part))
+        )
+        if not values or not rows:
+            raise SelectRefused("no row answers")
+        columns = self._list_columns()
+        texts = self._write_values(values)
+        operands = tuple(
+            Operand(row, column, self.table.content.table.rows[row][column])
+            for row in rows[:_MOST_ROWS]
+            for column in columns
+        )
+        unit = self._find_unit()
+        number = values[0] if len(values) == 1 and not isinstance(values[0], str) else None
+        return Result(
+            values=texts,
+            number=number,
+            unit=unit,
+            line=f"{', '.join(texts)} {unit}".strip() + f", by {self.block.show()}",
+            operands=operands,
+            row_count=len(rows),
+        )
+
+    def _fetch(self, statement: str) -> list[tuple[str | float | None, ...]]:
+        records = self.database.execute(statement).fetchmany(_MOST_VALUES + 1)
+        if len(records) > _MOST_VALUES:
+            raise SelectRefused("there are too many values")
+        return records
+
+    def _list_rows(self, part: _Block) -> list[int]:
+        """Return the rows that went into a SELECT."""
+        if not part.table:
+            return []
+        gathers = part.is_grouped and not part.is_extreme
+        more = f"group_concat({ROW})" if gathers else ROW
+        records = self.database.execute(part.write(more))
+        numbers = ",".join(str(record[-1]) for record in records if record[-1] is not None)
+        return [int(row) - 1 for row in numbers.split(",") if row]
+
+    def _write_values(self, values: Sequence[str | float | None]) -> tuple[str, ...]:
+        """Return the values as the table writes them, each once."""
+        plain = self._find_plain_column()
+        if plain is None:
+            return tuple(dict.fromkeys(self._write_value(value) for value in values))
+        rows = self.table.content.table.rows
+        cells = [rows[row][plain] for row in self._list_rows(self.block)]
+        return tuple(dict.fromkeys(cell.text for cell in cells if not cell.is_blank))
+
+    def _list_columns(self) -> list[int]:
+        """Return the columns that the statement reads; the first one if it only counts rows."""
+        names = dict.fromkeys(token.text for part in self.block.walk() for token in part.tokens)
+        columns = [at for at, name in enumerate(self.table.columns) if name in names]
+        return columns or [self.table.content.table.key]
+
+    def _find_plain_column(self) -> int | None:
+        """Return the column whose cells are the value; `None` if it is reckoned."""
+        listed = [token for token in self.block.listed if token.text != "distinct"]
+        first = listed[0].text if listed else ""
+        is_alone = len(listed) == 1 or (len(listed) > 1 and listed[1].text in {",", "as"})
+        is_plain = is_alone and not self.block.is_grouped and bool(self.block.table)
+        return self.table.columns.index(first) if is_plain and first in self.table.columns else None
+
+    def _find_unit(self) -> str:
+        """Return the unit of the only column with a unit that the value is reckoned from."""
+        listed = {token.text for part in self.block.walk() for token in part.listed}
+        if "count" in listed or "/" in listed:
+            return ""
+        units = {
+            column.unit
+            for name, column in zip(
+                self.table.columns, self.table.content.table.columns, strict=True
+            )
+            if name in listed and column.kind == "number"
+        }
+        return units.pop() if len(units) == 1 and self._find_plain_column() is None else ""
+
+    @property
+    def _is_dated(self) -> bool:
+        """Return whether the value is a year, which is written without marks between digits."""
+        listed = {token.text for token in self.block.listed}
+        columns = zip(self.table.columns, self.table.content.table.columns, strict=True)
+        return self.block.is_extreme and any(
+            name in listed and column.kind == "date" for name, column in columns
+        )
+
+    def _write_value(self, value: str | float | None) -> str:
+        """Return a value as the table writes numbers."""
+        if isinstance(value, str):
+            if len(value) > _LONGEST_VALUE:
+                raise SelectRefused("a value is too long")
+            return value
+        if self._is_dated:
+            return f"{value or 0:.0f}"
+        decimal_comma = self.table.content.table.decimal_comma
+        return format_number(round(float(value or 0), 6), decimal_comma=decimal_comma)
+
+
+def _check_values(block: _Block, reading: TableQuestion) -> bool:
+    """Return whether a statement uses all that a question names.
+
+    Raises:
+        SelectRefused: If it holds a text or a number that the question does not, or the question a
+            name that the table lacks.
+    """
+    if reading.unknown_names:
+        raise SelectRefused(f"no table has {reading.unknown_names[0]}")
+    stems = {word.stem for word in (*reading.words, *split_words(reading.text))}
+    numbers = {*parse_numbers(reading.text), *_FREE_NUMBERS}
+    used: set[str] = set()
+    for token in (token for part in block.walk() for token in part.tokens):
+        if token.kind == "text":
+            used |= _check_text(token.text[1:-1], stems, reading.text)
+        elif token.kind == "number":
+            if float(token.text) not in numbers:
+                raise SelectRefused(f"the question names no {token.text}")
+            used.add(token.text)
+    if any(token.kind == "text" for token in block.listed):
+        raise SelectRefused("the value would be a text of the statement")
+    conditions = reading.conditions
+    named = {
+        reading.words[at].stem
+        for condition in conditions.every
+        for at in condition.words
+        # Words such as "before" and "more than" are signs in a statement.
+        if condition in conditions.single or reading.words[at].text.isdigit()
+    }
+    return named - load_stop_words("en") <= used
+
+
+def _check_text(text: str, stems: set[str], question: str) -> set[str]:
+    """Return the stems of a quoted text, each of which the question must have."""
+    dated = _DAY.fullmatch(text)
+    if dated and (dated[1] in question or re.search(rf"\b\d\d?/\d\d?/{dated[1][2:]}\b", question)):
+        return {dated[1]} & stems
+    text = text.replace("%", " ").strip()
+    words = {word.stem for word in split_words(text)} - load_stop_words("en")
+    # Games are marked by letters: "W" for won.
+    is_mark = len(text) == 1 and f" {text.lower()}" in question
+    unknown = words - stems
+    if unknown and not is_mark:
+        raise SelectRefused(f"the question names no {min(unknown)}")
+    return stems if is_mark else words
