@@ -83,7 +83,16 @@ def test_calibrations_older_than_the_query_encoder_still_apply() -> None:
 
     assert "query_encoder" not in same["models"]
     assert rounded["models"] == {**same["models"], "query_encoder": "rounded"}
-    assert {**Settings().to_record(), "models": None} == {**same, "models": None}
+    others = {"models": None, "hybrid": None}
+    assert {**Settings().to_record(), **others} == {**same, **others}
+
+
+def test_calibrations_older_than_the_doubt_of_a_branch_still_apply() -> None:
+    hybrid = Settings().to_record()["hybrid"]
+    kept = drop_later_settings({"hybrid": hybrid})["hybrid"]
+    assert {**kept, "low_confidence": 0.5} == hybrid
+    varied = {"hybrid": {**hybrid, "low_confidence": 0.0}}
+    assert drop_later_settings(varied) == varied
 
 
 def test_an_effort_fills_in_the_missing_limits() -> None:

@@ -1,5 +1,7 @@
 import asyncio
+from collections.abc import Sequence
 
+import pytest
 from tests.factories import hit_of
 
 from fathom.agents.keyword_filter import KeywordFilter
@@ -24,10 +26,14 @@ def make_filter(floor: float = 0.2, **domain: object) -> KeywordFilter:
     return KeywordFilter(count_words=Analyzer().count_query_terms, domain=test_domain, floor=floor)
 
 
-def list_kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
+def list_kept(
+    filter_: KeywordFilter, question: str, strictness: float = 1.0, entities: Sequence[str] = ()
+) -> list[str]:
     async def run_filter() -> tuple[Hit, ...]:
         with run_context() as context:
-            return await filter_.keep(Question(question), HITS, context, strictness=strictness)
+            return await filter_.keep(
+                Question(question), HITS, context, strictness=strictness, entities=entities
+            )
 
     return [hit.chunk.document_id for hit in asyncio.run(run_filter())]
 
@@ -36,6 +42,23 @@ def test_a_hit_that_shares_no_word_with_the_question_is_removed() -> None:
     assert list_kept(make_filter(), QUESTION) == ["1", "2", "4"]
     assert list_kept(make_filter(0.9), QUESTION) == ["1"]
     assert list_kept(make_filter(0.9), QUESTION, strictness=0.0) == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("entities", "kept"),
+    [
+        ((), ["1"]),
+        (("NOON",), ["1", "3"]),
+        (('"at noon"',), ["1", "3"]),
+        (("noon", "Ferry"), ["1", "3"]),
+        (("noon", "harbour"), ["1"]),
+        (("no",), ["1"]),
+    ],
+)
+def test_a_hit_with_all_entities_of_the_question_stays(
+    entities: tuple[str, ...], kept: list[str]
+) -> None:
+    assert list_kept(make_filter(0.9), QUESTION, entities=entities) == kept
 
 
 def test_rare_and_repeated_words_count_more() -> None:

@@ -23,11 +23,13 @@ HITS = [
 ]
 
 
-def list_kept(question: str, strictness: float = 1.0) -> list[str]:
+def list_kept(question: str, strictness: float = 1.0, entities: tuple[str, ...] = ()) -> list[str]:
     async def run_filter() -> tuple[Hit, ...]:
         filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.2, density=0.3)
         with run_context() as context:
-            return await filter_.keep(Question(question), HITS, context, strictness=strictness)
+            return await filter_.keep(
+                Question(question), HITS, context, strictness=strictness, entities=entities
+            )
 
     return [hit.chunk.document_id for hit in asyncio.run(run_filter())]
 
@@ -36,6 +38,12 @@ def test_distant_and_thin_hits_are_removed() -> None:
     assert list_kept(QUESTION) == ["dense"]
     assert list_kept(QUESTION, strictness=0.5) == ["dense", "thin", "far"]
     assert list_kept(QUESTION, strictness=0.0) == ["dense", "thin", "far", "other"]
+
+
+def test_a_distant_or_thin_hit_with_all_entities_of_the_question_stays() -> None:
+    assert list_kept(QUESTION, entities=("bread", "Milk")) == ["dense", "thin"]
+    assert list_kept(QUESTION, entities=("ferry",)) == ["dense", "other"]
+    assert list_kept(QUESTION, entities=("ferry", "bread")) == ["dense"]
 
 
 def test_without_a_common_topic_no_hit_is_thin() -> None:

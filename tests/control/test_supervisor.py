@@ -56,3 +56,32 @@ def test_no_standby_serves_while_retries_remain_or_without_budget() -> None:
     assert Supervisor(1)([FINE, FAILED], ("one",), 0).orders == {"failed": "search"}
     assert Supervisor(1)([FINE, SPENT], ("one",), 0).orders == {}
     assert Supervisor(1)([FINE, replace(EMPTY, weight=0.0)], ("one",), 0).orders == {}
+
+
+SURE = replace(FINE, name="sure", confidence=0.8)
+UNSURE = replace(FINE, name="unsure", weight=0.4, confidence=0.3)
+
+
+def test_a_branch_of_low_confidence_is_weighed_down_once() -> None:
+    law = Supervisor(1, 0.5, 0.5)
+    verdict = law([SURE, UNSURE], (), 0)
+    assert (verdict.weights, verdict.orders) == ({"unsure": 0.2}, {})
+    assert (verdict.doubted, verdict.reason) == (("unsure",), "unsure: low confidence")
+    again = law([SURE, replace(UNSURE, weight=0.2, doubted=True)], (), 1)
+    assert (again.weights, again.reason) == ({}, "all branches are done")
+
+
+@pytest.mark.parametrize("confidence", [0.4, 0.8, None])
+def test_a_branch_with_half_of_the_best_confidence_or_none_keeps_its_weight(
+    confidence: float | None,
+) -> None:
+    reports = [SURE, replace(UNSURE, confidence=confidence)]
+    assert Supervisor(1, 0.5, 0.5)(reports, ("idle",), 0).orders == {}
+    assert Supervisor(1, 0.5, 0.5)(reports, ("idle",), 0).weights == {}
+
+
+def test_a_standby_branch_gets_what_a_doubted_branch_loses() -> None:
+    verdict = Supervisor(1, 0.25, 0.5)([SURE, UNSURE], ("idle",), 0)
+    assert verdict.orders == {"idle": "search"}
+    assert verdict.weights == pytest.approx({"unsure": 0.1, "idle": 0.3})
+    assert verdict.reason == "unsure: low confidence; idle beside unsure"

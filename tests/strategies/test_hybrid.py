@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.factories import QUESTION, engine_at, index_fees
+from tests.factories import QUESTION, engine_at, hit_of, index_fees
 from tests.strategies.scripted_run import (
     EndlessSearch,
     QuotingReader,
@@ -34,6 +34,7 @@ from fathom.settings import Settings
 from fathom.settings.hybrid import HybridSettings
 from fathom.strategies.hybrid import Branch, BranchWeighing, Hybrid
 from fathom.testing.doubles import OVERLAP, HashingEmbedder, run_context
+from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
 
@@ -48,6 +49,7 @@ class StrictFilter:
     strictest: float = 1.0
     breaks: bool = False
     calls: list[float] = field(default_factory=list)
+    entities: tuple[str, ...] = ()
 
     async def keep(
         self,
@@ -56,8 +58,10 @@ class StrictFilter:
         context: RunContext,
         *,
         strictness: float = 1.0,
+        entities: Sequence[str] = (),
     ) -> tuple[Hit, ...]:
         self.calls.append(strictness)
+        self.entities = tuple(entities)
         if self.breaks:
             raise ValueError
         return tuple(hits) if strictness <= self.strictest else ()
@@ -91,6 +95,7 @@ def make_hybrid(reader: QuotingReader, keyword: Any, semantic: Any, **other: Any
         reorderer=None,
         reader=reader,
         finalizer=make_finalizer("hybrid"),
+        extract_terms=ContentTerms(),
         candidates=5,
         k=2,
         positions="rank",
@@ -370,6 +375,53 @@ def test_one_branch_with_hits_is_enough(
     assert is_replayed(outcome, make_with_failures())
 
 
+def test_the_type_in_the_message_of_the_analyser_weighs_the_branches() -> None:
+    lists = ScriptedRetriever([A]).search("k"), ScriptedRetriever([B]).search("s")
+    weights = []
+    for question in ("ISO 9001 audit", "Link Azure AD to Outlook and export access logs"):
+        strategy = make_hybrid(QuotingReader(), *lists, settings=HybridSettings())
+        outcome = run_to_end(strategy, question=question)
+        supervise = next(step for step in outcome.trace.steps if step.name == "supervise")
+        weights.append((supervise.inputs["messages"]["analyse"]["type"], supervise.outputs))
+    (simple, first), (complex_, second) = weights
+    assert (simple, first["weights"]) == ("simple", {"keyword": 0.6, "semantic": 0.4})
+    assert (complex_, second["weights"]) == ("complex", {"keyword": 0.3, "semantic": 0.7})
+
+
+def test_the_filters_get_the_entities_of_the_message() -> None:
+    asked = StrictFilter()
+    lists = ScriptedRetriever([A]).search("k"), ScriptedRetriever([B]).search("s")
+    run_to_end(
+        make_hybrid(QuotingReader(), *lists, filters=(asked, None)),
+        question="Who pays for a permit of Sandholm in 1921?",
+    )
+    assert asked.entities == ("1921", "Sandholm")
+
+
+def test_a_branch_of_low_confidence_counts_less_and_the_standby_gets_the_rest() -> None:
+    """The semantic branch has hits, but none with more than one word of the question."""
+    far = hit_of("A zebra has a cost, too.", document="d2")
+    lists = ScriptedRetriever([A]).search("k"), ScriptedRetriever([far]).search("s")
+    standby = ScriptedRetriever([C])
+
+    def make_with_standby() -> Hybrid:
+        two = make_hybrid(QuotingReader(), *lists, settings=HybridSettings(weights="30/70"))
+        more = Branch(name="standby", search=standby.search("b"), weight=0.0)
+        return replace(two, branches=(*two.branches, more))
+
+    outcome = run_to_end(make_with_standby())
+    first, second = [step for step in outcome.trace.steps if step.name == "supervise"]
+    assert first.inputs["messages"]["filter keyword"]["confidence"] == 0.8
+    assert first.inputs["messages"]["filter semantic"]["confidence"] < 0.5
+    assert first.reason == "semantic: low confidence; standby beside semantic"
+    assert second.outputs["weights"] == {"keyword": 0.3, "semantic": 0.35, "standby": 0.35}
+    assert standby.calls == 1
+    assert is_replayed(outcome, make_with_standby())
+    sure = make_hybrid(QuotingReader(), *lists, supervisor=Supervisor(1, low_confidence=0.0))
+    supervise = next(step for step in run_to_end(sure).trace.steps if step.name == "supervise")
+    assert supervise.outputs["weights"] == {"keyword": 0.5, "semantic": 0.5}
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -380,7 +432,8 @@ def test_one_branch_with_hits_is_enough(
 def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
     weighing = BranchWeighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
     with run_context() as context:
-        weights = asyncio.run(weighing(Question(question), context))
+        message = asyncio.run(weighing.analyse(Question(question), context))
+    weights = weighing.choose_weights(Question(question), message.complexity)
     assert tuple(weights.values()) == expected
 
 

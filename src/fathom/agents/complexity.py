@@ -104,11 +104,12 @@ class ComplexityFeatures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complexity:
-    """The rating of a question; `weights` are (keyword, dense)."""
+    """The rating of a question; `weights` are (keyword, dense), and `entities` its names."""
 
     level: ComplexityLevel
     weights: RetrieverWeights
     features: ComplexityFeatures
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,11 @@ class ComplexityAnalyser:
             "complexity", agent="complexity", inputs={"question": question.text}
         ) as step:
             complexity = self.rate(question)
-            outputs = {"features": asdict(complexity.features), "weights": list(complexity.weights)}
+            outputs = {
+                "features": asdict(complexity.features),
+                "entities": list(complexity.entities),
+                "weights": list(complexity.weights),
+            }
             step.set_outcome(outputs=outputs, verdict=complexity.level)
         return complexity
 
@@ -146,7 +151,12 @@ class ComplexityAnalyser:
         """Return the complexity of a question, outside of any step."""
         features = count_features(question)
         level = rate_features(features)
-        return Complexity(level=level, weights=self.weights[level], features=features)
+        return Complexity(
+            level=level,
+            weights=self.weights[level],
+            features=features,
+            entities=list_entities(question),
+        )
 
 
 def count_features(question: Question) -> ComplexityFeatures:
@@ -154,7 +164,7 @@ def count_features(question: Question) -> ComplexityFeatures:
     wh_words = len(_QUESTION_WORDS.findall(question.text))
     subordinate = len(_SUBORDINATE.findall(question.text))
     return ComplexityFeatures(
-        entities=_count_entities(question),
+        entities=len(list_entities(question)),
         clauses=max(1, wh_words) + subordinate,
         conjunctions=len(_CONJUNCTIONS.findall(question.text)),
         length=len(_WORD.findall(question.text)),
@@ -184,8 +194,8 @@ def rate_features(features: ComplexityFeatures) -> ComplexityLevel:
     return "simple" if points <= 1 else "moderate" if points <= 3 else "complex"
 
 
-def _count_entities(question: Question) -> int:
-    """Count quoted texts, and names and numbers outside of them."""
+def list_entities(question: Question) -> tuple[str, ...]:
+    """Return the quoted texts, and the names and numbers outside of them, each once, sorted."""
     quoted = _QUOTED.findall(question.text)
     # Names within a quotation belong to the one quoted thing.
     rest = _QUOTED.sub(" ", question.text)
@@ -193,4 +203,4 @@ def _count_entities(question: Question) -> int:
     numbers = {
         number for number in _NUMBER.findall(rest) if not any(number in entity for entity in names)
     }
-    return len(set(quoted)) + len(names) + len(numbers)
+    return tuple(sorted({*quoted, *names, *numbers}))

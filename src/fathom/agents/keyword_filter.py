@@ -30,6 +30,7 @@ class HitFilter(Protocol):
         context: RunContext,
         *,
         strictness: float = 1.0,
+        entities: Sequence[str] = (),
     ) -> tuple[Hit, ...]:
         """Return the hits that stay, in their order and with their scores, as one step of the run.
 
@@ -38,11 +39,22 @@ class HitFilter(Protocol):
             hits: The hits, best first.
             context: The run that records the step.
             strictness: The factor of the filter's floors, in [0, 1].
+            entities: The names, numbers and quoted texts of the question. A hit that holds all of
+                them stays, whatever the floors.
 
         Raises:
             BudgetRefused: If there was no time for the step.
         """
         ...
+
+
+def holds_entities(hit: Hit, entities: Sequence[str]) -> bool:
+    """Return whether a hit holds all entities of a question as whole words; not if it has none."""
+    text = hit.chunk.context
+    names = (re.escape(entity.strip('"“”')) for entity in entities)
+    return bool(entities) and all(
+        re.search(rf"(?<!\w){name}(?!\w)", text, re.IGNORECASE) for name in names
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +93,17 @@ class KeywordFilter:
         context: RunContext,
         *,
         strictness: float = 1.0,
+        entities: Sequence[str] = (),
     ) -> tuple[Hit, ...]:
-        """Keep the hits whose TF-IDF share reaches the floor times the strictness."""
+        """Keep the hits with all entities, or a TF-IDF share of the floor times the strictness."""
         floor = self.floor * strictness
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floor": floor}
         with context.step("filter", agent="keyword filter", inputs=inputs) as step:
             shares = await step.compute("filter", lambda: self.compute_shares(question, hits))
             remaining = tuple(
-                hit for hit, share in zip(hits, shares, strict=True) if share >= floor
+                hit
+                for hit, share in zip(hits, shares, strict=True)
+                if share >= floor or holds_entities(hit, entities)
             )
             step.set_outcome(
                 outputs={"shares": shares}, reason=f"{len(remaining)} of {len(hits)} hits stay"

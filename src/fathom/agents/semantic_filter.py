@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from fathom.agents.keyword_filter import holds_entities
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings.hybrid import HybridSettings
@@ -52,22 +53,27 @@ class SemanticFilter:
         context: RunContext,
         *,
         strictness: float = 1.0,
+        entities: Sequence[str] = (),
     ) -> tuple[Hit, ...]:
-        """Keep the hits that reach both floors times the strictness."""
+        """Keep the hits with all entities, or above both floors times the strictness."""
         cosine, density = self.cosine * strictness, self.density * strictness
         floors = {"cosine": cosine, "density": density}
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floors": floors}
         with context.step("filter", agent="semantic filter", inputs=inputs) as step:
             near = [hit for hit in hits if hit.score >= cosine]
             densities = await step.compute("filter", lambda: self.compute_densities(question, near))
-            remaining = tuple(
-                hit
+            dense = [
+                hit.chunk.id
                 for hit, hit_density in zip(near, densities, strict=True)
                 if hit_density >= density
+            ]
+            remaining = tuple(
+                hit for hit in hits if hit.chunk.id in dense or holds_entities(hit, entities)
             )
             step.set_outcome(
                 outputs={"densities": densities},
-                reason=f"{len(near)} of {len(hits)} hits are near, {len(remaining)} of them dense",
+                reason=f"{len(near)} of {len(hits)} hits are near, {len(dense)} of them dense, "
+                f"{len(remaining) - len(dense)} others hold all names",
             )
         return remaining
 

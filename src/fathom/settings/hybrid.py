@@ -65,7 +65,10 @@ class HybridSettings(Section):
     nothing."""
     relax: Share = constant(0.5)
     """The factor, each time, on the floors of a filter that kept nothing, and on the weight of its
-    branch."""
+    branch; once on the weight of a branch of low confidence."""
+    low_confidence: Share = constant(0.5)
+    """The confidence of a branch is the largest share of the question's words that one of its ten
+    best hits holds. It is low if it is less than this share of the surest branch's."""
     reorder: bool = constant(True)
     """If true, the fused hits are reordered by comparing them."""
     reorder_top: int = constant(50, ge=1)

@@ -551,7 +551,7 @@ def _list_given(table: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of values to
 
 
 # Each is a section, a key, and the value that was in force before the key existed.
-_LATER = (("models", "query_encoder", "same"),)
+_LATER = (("models", "query_encoder", "same"), ("hybrid", "low_confidence", 0.5))
 
 
 def drop_later_settings(recorded: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,18 @@
 """The bus: the messages of agents that work side by side, failures included."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from fathom.agents.complexity import Complexity
 from fathom.errors import RunError
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.types import Hit, Scalar
 
 T = TypeVar("T")
+CONFIDENCE_HITS = 10
+"""The number of best hits that a branch's confidence looks at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +21,27 @@ class AgentMessage:
 
     Attributes:
         hits: The partial scores: hits that it ranked or kept, best first.
+        confidence: The confidence in these hits, in [0, 1]; `None` if it has none.
+        complexity: The query type and the entities; from the analyser alone.
         flags: The context in which it worked.
         failed: Whether it failed; the reason is in its step.
         final: Whether it failed for want of budget, so that asking it again is of no use.
     """
 
     hits: tuple[Hit, ...] = ()
+    confidence: float | None = None
+    complexity: Complexity | None = None
     flags: Mapping[str, Scalar] = field(default_factory=dict)
     failed: bool = False
     final: bool = False
+
+    def describe(self) -> dict[str, object]:
+        """Return the message for a trace, its hits as a number."""
+        errors = {"failed": self.failed, "final": self.final}
+        if self.complexity is not None:
+            question = {"type": self.complexity.level, "entities": list(self.complexity.entities)}
+            return {**question, **errors}
+        return {"hits": len(self.hits), "confidence": self.confidence, **self.flags, **errors}
 
 
 AgentMessages = Mapping[str, AgentMessage]
@@ -60,6 +76,23 @@ class Attempt(Generic[T]):
         return AgentMessage(
             hits=self.value or (), flags=flags, failed=self.failed, final=self.final
         )
+
+
+def measure_confidence(
+    question: Question, hits: Sequence[Hit], extract_terms: Callable[[str], frozenset[str]]
+) -> float | None:
+    """Return the largest share of the question's words that one of the best hits holds.
+
+    Scores of different retrievers cannot be compared, and this share can.
+
+    Returns:
+        The share in [0, 1]; `None` without hits or words.
+    """
+    words = extract_terms(question.text)
+    if not hits or not words:
+        return None
+    held = (len(words & extract_terms(hit.chunk.context)) for hit in hits[:CONFIDENCE_HITS])
+    return round(max(held) / len(words), 6)
 
 
 async def attempt_work(

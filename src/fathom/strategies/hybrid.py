@@ -1,7 +1,7 @@
 """The strategy `hybrid`: branches of agents side by side, compared and reordered."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from fathom.agents.comparer import Comparer
-from fathom.agents.complexity import ComplexityAnalyser
+from fathom.agents.complexity import Complexity, ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter, KeywordFilter
 from fathom.agents.reader.base import NullReader, Reader
@@ -28,6 +28,7 @@ from fathom.strategies.bus import (
     AgentMessages,
     attempt_work,
     check_messages,
+    measure_confidence,
     merge_messages,
 )
 from fathom.types import Filter, Hit
@@ -45,15 +46,18 @@ class HybridState(StrategyState):
 
     Attributes:
         weights: The weight of each branch, as the supervisor left it.
-        messages: The last message of each agent, by `search` or `filter` and its branch.
+        messages: The last message of each agent: of `analyse`, and by `search` or `filter` and its
+            branch.
         rounds: The number of the supervisor's decisions.
         orders: The branches that run again, each with its order.
+        doubted: The branches whose weight was reduced for low confidence.
     """
 
     weights: BranchWeights = field(default_factory=dict)
     messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     rounds: int = 0
     orders: Mapping[str, Order] = field(default_factory=dict)
+    doubted: tuple[str, ...] = ()
     hits: tuple[Hit, ...] = ()
 
 
@@ -90,21 +94,25 @@ class BranchWeighing:
     analyser: ComplexityAnalyser
     settings: HybridSettings
 
-    async def __call__(self, question: Question, context: RunContext) -> BranchWeights:
-        """Return the weights by branch; the paper's prior where the analyser fails."""
-        return dict(
-            zip((KEYWORD, SEMANTIC), await self._weigh_pair(question, context), strict=True)
-        )
+    async def analyse(self, question: Question, context: RunContext) -> AgentMessage:
+        """Return the analyser's message about a question."""
+        outcome = await attempt_work("analyse", partial(self.analyser.analyse, question), context)
+        return AgentMessage(complexity=outcome.value, failed=outcome.failed, final=outcome.final)
 
-    async def _weigh_pair(self, question: Question, context: RunContext) -> tuple[float, float]:
+    def choose_weights(self, question: Question, complexity: Complexity | None) -> BranchWeights:
+        """Return the weights by branch; the paper's prior where the analyser failed."""
+        return dict(zip((KEYWORD, SEMANTIC), self._choose_pair(question, complexity), strict=True))
+
+    def _choose_pair(
+        self, question: Question, complexity: Complexity | None
+    ) -> tuple[float, float]:
         """Return the weights of the keyword branch and of the semantic branch."""
         if self.settings.weights != "complexity":
             return FIXED_WEIGHTS[self.settings.weights]
-        outcome = await attempt_work("analyse", partial(self.analyser.analyse, question), context)
         # The embedder was not made for this language, whatever the complexity of the question.
         if question.language == "id":
             return self.settings.foreign
-        return outcome.value.weights if outcome.value else self.settings.prior
+        return complexity.weights if complexity else self.settings.prior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +122,8 @@ class Hybrid(GraphStrategy):
     Attributes:
         branches: Any number of branches, which work at the same time; those of weight 0 stand by.
         reorderer: The reorderer; `None` leaves the order of the comparison.
+        extract_terms: A function that returns the content words of a text, for the confidence of
+            the branches.
         candidates: The number of hits of each branch.
         k: The number of hits to read.
         positions: The order of the hits: best first, or the best at both ends.
@@ -126,6 +136,7 @@ class Hybrid(GraphStrategy):
     reorderer: Reorderer | None
     reader: Reader
     finalizer: Finalizer
+    extract_terms: Callable[[str], frozenset[str]]
     candidates: int
     k: int
     positions: Literal["rank", "ends"]
@@ -152,11 +163,12 @@ class Hybrid(GraphStrategy):
         return cls(
             weighing=BranchWeighing(analyser=ComplexityAnalyser.of(assembly), settings=settings),
             branches=branches,
-            supervisor=Supervisor(settings.retries, settings.relax),
+            supervisor=Supervisor(settings.retries, settings.relax, settings.low_confidence),
             comparer=Comparer(),
             reorderer=assembly.agent(REORDERER) if settings.reorder else None,
             reader=assembly.agent(READER) if settings.read else NullReader(),
             finalizer=assembly.finalizer(cls.name),
+            extract_terms=assembly.terms,
             candidates=settings.candidates,
             k=settings.k,
             positions=settings.positions,
@@ -188,12 +200,14 @@ class Hybrid(GraphStrategy):
         return builder
 
     async def analyse(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        """Weigh the branches for the question."""
+        """Analyse the question, and weigh the branches by its type."""
+        message = await self.weighing.analyse(state.question, runtime.context)
         default_weights = {branch.name: branch.weight for branch in self.branches}
-        weights = await self.weighing(state.question, runtime.context)
+        weights = self.weighing.choose_weights(state.question, message.complexity)
         return replace(
             state,
             weights={name: weights.get(name, default_weights[name]) for name in default_weights},
+            messages={"analyse": message},
         )
 
     async def choose_branches(self, state: HybridState) -> list[str]:
@@ -216,18 +230,33 @@ class Hybrid(GraphStrategy):
         self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
     ) -> dict[str, AgentMessages]:
         """Filter the hits of one branch; all of them stay if the filter fails."""
+        message = await self._filter_hits(branch, state, runtime.context)
+        confidence = measure_confidence(state.question, message.hits, self.extract_terms)
+        message = replace(message, confidence=confidence)
+        return {"messages": {f"filter {branch.name}": message}}
+
+    async def _filter_hits(
+        self, branch: Branch, state: HybridState, context: RunContext
+    ) -> AgentMessage:
+        """Return the message of a branch's filter."""
         hits = state.messages[f"search {branch.name}"].hits
-        name = f"filter {branch.name}"
         if branch.filter is None or not hits:
-            return {"messages": {name: AgentMessage(hits=hits)}}
+            return AgentMessage(hits=hits)
+        complexity = state.messages["analyse"].complexity
         # Each round of the supervisor makes the filter laxer.
         strictness = self.supervisor.relax**state.rounds
-        filter_hits = partial(branch.filter.keep, state.question, hits, strictness=strictness)
+        filter_hits = partial(
+            branch.filter.keep,
+            state.question,
+            hits,
+            strictness=strictness,
+            entities=complexity.entities if complexity else (),
+        )
         outcome = await attempt_work(
-            name, lambda context: filter_hits(context=context), runtime.context
+            f"filter {branch.name}", lambda context: filter_hits(context=context), context
         )
         message = outcome.to_message(strictness=strictness)
-        return {"messages": {name: replace(message, hits=hits) if outcome.failed else message}}
+        return replace(message, hits=hits) if outcome.failed else message
 
     async def supervise(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Decide which branches run again, and how much each counts."""
@@ -235,11 +264,20 @@ class Hybrid(GraphStrategy):
         idle = [branch.name for branch in self.branches if branch.name not in sent]
         verdict = self.supervisor([_build_report(name, state) for name in sent], idle, state.rounds)
         weights = {**state.weights, **verdict.weights}
-        with runtime.context.step("supervise", agent="supervisor") as step:
+        messages = {name: message.describe() for name, message in state.messages.items()}
+        with runtime.context.step(
+            "supervise", agent="supervisor", inputs={"messages": messages}
+        ) as step:
             step.set_outcome(
                 outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason
             )
-        return replace(state, rounds=state.rounds + 1, orders=verdict.orders, weights=weights)
+        return replace(
+            state,
+            rounds=state.rounds + 1,
+            orders=verdict.orders,
+            weights=weights,
+            doubted=(*state.doubted, *verdict.doubted),
+        )
 
     async def choose_next_nodes(self, state: HybridState) -> list[str]:
         """Return the search nodes of the branches that run again; without any, the comparison."""
@@ -297,4 +335,6 @@ def _build_report(branch: str, state: HybridState) -> BranchReport:
         final=search.final,
         hit_count=len(search.hits),
         kept_count=len(filtered.hits),
+        confidence=filtered.confidence,
+        doubted=branch in state.doubted,
     )
