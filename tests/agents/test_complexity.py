@@ -7,6 +7,8 @@ import pytest
 from fathom.agents.complexity import (
     ComplexityAnalyser,
     ComplexityFeatures,
+    ComplexityLevel,
+    RetrieverWeights,
     count_features,
     rate_features,
 )
@@ -133,7 +135,11 @@ def test_weights_are_those_of_the_paper(question: str, weights: tuple[float, flo
 
 
 def test_weights_can_be_replaced() -> None:
-    weights = {"simple": (1.0, 0.0), "moderate": (0.5, 0.5), "complex": (0.0, 1.0)}
+    weights: dict[ComplexityLevel, RetrieverWeights] = {
+        "simple": (1.0, 0.0),
+        "moderate": (0.5, 0.5),
+        "complex": (0.0, 1.0),
+    }
     assert ComplexityAnalyser(weights=weights).rate(Question("Who wrote Dune?")).weights == (
         1.0,
         0.0,

@@ -3,22 +3,28 @@
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fathom.errors import SettingsError
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings.hybrid import HybridSettings
+from fathom.settings.section import Share, find_first_fault
 from fathom.text.entities import list_names
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 ComplexityLevel = Literal["simple", "moderate", "complex"]
+LEVELS: tuple[ComplexityLevel, ...] = get_args(ComplexityLevel)
 RetrieverWeights = tuple[float, float]
 """The weight of the keyword retriever (BM25) and the weight of the dense retriever."""
 
-WEIGHTS: Mapping[str, RetrieverWeights] = MappingProxyType(
+WEIGHTS: Mapping[ComplexityLevel, RetrieverWeights] = MappingProxyType(
     {"simple": (0.6, 0.4), "moderate": (0.4, 0.6), "complex": (0.3, 0.7)}
 )
 
@@ -120,18 +126,20 @@ class ComplexityAnalyser:
         weights: The weights of the retrievers by level.
     """
 
-    weights: Mapping[str, RetrieverWeights] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[ComplexityLevel, RetrieverWeights] = field(default_factory=lambda: WEIGHTS)
 
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
-        """Build the analyser from the assembly."""
+        """Build the analyser from the assembly.
+
+        Raises:
+            SettingsError: If `hybrid.weights` names a file that is not there or holds no weights.
+        """
         section = assembly.settings.get_section(HybridSettings)
-        levels = {
-            "simple": section.simple,
-            "moderate": section.moderate,
-            "complex": section.complex,
-        }
-        return cls(weights=levels)
+        if section.weights.endswith(".json"):
+            return cls(weights=load_weights(section.weights))
+        levels = (section.simple, section.moderate, section.complex)
+        return cls(weights=dict(zip(LEVELS, levels, strict=True)))
 
     async def analyse(self, question: Question, context: RunContext) -> Complexity:
         """Return the complexity of a question, as one step of the run."""
@@ -157,6 +165,37 @@ class ComplexityAnalyser:
             features=features,
             entities=list_entities(question),
         )
+
+
+class _WeightsTable(BaseModel):
+    """The file of learned weights."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    weights: dict[ComplexityLevel, tuple[Share, Share]]
+    origin: dict[str, Any] = {}
+
+
+def load_weights(name: str) -> Mapping[ComplexityLevel, RetrieverWeights]:
+    """Read the weights that `fathom train weights` wrote.
+
+    Raises:
+        SettingsError: If there is no such file, or it does not weigh every level.
+    """
+    advice = "`fathom train weights` writes one"
+    try:
+        table = _WeightsTable.model_validate_json(Path(name).read_bytes())
+    except OSError:
+        raise SettingsError(f"hybrid.weights = {name!r}: no such file; {advice}") from None
+    except ValidationError as error:
+        key, _, expected = find_first_fault(error)
+        raise SettingsError(f"hybrid.weights = {name!r}: {key}: {expected}; {advice}") from None
+    missing = [level for level in LEVELS if not any(table.weights.get(level, ()))]
+    if missing:
+        raise SettingsError(
+            f"hybrid.weights = {name!r} gives {missing[0]} questions no weight; {advice}"
+        )
+    return table.weights
 
 
 def count_features(question: Question) -> ComplexityFeatures:

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import StringConstraints, model_validator
 
 from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section, Share, constant
 
 Weighting = Literal["complexity", "50/50", "30/70", "70/30", "bm25", "dense"]
 
-FIXED_WEIGHTS: Mapping[Weighting, tuple[float, float]] = MappingProxyType(
+WeightsFile = Annotated[str, StringConstraints(pattern=r"\.json$")]
+"""The path of weights that `fathom train weights` wrote."""
+
+FIXED_WEIGHTS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
         "50/50": (0.5, 0.5),
         "30/70": (0.3, 0.7),
@@ -29,8 +32,9 @@ class HybridSettings(Section):
 
     PAGE: ClassVar[str] = "docs/strategies/hybrid.md"
 
-    weights: Weighting = "complexity"
-    """The weights of the branches: by the complexity of the question (section 3.4), or fixed."""
+    weights: Weighting | WeightsFile = "complexity"
+    """The weights of the branches: by the complexity of the question (section 3.4), fixed, or
+    learned: the file that `fathom train weights` wrote, with a name in `.json`."""
     simple: tuple[Share, Share] = constant((0.6, 0.4))
     """The weights for a simple question; our reading of the paper."""
     moderate: tuple[Share, Share] = constant((0.4, 0.6))
@@ -103,7 +107,7 @@ class HybridSettings(Section):
     @property
     def fixed_weights(self) -> tuple[float, float]:
         """The fixed weights of the paper's two branches; 1 each if the question decides."""
-        return (1.0, 1.0) if self.weights == "complexity" else FIXED_WEIGHTS[self.weights]
+        return FIXED_WEIGHTS.get(self.weights, (1.0, 1.0))
 
     @property
     def weighted_agents(self) -> tuple[tuple[str, float], ...]:

@@ -107,10 +107,11 @@ class BranchWeighing:
         self, question: Question, complexity: Complexity | None
     ) -> tuple[float, float]:
         """Return the weights of the keyword branch and of the semantic branch."""
-        if self.settings.weights != "complexity":
+        if self.settings.weights in FIXED_WEIGHTS:
             return FIXED_WEIGHTS[self.settings.weights]
         # The embedder was not made for this language, whatever the complexity of the question.
-        if question.language == "id":
+        # Learned weights know the language of the questions already.
+        if self.settings.weights == "complexity" and question.language == "id":
             return self.settings.foreign
         return complexity.weights if complexity else self.settings.prior
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.evaluation.test_datasets import write_dataset
 from tests.planner.worlds import make_questions
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, toy_dataset
@@ -85,5 +86,63 @@ def test_missing_input_is_reported_before_the_work(
     run: CommandRunner, records: str, arguments: tuple[str, ...], message: str
 ) -> None:
     done = run("train", "planner", *(argument.format(records=records) for argument in arguments))
+    check_one_line(done, code=2)
+    assert message in done.err
+
+
+@pytest.fixture
+def judged_dataset(tmp_path: Path) -> str:
+    """Return the folder of twelve questions; the words of each stand in its own document."""
+    names = ("Ash", "Elm", "Oak", "Fir", "Yew", "Bay", "Fig", "Box", "Sloe", "Hazel", "Gum", "Teak")
+    corpus = "".join(
+        json.dumps({"_id": f"d{n}", "title": name, "text": f"{name} Pier costs {n} crowns."}) + "\n"
+        for n, name in enumerate(names)
+    )
+    queries = "".join(
+        json.dumps({"_id": f"q{n}", "text": f"How much does {name} Pier cost?"}) + "\n"
+        for n, name in enumerate(names)
+    )
+    qrels = "".join(f"q{n}\td{n}\t1\n" for n in range(len(names)))
+    (tmp_path / "judged").mkdir()
+    return str(write_dataset(tmp_path / "judged", corpus, queries, qrels))
+
+
+def test_weights_are_learned_and_asked_with(
+    run: CommandRunner, judged_dataset: str, tmp_path: Path
+) -> None:
+    done = run("train", "weights", judged_dataset, "--json").json
+    assert done["file"] == "weights.json"
+    systems = {row["system"]: row for row in done["rows"]}
+    assert list(systems) == ["learned", "complexity", "50/50", "30/70", "70/30", "bm25", "dense"]
+    assert systems["bm25"]["mean"] == 1.0
+    written = json.loads((tmp_path / "weights.json").read_text())
+    assert written["weights"] == done["weights"]
+    assert written["origin"]["datasets"] == {"judged": 12}
+    own = {level: [0.85, 0.15] for level in ("simple", "moderate", "complex")}
+    (tmp_path / "own.json").write_text(json.dumps({"weights": own, "origin": {}}))
+    assert run("ingest", f"{judged_dataset}/corpus.jsonl").code == 0
+    settings = ("--strategy", "hybrid", "--set", "hybrid.weights=own.json", "--json")
+    asked = run("ask", "How much does Elm Pier cost?", *settings)
+    lines = run("trace", asked.json["trace_id"], "--json").json["lines"]
+    supervise = next(line for line in lines if line.get("name") == "supervise")
+    assert supervise["outputs"]["weights"] == {"keyword": 0.85, "semantic": 0.15}
+    assert run("replay", asked.json["trace_id"]).code == 0
+    # What is learned does not depend on the weights in use.
+    again = run("train", "weights", judged_dataset, "--set", "hybrid.weights=bm25", "--json").json
+    assert again == done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "weights.txt"), "ends in .json"),
+        (("--queries", "9"), "too few"),
+        (("--measure", "F1"), "measure 'F1'"),
+    ],
+)
+def test_weights_that_cannot_be_learned_are_refused(
+    run: CommandRunner, judged_dataset: str, arguments: tuple[str, ...], message: str
+) -> None:
+    done = run("train", "weights", judged_dataset, *arguments)
     check_one_line(done, code=2)
     assert message in done.err

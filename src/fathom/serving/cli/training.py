@@ -118,6 +118,54 @@ def planner(
         show(f"{measured}{out}: `--set adaptive.policy={out}` asks it, or the same in fathom.toml")
 
 
+@train.command()
+def weights(
+    datasets: Annotated[
+        list[Path],
+        typer.Argument(help="Folders in the BEIR layout, or files of questions about the index."),
+    ],
+    queries: Annotated[
+        int | None,
+        typer.Option(min=1, help="Search for a sample of this size of each, always the same."),
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(help="The measure of the ranking to learn for.")
+    ] = "nDCG@10",
+    out: Annotated[Path, typer.Option(help="Write the weights here (.json).")] = Path(
+        "weights.json"
+    ),
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Learn the weights of `hybrid`'s branches from questions with their relevant documents."""
+    from fathom.evaluation.branch_weights import LearnedWeights, gather_lists
+    from fathom.evaluation.harness import prepare_engine
+    from fathom.serving.cli.output import show, show_json
+
+    if out.suffix != ".json":
+        raise UsageError(f"--out {out}: hybrid.weights takes a file whose name ends in .json")
+    check_writable(out)
+    # Both branches have to search, whatever the weights in use.
+    chosen = [*(assignments or ()), "hybrid.weights=complexity"]
+    lists = []
+    with build_engine(index, chosen, offline=offline) as engine:
+        for dataset in load_datasets(datasets, nullcontext(engine)):
+            with prepare_engine(engine, dataset, show_ingest_progress(verbose=False)) as prepared:
+                sample = dataset.sample(queries, judged=True)
+                lists += gather_lists(prepared, dataset, sample, on_progress=show_count)
+    learned = LearnedWeights.learn(lists, measure)
+    out.write_text(learned.to_json(), encoding="utf-8")
+    if as_json:
+        pairs = {level: list(pair) for level, pair in learned.weights.items()}
+        rows = learned.rows()
+        show_json({"file": str(out), "weights": pairs, "rows": rows, "sentence": learned.verdict})
+    else:
+        use = f"{out}: `--set hybrid.weights={out}` uses them, or the same in fathom.toml"
+        show(f"{learned.to_text()}\n{use}")
+
+
 def _record_outcomes(
     engine: "Engine", paths: Sequence[Path], outcomes: "OutcomeFile", queries: int | None
 ) -> None:
