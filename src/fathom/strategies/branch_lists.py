@@ -19,7 +19,7 @@ from fathom.usage import Budget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchLists:
-    """What the graph knows of a question before the comparison; pairs are (keyword, semantic).
+    """The state of a question before the comparison; pairs are (keyword, semantic).
 
     Attributes:
         level: The complexity of the question.

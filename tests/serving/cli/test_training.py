@@ -118,8 +118,8 @@ def test_weights_are_learned_and_asked_with(
     written = json.loads((tmp_path / "weights.json").read_text())
     assert written["weights"] == done["weights"]
     assert written["origin"]["datasets"] == {"judged": 12}
-    own = {level: [0.85, 0.15] for level in ("simple", "moderate", "complex")}
-    (tmp_path / "own.json").write_text(json.dumps({"weights": own, "origin": {}}))
+    pairs = {level: [0.85, 0.15] for level in ("simple", "moderate", "complex")}
+    (tmp_path / "own.json").write_text(json.dumps({"weights": pairs, "origin": {}}))
     assert run("ingest", f"{judged_dataset}/corpus.jsonl").code == 0
     settings = ("--strategy", "hybrid", "--set", "hybrid.weights=own.json", "--json")
     asked = run("ask", "How much does Elm Pier cost?", *settings)
