@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fathom.domains.domain import SHIPPED, load_domain
+from fathom.domains.domain import SHIPPED, ClassRetrieval, load_domain
 from fathom.errors import SettingsError, UsageError
 from fathom.settings.maf import PHASES
 from fathom.text.language import load_stop_words
+from fathom.types import Filter
 
 SMALL = """
 name = "library"
@@ -65,6 +66,37 @@ def test_a_user_file_is_read(domain_file: Path) -> None:
     assert domain.terms == ("loan", "shelf")
 
 
+def test_a_class_may_say_how_its_questions_are_retrieved(domain_file: Path) -> None:
+    table = """
+[classes.retrieval]
+retriever = "keyword"
+vor_k = 30
+evr_read = 2
+lists = 1
+filters = { folder = "rules", language = ["en", "id"] }
+"""
+    domain_file.write_text(SMALL.replace("web = 1\n", f"web = 1\n{table}"))
+    loans, general = load_domain(str(domain_file)).classes
+    assert loans.retrieval == ClassRetrieval(
+        retriever="keyword",
+        vor_k=30,
+        evr_read=2,
+        lists=1,
+        filters=(Filter("folder", "=", "rules"), Filter("language", "in", ("en", "id"))),
+    )
+    assert loans.retrieval.get_numbers() == {"vor_k": 30, "evr_read": 2}
+    assert (general.retrieval, general.retrieval.describe()) == (ClassRetrieval(), {})
+
+
+def test_only_classes_of_the_licensing_domain_have_a_retrieval_of_their_own() -> None:
+    """The default domain leaves the retrieval as it is."""
+    assert not any(entry.retrieval.describe() for entry in load_domain("generic").classes)
+    licensing = {entry.name: entry.retrieval for entry in load_domain("licensing-id").classes}
+    assert licensing["Procedure"].lists == 3
+    assert licensing["NIB"].retriever == "hybrid"
+    assert licensing["General"] == ClassRetrieval()
+
+
 def test_synonyms_work_in_both_directions(domain_file: Path) -> None:
     domain_file.write_text(
         SMALL + 'IMB = ["izin bangunan", "PBG"]\nPBG = ["persetujuan bangunan"]\n'
@@ -99,6 +131,10 @@ def test_synonyms_work_in_both_directions(domain_file: Path) -> None:
         (SMALL.replace("vor = 0.8", 'vor = "0.8"'), ("classes.0.thresholds.vor", "number")),
         (SMALL.replace("vor = 0.8", "vor = true"), ("classes.0.thresholds.vor", "number")),
         (SMALL.replace("vor = 0.8", "first = 0.8"), ("classes.0.thresholds.first", "'vor'")),
+        (SMALL.replace("web = 1", "[classes.retrieval]\nk = 3"), ("'classes.0.retrieval.k'",)),
+        (SMALL.replace("web = 1", "[classes.retrieval]\nvor_k = 0"), ("retrieval.vor_k = 0",)),
+        (SMALL.replace("web = 1", '[classes.retrieval]\nretriever = "x"'), ("'x'", "keyword")),
+        (SMALL.replace("web = 1", "[classes.retrieval]\nfilters = 1"), ("retrieval.filters",)),
         (SMALL + 'OPAC = "catalogue"', ("synonyms.OPAC", "list")),
         (SMALL + "OPAC = []", ("synonyms.OPAC", "at least 1")),
         (SMALL + 'ill = ["unwell"]', ("synonyms", "'ill'", "twice")),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.factories import QUESTION, engine_at, hit_of, index_fees
+from tests.factories import FEES, QUESTION, engine_at, hit_of, index_fees
 from tests.real_model import LOCAL, RealModel
 from tests.scripted_server import Extractive, serve
 from tests.strategies.scripted_run import (
@@ -22,7 +22,7 @@ from tests.strategies.scripted_run import (
 from fathom.agents.classifier import Classifier
 from fathom.agents.debate.debate import DebateOutcome
 from fathom.control.cascade import Cascade
-from fathom.domains.domain import Domain, QuestionClass
+from fathom.domains.domain import ClassRetrieval, Domain, QuestionClass
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.llm.role_models import RoleModels
@@ -31,9 +31,9 @@ from fathom.retrieval.expansion import EnhancedScore
 from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.maf import MafSettings
-from fathom.strategies.maf import Maf, select_best_per_document
+from fathom.strategies.maf import Maf, reserve_lists, select_best_per_document
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
-from fathom.types import Draft, Evidence, Hit, Span
+from fathom.types import Draft, Evidence, Filter, Hit, Query, Span
 from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/maf.md"
@@ -204,6 +204,95 @@ def test_a_class_of_questions_has_its_own_thresholds() -> None:
     assert run_to_end(make_maf(0.8, 0.4, classifier=classifier)).answer.phase == "evr"
 
 
+LIST = "- a permit\n- a plan\n- a fee"
+
+
+def test_the_class_of_a_question_chooses_retriever_numbers_and_lists(tmp_path: Path) -> None:
+    """The words of the question stand in one note, and a list in another folder."""
+    corpus = tmp_path / "corpus"
+    texts = {
+        "rules/steps.md": f"# Mooring\n\nA mooring needs:\n\n{LIST}\n",
+        "rules/fees.md": f"# Fees\n\n{FEES}\n",
+        "news/party.md": "# News\n\nA mooring permit was the talk of the party.\n",
+    }
+    for name, text in texts.items():
+        (corpus / name).parent.mkdir(parents=True, exist_ok=True)
+        (corpus / name).write_text(text)
+    (tmp_path / "port.toml").write_text(
+        'name = "port"\n[[classes]]\nname = "Fees"\ncues = ["how much"]\n[classes.retrieval]\n'
+        'retriever = "keyword"\nvor_k = 2\nvor_read = 1\nlists = 1\n'
+        'filters = { folder = "rules" }\n[[classes]]\nname = "General"\n'
+    )
+    searched, read = {}, {}
+    for domain in ("generic", str(tmp_path / "port.toml")):
+        with engine_at(tmp_path, domain={"file": domain}) as engine:
+            engine.ingest([corpus])
+            answer = engine.ask(QUESTION, strategy="maf")
+            trace = engine.traces.get(str(answer.trace_id))
+            assert engine.replay(trace.id).same
+        steps = {step.name: step for step in reversed(trace.steps)}
+        searched[domain] = steps["search"]
+        read[domain] = steps["read"].inputs["chunks"]
+        retrieval = steps["classify"].outputs.get("retrieval", {})
+    generic, port = searched.values()
+    assert (generic.inputs["k"], port.inputs["k"]) == (12, 2)
+    assert (len(generic.outputs["hits"]), len(port.outputs["hits"])) == (3, 2)
+    all_read, only_list = read.values()
+    assert len(all_read) == 3
+    # The second hit, which has the list, takes the reserved place.
+    assert only_list == [port.outputs["hits"][1][0]]
+    assert retrieval["retriever"] == "keyword"
+    assert retrieval["filters"][0]["key"] == "folder"
+
+
+@pytest.mark.parametrize(
+    ("most", "places", "chosen"),
+    [(2, 0, [1, 2]), (2, 1, [1, 3]), (3, 1, [1, 2, 3]), (2, 5, [3, 5]), (9, 2, [1, 2, 3, 4, 5])],
+)
+def test_places_are_reserved_for_chunks_with_lists(
+    most: int, places: int, chosen: list[int]
+) -> None:
+    texts = [FEES, FEES, LIST, FEES, LIST]
+    hits = [hit_of(text, document=f"d{n}", rank=n) for n, text in enumerate(texts, start=1)]
+    assert [hit.rank for hit in reserve_lists(hits, most, places)] == chosen
+
+
+def test_a_condition_of_the_class_that_no_document_meets_is_left_out() -> None:
+    narrow = ClassRetrieval(filters=(Filter("folder", "=", "nowhere"),))
+    fees = QuestionClass(name="Fees", cues=("permit",), retrieval=narrow)
+    classifier = Classifier(domain=Domain(name="port", classes=(fees,)))
+
+    @dataclass
+    class FolderSearch:
+        queries: list[Query] = field(default_factory=list)
+
+        async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
+            self.queries.append(query)
+            return () if query.filters else tuple(HITS)
+
+    search = FolderSearch()
+    answer = run_to_end(make_maf(0.9, classifier=classifier, search=search)).answer
+    assert (answer.status, [query.filters for query in search.queries]) == (
+        "answered",
+        [narrow.filters, ()],
+    )
+
+
+def test_the_confidence_of_the_paper_keeps_its_cosines() -> None:
+    lexical = ScriptedRetriever(HITS)
+    fees = QuestionClass(
+        name="Fees", cues=("permit",), retrieval=ClassRetrieval(retriever="keyword")
+    )
+    parts = {
+        "classifier": Classifier(domain=Domain(name="port", classes=(fees,))),
+        "class_searches": {"keyword": lexical.search()},
+    }
+    run_to_end(make_maf(0.9, settings=MafSettings(confidence="top1"), **parts))
+    assert lexical.calls == 0
+    run_to_end(make_maf(0.9, **parts))
+    assert lexical.calls == 1
+
+
 def test_synonyms_are_searched_too() -> None:
     domain = Domain(name="port", synonyms={"permit": ("licence",)})
     trace = run_to_end(make_maf(0.1, 0.1, classifier=Classifier(domain=domain))).trace
@@ -255,14 +344,7 @@ def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
     strategy = make_maf(0.9, search=ScriptedRetriever([]).search(), foreign=foreign.search())
     question = "Berapa biaya izin tambat kapal di pelabuhan ini?"
 
-    async def list_searches() -> None:
-        from fathom.testing.doubles import run_context
-        from fathom.types import Query
-
-        with run_context() as context:
-            await strategy._search(Query(text=question), 12, context)
-
-    asyncio.run(list_searches())
+    run_to_end(strategy, question=question)
     assert foreign.calls == 1
     with engine_at(index_fees(tmp_path)) as engine:
         assert engine.ask(question, strategy="maf").status in {"answered", "abstained"}

@@ -41,8 +41,11 @@ class Classifier:
             "classify", agent="classifier", inputs={"question": question.text}
         ) as step:
             classification = self.find_class(question)
+            outputs: dict[str, object] = {"class": classification.question_class.name}
+            if retrieval := classification.question_class.retrieval.describe():
+                outputs["retrieval"] = retrieval
             step.set_outcome(
-                outputs={"class": classification.question_class.name},
+                outputs=outputs,
                 reason=f"cue {classification.cue!r}" if classification.cue else "no cue",
             )
         return classification.question_class

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +11,42 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from fathom.errors import SettingsError
 from fathom.settings.maf import Phase
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import find_first_fault
+from fathom.types import Filter
 
 SHIPPED = ("generic", "licensing-id")
 _MAX_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRetrieval:
+    """The retrieval for a class of questions; what is `None` or empty is as for any question.
+
+    Attributes:
+        retriever: The name of the retriever.
+        vor_k: The number of hits of the phase `vor`; likewise `evr_k`.
+        vor_read: The number of these hits that are read; likewise `evr_read`.
+        lists: The number of read hits that are chunks with a list, if there are so many.
+        filters: The conditions on the documents of the hits, if any document meets them.
+    """
+
+    retriever: str = ""
+    vor_k: int | None = None
+    vor_read: int | None = None
+    evr_k: int | None = None
+    evr_read: int | None = None
+    lists: int = 0
+    filters: tuple[Filter, ...] = ()
+
+    def describe(self) -> dict[str, object]:
+        """Return what is given, for a trace."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+    def get_numbers(self) -> dict[str, int]:
+        """Return the given numbers of hits by the name of the setting in `[maf]`."""
+        names = ("vor_k", "vor_read", "evr_k", "evr_read")
+        return {name: number for name in names if (number := getattr(self, name))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +61,7 @@ class QuestionClass:
     name: str
     cues: tuple[str, ...]
     thresholds: Mapping[Phase, float] = field(default_factory=dict)
+    retrieval: ClassRetrieval = field(default_factory=ClassRetrieval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +103,28 @@ def load_domain(name: str) -> Domain:
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _Threshold = Annotated[float, Field(ge=0, le=1)]
+_Number = Annotated[int, Field(ge=1, le=1000)]
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class _RetrievalTable(_Table):
+    retriever: RetrieverName | None = None
+    vor_k: _Number | None = None
+    vor_read: _Number | None = None
+    evr_k: _Number | None = None
+    evr_read: _Number | None = None
+    lists: _Number | None = None
+    filters: dict[_Text, _Text | Annotated[list[_Text], Field(min_length=1)]] = {}
+
+
 class _ClassTable(_Table):
     name: _Text
     cues: list[_Text] = []
     thresholds: dict[Phase, _Threshold] = {}
+    retrieval: _RetrievalTable = _RetrievalTable()
 
 
 class _DomainTable(_Table):
@@ -135,11 +180,22 @@ def _build_domain(table: _DomainTable) -> Domain:
                 name=entry.name,
                 cues=tuple(_normalize(cue) for cue in entry.cues),
                 thresholds=entry.thresholds,
+                retrieval=_build_retrieval(entry.retrieval),
             )
             for entry in table.classes
         ),
         synonyms=_link_synonyms(table.synonyms),
         terms=tuple(dict.fromkeys(_normalize(term) for term in table.terms)),
+    )
+
+
+def _build_retrieval(table: _RetrievalTable) -> ClassRetrieval:
+    return ClassRetrieval(
+        **table.model_dump(exclude={"filters"}, exclude_none=True),
+        filters=tuple(
+            Filter(key, "=", value) if isinstance(value, str) else Filter(key, "in", tuple(value))
+            for key, value in table.filters.items()
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """The strategy `maf`, a ladder of confidence: vector search, enhanced search, debate, web."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
@@ -16,8 +16,10 @@ from fathom.agents.reader.base import Reader
 from fathom.agents.reader.voices import drop_stuffed
 from fathom.agents.web.search import WebSearch
 from fathom.control.cascade import Cascade, CascadeVerdict
+from fathom.domains.domain import ClassRetrieval
 from fathom.question.question import Question
 from fathom.registry import READER
+from fathom.retrieval.context_selection import is_list
 from fathom.retrieval.expansion import EnhancedScore, expand_query
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -38,6 +40,7 @@ class MafState(StrategyState):
 
     Attributes:
         cascade: The ladder, with the thresholds of the question's class.
+        retrieval: The retrieval of the question's class.
         hits: The hits of the last search that had any, best first.
         draft: The surest draft so far.
         phase: The phase that it comes from.
@@ -46,6 +49,7 @@ class MafState(StrategyState):
     """
 
     cascade: Cascade
+    retrieval: ClassRetrieval = field(default_factory=ClassRetrieval)
     hits: tuple[Hit, ...] = ()
     phase: Phase = "vor"
     conflict: bool = False
@@ -59,6 +63,8 @@ class Maf(GraphStrategy):
     Attributes:
         search: Vector search.
         foreign: The search for questions in a language that the embedder was not made for.
+        class_searches: The searches of classes of questions with a retriever of their own, by its
+            name.
         web: The web search; `None` where there is none.
     """
 
@@ -72,14 +78,17 @@ class Maf(GraphStrategy):
     finalizer: Finalizer
     cascade: Cascade
     settings: MafSettings
+    class_searches: Mapping[str, Search] = field(default_factory=dict)
     name: ClassVar[str] = "maf"
 
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         settings = assembly.settings.get_section(MafSettings)
+        classifier = Classifier.of(assembly)
+        retrievers = {entry.retrieval.retriever for entry in classifier.domain.classes} - {""}
         return cls(
-            classifier=Classifier.of(assembly),
+            classifier=classifier,
             search=assembly.search("vector"),
             foreign=assembly.search(settings.foreign_retriever),
             enhanced=EnhancedScore(
@@ -91,6 +100,7 @@ class Maf(GraphStrategy):
             finalizer=assembly.finalizer(cls.name),
             cascade=Cascade.from_settings(settings, web=assembly.web is not None),
             settings=settings,
+            class_searches={name: assembly.search(name) for name in sorted(retrievers)},
         )
 
     def start(self, question: Question, filters: tuple[Filter, ...]) -> MafState:
@@ -117,24 +127,30 @@ class Maf(GraphStrategy):
         return (state.verdict and state.verdict.to) or "finalize"
 
     async def classify(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        """Classify the question, and set the thresholds of its class."""
+        """Classify the question, and set the thresholds and the retrieval of its class."""
         question_class = await self.classifier.classify(state.question, runtime.context)
-        return replace(state, cascade=state.cascade.override_thresholds(question_class.thresholds))
+        return replace(
+            state,
+            cascade=state.cascade.override_thresholds(question_class.thresholds),
+            retrieval=question_class.retrieval,
+        )
 
     async def run_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Search by vectors and read the best hits."""
         with runtime.context.step("vor", agent="maf") as step:
-            hits = await self._search(state.query, self.settings.vor_k, step)
-            return await self._read(state, "vor", hits, self.settings.vor_read, step)
+            numbers = self._choose_numbers(state)
+            hits = await self._search(state.query, state, numbers.vor_k, step)
+            return await self._read(state, "vor", hits, numbers.vor_read, step)
 
     async def run_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Search with the question's synonyms, score the hits anew and read the best."""
         with runtime.context.step("evr", agent="maf") as step:
             text = expand_query(state.question.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
-            candidates = await self._search(query, self.settings.evr_k, step)
+            numbers = self._choose_numbers(state)
+            candidates = await self._search(query, state, numbers.evr_k, step)
             hits = self.enhanced(text, candidates)
-            return await self._read(state, "evr", hits, self.settings.evr_read, step)
+            return await self._read(state, "evr", hits, numbers.evr_read, step)
 
     async def run_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Let one agent per document debate the answer."""
@@ -182,16 +198,37 @@ class Maf(GraphStrategy):
             withheld=withheld,
         )
 
-    async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:
-        """Search with the retriever that fits the language of the query."""
-        is_indonesian = Question(query.text).language == "id"
-        return await (self.foreign if is_indonesian else self.search)(query, k=k, context=context)
+    def _choose_numbers(self, state: MafState) -> MafSettings:
+        """Return the settings with the numbers of hits of the question's class."""
+        return self.settings.model_copy(update=state.retrieval.get_numbers())
+
+    async def _search(
+        self, query: Query, state: MafState, k: int, context: RunContext
+    ) -> tuple[Hit, ...]:
+        """Search with the retriever that fits the class and the language of the question.
+
+        The conditions of the class hold unless no document meets them.
+        """
+        search = self._choose_search(Question(query.text), state.retrieval)
+        if state.retrieval.filters:
+            narrow = replace(query, filters=(*query.filters, *state.retrieval.filters))
+            if hits := await search(narrow, k=k, context=context):
+                return hits
+        return await search(query, k=k, context=context)
+
+    def _choose_search(self, question: Question, retrieval: ClassRetrieval) -> Search:
+        """Return the search for a question; where scores must be cosines, no class chooses it."""
+        usual = self.foreign if question.language == "id" else self.search
+        if self.settings.confidence == "top1":
+            return usual
+        return self.class_searches.get(retrieval.retriever, usual)
 
     async def _read(
         self, state: MafState, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
     ) -> MafState:
         """Read the best hits, look for conflict where it matters, and return the state after."""
-        draft = await self.reader.read(state.question, hits[:most], context)
+        best = reserve_lists(hits, most, state.retrieval.lists)
+        draft = await self.reader.read(state.question, best, context)
         confidence = draft.confidence
         if self.settings.confidence == "top1":
             # The paper's confidence: the similarity of the best hit.
@@ -229,6 +266,13 @@ class Maf(GraphStrategy):
         if verdict.action == "accept" or draft.confidence > state.draft.confidence:
             return replace(state, draft=draft, phase=phase)
         return state
+
+
+def reserve_lists(hits: Sequence[Hit], most: int, places: int) -> tuple[Hit, ...]:
+    """Return the `most` hits to read, best first, with places reserved for chunks with lists."""
+    lists = [hit for hit in hits if is_list(hit.chunk.text)][: min(places, most)]
+    others = [hit for hit in hits if hit not in lists][: most - len(lists)]
+    return tuple(sorted((*lists, *others), key=lambda hit: hit.rank))
 
 
 def select_best_per_document(hits: Sequence[Hit], agents: int) -> tuple[Hit, ...]:
