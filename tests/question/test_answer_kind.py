@@ -2,6 +2,7 @@ import pytest
 
 from fathom.question.answer_kind import (
     ExpectedValue,
+    contradicts_in_sentence,
     contradicts_kind,
     detect_answer_type,
     detect_expected_value,
@@ -9,6 +10,7 @@ from fathom.question.answer_kind import (
     is_plausible,
 )
 from fathom.text.answer_type import AnswerType
+from fathom.types import Span
 
 
 @pytest.mark.parametrize(
@@ -205,3 +207,32 @@ def test_an_hour_of_the_day_is_no_date(question: str, value: str, hour: bool) ->
 )
 def test_the_words_of_a_question_determine_its_answer_type(question: str, kind: AnswerType) -> None:
     assert detect_answer_type(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "number", "other"),
+    [
+        ("How much is the fee?", "The town looks after 6,840 street trees.", "6,840", True),
+        ("Berapa biaya izin?", "Kota merawat 6.840 pohon.", "6.840", True),
+        ("How much is the fee?", "The fee is 40 thalers.", "40", False),
+        ("How much is the fee?", "It was 40 crowns.", "40", False),
+        ("How much is the fee?", "It was Rp 40 thousand.", "40", False),
+        ("How much is the fee?", "A dog: 40.", "40", False),
+        ("How much is the fee?", "It is 38 percent of the whole.", "38", True),
+        ("How many trees fell?", "The storm brought down 73 trees.", "73", False),
+        ("How many trees fell?", "The repair cost 73 crowns.", "73", True),
+        ("How many trees fell?", "The repair cost $73 in all.", "73", True),
+        ("How tall is it?", "It is 52 metres tall.", "52", False),
+        ("How tall is it?", "It weighs 52 tonnes.", "52", True),
+        ("What percentage came?", "It was 38 % of them.", "38", False),
+        ("When was it built?", "It cost 1891 crowns.", "1891", False),
+    ],
+)
+def test_the_words_beside_a_number_tell_its_kind(
+    question: str, sentence: str, number: str, *, other: bool
+) -> None:
+    expected = detect_expected_value(question)
+    assert expected is not None
+    start = sentence.index(number)
+    place = Span(start, start + len(number))
+    assert contradicts_in_sentence(expected, sentence, place) is other

@@ -13,6 +13,7 @@ from typing import Literal
 from fathom.text import english, indonesian
 from fathom.text.answer_type import AnswerType
 from fathom.text.numbers import NUMBER_WORDS, parse_quantities
+from fathom.types import Span
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]
 
@@ -248,6 +249,34 @@ def contradicts_kind(expected: ExpectedValue, value: str) -> bool:
     accepted = {"count": {"share"}, "date": {"time"}}.get(expected.kind, expected.units)
     # A bare number has no kind and may be anything; a price is none of these kinds.
     return bool(_PRICED.search(value)) or bool(kinds and not kinds & accepted)
+
+
+_NUMERIC: frozenset[AnswerKind] = frozenset({"money", "count", "measure", "percentage"})
+_BEFORE, _AFTER = (
+    re.compile(rf"(?:{_CURRENCY.pattern})[\W_]{{0,2}}$", re.IGNORECASE),
+    re.compile(r"\s?%|\s+[^\W\d_]+(?:\s+[^\W\d_]+)?"),
+)
+"""A currency before a number, and the words after it that may say what it counts."""
+
+
+def contradicts_in_sentence(expected: ExpectedValue, sentence: str, place: Span) -> bool:
+    """Return whether a number is surely of another kind by the words beside it.
+
+    A number that counts something ("6,840 street trees") is no sum of money if its sentence tells
+    nothing of money.
+    """
+    if expected.kind not in _NUMERIC:
+        return False
+    before = _BEFORE.search(sentence[: place.start])
+    after = _AFTER.match(sentence, place.end)
+    value = (
+        f"{before.group() if before else ''}{place.cut(sentence)}{after.group() if after else ''}"
+    )
+    tells_money = has_currency(sentence) or _MONEY_ASKED.search(sentence)
+    counts = after and after.group().strip() != "%"
+    return contradicts_kind(expected, value) or bool(
+        expected.kind == "money" and counts and not tells_money
+    )
 
 
 def has_currency(text: str) -> bool:

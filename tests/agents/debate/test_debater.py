@@ -1,4 +1,5 @@
 import asyncio
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,13 @@ def read_names(_: str, chunk: Chunk) -> Reading:
         for place, (start, name) in enumerate(zip(starts, names, strict=True))
     ]
     return replace(reading(chunk, names[0]), spans=tuple(spans))
+
+
+def read_numbers(_: str, chunk: Chunk) -> Reading:
+    """Read all numbers, the first one with more confidence."""
+    places = [Span(*match.span()) for match in re.finditer(r"[\d,]+", chunk.text)]
+    spans = tuple(ReadSpan(span=span, score=0.6 / rank) for rank, span in enumerate(places, 1))
+    return replace(reading(chunk, spans[0].span.cut(chunk.text)), spans=spans)
 
 
 def make_debater(**options: Any) -> LocalDebater:
@@ -99,3 +107,13 @@ def test_a_step_records_its_outcome() -> None:
         (step,) = context.scope.seal(None).steps
     assert position == speak(OWN_HIT)
     assert (step.agent, step.verdict, step.reason) == ("debater", "opens", "Eva Vale")
+
+
+def test_a_number_of_something_else_is_no_answer() -> None:
+    """The town's trees are not a fee, however sure the reader of the chunk is."""
+    asked = Question("How much is the fee for a mooring?")
+    debater = LocalDebater(pairs=ScriptedCrossReader(read_numbers), settings=MafSettings())
+    trees = hit_of("The town looks after 6,840 street trees.")
+    assert debater.take_position(asked, trees, None, []).answer == ""
+    fee = hit_of("The town looks after 6,840 street trees. A mooring costs 40 crowns.")
+    assert debater.take_position(asked, fee, None, []).answer == "40"

@@ -9,6 +9,7 @@ from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.rivals import values_disagree
 from fathom.agents.reader.voices import pick_voices
 from fathom.models.reading import ReadingSession, ReadSpan
+from fathom.question.answer_kind import contradicts_in_sentence
 from fathom.question.question import Question
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.answer_type import FULLER_KINDS
@@ -174,8 +175,7 @@ def rank_options(
             for s in reading.spans
         ]
     else:
-        # A heading answers nothing: no sentence stands around it.
-        quotable = [span for span in typed if extend_to_units(chunk, span)]
+        quotable = [span for span in typed if _may_answer(question, chunk, span)]
         all_options = [_score_typed_span(span, chunk, session, reading.spans) for span in quotable]
     best: dict[str, AnswerOption] = {}
     for option in sorted(all_options, key=_rank_key):
@@ -183,6 +183,19 @@ def rank_options(
             best.setdefault(normalize_answer(option.text), option)
     options = list(best.values())
     return tuple(_merge_options(options) if kind in FULLER_KINDS else options)[:_MOST_OPTIONS]
+
+
+def _may_answer(question: Question, chunk: Chunk, span: Span) -> bool:
+    """Return whether a span can be quoted and is not of another kind than is asked for."""
+    sentence = extend_to_units(chunk, span)
+    # A heading answers nothing: no sentence stands around it.
+    if sentence is None:
+        return False
+    expected = question.expected_value
+    place = Span(span.start - sentence.start, span.end - sentence.start)
+    return place.start < 0 or not (
+        expected and contradicts_in_sentence(expected, sentence.cut(chunk.text), place)
+    )
 
 
 def _merge_options(options: Sequence[AnswerOption]) -> list[AnswerOption]:
