@@ -100,3 +100,16 @@ def test_a_word_known_only_by_its_stem_is_no_word() -> None:
         lambda word: word == "boring",
     )
     assert speller.find_corrections("a mooring, the borring") == {"borring": "boring"}
+
+
+@pytest.mark.parametrize("unit", ["é", "a", "ab", "é ", "abcde ", "abcdef-"])
+def test_a_question_of_repeated_letters_asks_for_few_words(unit: str) -> None:
+    asked: list[str] = []
+
+    def count(words: Sequence[str]) -> list[int]:
+        asked.extend(words)
+        return count_documents(words)
+
+    text = (unit * 1_000)[:1_000]
+    Speller(count, split_into_pieces, lambda _: False).find_corrections(f"What is {text}?")
+    assert len(asked) < 20_000

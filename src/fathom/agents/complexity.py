@@ -29,7 +29,7 @@ WEIGHTS: Mapping[ComplexityLevel, RetrieverWeights] = MappingProxyType(
 )
 
 _WORD = re.compile(r"\w+(?:['.\-/]\w+)*")
-_QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”")
+_QUOTED = re.compile(r"\"[^\"]+\"|“[^“”]+”")
 _NUMBER = re.compile(r"\b\d[\d.,/:-]*\b")
 _CONJUNCTIONS = re.compile(
     r"\b(and|or|but|nor|then|versus|vs|while|whereas|as well as|both|"
@@ -63,19 +63,22 @@ _IMPERATIVES = (
     "jelaskan|kirim|kirimkan|lapor|laporkan|pasang|perbarui|pindahkan|sambungkan|sebutkan|siapkan|"
     "simpan|tulis|tuliskan|ubah|unduh|unggah|urus)"
 )
-_CONNECTIVE = r",?\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)\s+(?:also\s+|juga\s+)?"
+_CONNECTIVE = (
+    r",?(?<!\s)\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)\s+"
+    r"(?:also\s+|juga\s+)?"
+)
 _SEPARATOR = rf"(?:{_CONNECTIVE}|[,;]\s+)"
 _COMPOUND = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         # Link Azure AD to Outlook and export access logs
         rf"(?:^\W*|\b(?:to|i|we|you|one|can|could|should|must|please|cara|tolong|untuk)\s+)"
-        rf"{_IMPERATIVES}\s+\w.*?{_SEPARATOR}{_IMPERATIVES}\s+\w",
+        rf"{_IMPERATIVES}\s+\w.{{0,200}}?{_SEPARATOR}{_IMPERATIVES}\s+\w",
         # setting up an Azure VM and linking to SSO
         r"\b(?:for|of|by|to|in|on|about|when|while|before|after|without|with|from|start|stop)\s+"
-        rf"\w{{2,}}ing\s+\w.*?{_SEPARATOR}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
+        rf"\w{{2,}}ing\s+\w.{{0,200}}?{_SEPARATOR}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
         # mengurus NIB dan melaporkan kegiatan
-        rf"\bme\w{{4,}}\s+\w.*?{_SEPARATOR}me\w{{4,}}\s+\w",
+        rf"\bme\w{{4,}}\s+\w.{{0,200}}?{_SEPARATOR}me\w{{4,}}\s+\w",
         # Who was the first president, and when was he born?
         rf"{_CONNECTIVE}(?:\w+\s+)?{_QUESTION_WORDS.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
     )

@@ -88,7 +88,8 @@ _REQUEST = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"[\s,.!?-]+(?:please|thanks(?: a lot| in advance)?|thank you(?: very much| so much)?|cheers|"
+    r"(?<![\s,.!?-])[\s,.!?-]+"
+    r"(?:please|thanks(?: a lot| in advance)?|thank you(?: very much| so much)?|cheers|"
     r"if you know|do you know|ya|dong|deh|sih|tolong|terima kasih(?: banyak)?|makasih)[\s.!?]*$",
     re.IGNORECASE,
 )

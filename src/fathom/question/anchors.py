@@ -105,9 +105,11 @@ _YEAR_DIGITS = 4
 _YEARS = re.compile(
     rf"\b({YEAR})\s?(?:[-\u2013/]|to|and|until|sampai|hingga|dan)\s?(\d\d(?:\d\d)?)\b"
 )
-_NAME_JOINT = re.compile(r"\s+(?:and|dan|&)\s+")
+_NAME_JOINT = re.compile(r"(?<!\s)\s+(?:and|dan|&)\s+")
 """Words that join two names, each of which is required."""
-_TITLE_CASE = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
+_TITLE_CASE = re.compile(
+    r"[A-Z]\w{0,40}(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+"
+)
 _RANK_WORDS = split_set(
     "prof dr drs dra jr ir kh haji jenderal letjen raja ratu king queen emperor prince president "
     "presiden menteri minister gubernur governor bupati walikota kota kabupaten kecamatan desa "

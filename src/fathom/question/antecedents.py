@@ -54,6 +54,7 @@ _QUESTION_WORD_ID = (
     r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|"
     r"bagaimana(?:kah)?|seberapa)"
 )
+_LOOSE_END = re.compile(rf"{_PREPOSITION}|{_QUESTION_WORD_ID}", re.IGNORECASE)
 _OPENING_ID = re.compile(
     rf"^(?:(?:{_PREPOSITION}|setiap|jam|hari|pukul|tahun|bulan|tanggal|sejak|sampai)\s+){{0,2}}"
     rf"(?:(?:se)?berapa\b(?:\s+(?:lama|banyak|besar|jauh|sering|tinggi|dalam|berat)\b)?|{_QUESTION_WORD_ID}\b)"
@@ -145,7 +146,7 @@ class PriorQuestion:
         # Units of time are counted, but nobody calls them "they".
         if counted.endswith("s") and not re.search(r"\b(?:hours|days|years|weeks)$", counted):
             return counted
-        head, *rest = re.split(rf"\s+(?={_PREPOSITION}\b)", self.topic)
+        head, *rest = re.split(rf"(?<!\s)\s+(?={_PREPOSITION}\b)", self.topic)
         plurals = [word for part in rest for word in re.findall(r"\b[a-z]+[^s\W]s\b", part)]
         return plurals[0] if plurals and not head.endswith("s") else self.topic
 
@@ -259,9 +260,11 @@ def _cut_at_verb(text: str) -> str:
 
 
 def _strip_end(text: str) -> str:
-    return re.sub(
-        rf"(?:\s+(?:{_PREPOSITION}|{_QUESTION_WORD_ID}))+$", "", text.strip(), flags=re.IGNORECASE
-    )
+    """Return a phrase without the prepositions and question words at its end."""
+    text = text.strip()
+    while len(parts := text.rsplit(None, 1)) == 2 and _LOOSE_END.fullmatch(parts[1]):
+        text = parts[0]
+    return text
 
 
 def _find_object(text: str) -> str:

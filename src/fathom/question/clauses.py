@@ -118,9 +118,10 @@ PATTERNS = tuple(
     )
 )
 OPEN_END = re.compile(
-    rf"^(?:(?:who|what|which)\b(?!.*\b(?:did|does|do)\b).*?(?:\s{_AUX}\s|\s\w+ed\s).*#\d+)"
+    rf"^(?>(?:who|what|which)\b(?!.*\b(?:did|does|do)\b)(?=[^#]*#\d)"
+    rf"[^#]*?(?:\s{_AUX}\s|\s\w+ed\s).*#\d+)"
     rf"(?!.*\b{_PREPOSITION}\s*\??$)"
-    rf"(?P<more>\s+(?!\w+(?:ed|en)\b)(?:an?\s+)?{_W}\b[^?#]*?)\s*\??$"
+    rf"(?P<more>\s+(?!\w+(?:ed|en)\b)(?:an?\s+)?{_W}\b(?:[^?#]*[^?#\s])?)\s*\??$"
 )
 """A question with its verb before the slot: the words behind the slot belong to the description."""
 HOLLOW = re.compile(
@@ -176,7 +177,7 @@ LONGEST_QUESTION = 1_000
 
 _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
 _SLOT = re.compile(r"#\d+")
-_AND = re.compile(r"\s+(?:and|dan)\s+")
+_AND = re.compile(r"(?<!\s)\s+(?:and|dan)\s+")
 
 _ORIGIN = re.compile(r"[A-Z][a-z]+(?:an|ish|ese|[ae]k|ch|sh)(?:-[A-Z][a-z]+(?:an|ish|ese|ch|sh))?")
 _BEFORE_ORIGIN = re.compile(r"\b(?:the|an?|which|what|this)\s$", re.IGNORECASE)

@@ -16,7 +16,7 @@ _MARKED = r"§\d+§"
 _OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_MARKED}"
 _LINK = r"(?:or|and|vs\.?|versus|than|atau|dan|daripada)"
 _OPTIONS = re.compile(
-    rf"{_OPTION}(?:(?:,\s+{_OPTION})+,|,)?\s+(?P<link>{_LINK})\s+{_OPTION}(?:'s\b)?"
+    rf"{_OPTION}(?:(?:,\s+{_OPTION}){{1,20}},|,)?\s+(?P<link>{_LINK})\s+{_OPTION}(?:'s\b)?"
 )
 _SHARED_CUE = re.compile(
     r"\b(?:both|same|in common|similar|either|each|share|alike|keduanya|yang sama|sama-sama|"
@@ -93,9 +93,9 @@ _BEGINNINGS: tuple[tuple[str, str, str], ...] = (
     (r"\b(?:book|novel|poem|buku|puisi)\b", "When was {} published?", "Kapan {} terbit?"),
 )  # fmt: skip
 _LIFETIME = re.compile(
-    r"\b(?:lived?|life|age)\b.*\b(?:longer|older|shorter)\b"
+    r"\b(?:lived?|life|age)\b.{0,200}\b(?:longer|older|shorter)\b"
     r"|\b(?:longer|older|shorter) (?:life|age)\b"
-    r"|\b(?:hidup|umur|usia|berumur|berusia)\b.*\blebih (?:lama|panjang|tua|pendek|singkat)\b"
+    r"|\b(?:hidup|umur|usia|berumur|berusia)\b.{0,200}\blebih (?:lama|panjang|tua|pendek|singkat)\b"
 )
 _SHORT_LIFE = re.compile(r"\b(?:shorter|pendek|singkat)\b")
 _LIFE = {
@@ -103,7 +103,7 @@ _LIFE = {
     "id": "Kapan {} lahir, dan kapan {} meninggal?",
 }
 _TIME_ORDER = re.compile(
-    r"\s*\b(?:(?:at )?an? (?:earlier|later) (?:date|time)|(?:more |most )?recently|(?:the )?"
+    r"(?<!\s)\s*\b(?:(?:at )?an? (?:earlier|later) (?:date|time)|(?:more |most )?recently|(?:the )?"
     r"(?:earlier|earliest|later|latest|first|last)|sooner)\b"
 )
 """Words for an order in time that any verb may have: "went into space first"."""
@@ -181,7 +181,7 @@ def parse_comparison(question: str) -> Comparison | None:
     match = _OPTIONS.search(marked)
     if match is None or not _compares(marked, match):
         return _compare_unnamed(question, indonesian=indonesian)
-    names = [name.strip(" ,") for name in re.split(rf",?\s+{_LINK}\s+|,\s+", match.group())]
+    names = [name.strip(" ,") for name in re.split(rf",?(?<!\s)\s+{_LINK}\s+|,\s+", match.group())]
     options = tuple(restore_names(re.sub(r"'s$", "", name), cuts) for name in names if name)
     head, tail = marked[: match.start()], marked[match.end() :]
     questions = tuple(
@@ -213,7 +213,8 @@ def list_options(question: str) -> tuple[str, ...]:
     match = _CHOICE.match(" ".join(question.split())) if len(question) <= LONGEST_QUESTION else None
     if match is None:
         return ()
-    options = re.split(r",?\s+(?:or|atau|ataukah)\s+|,\s+", match["options"], flags=re.IGNORECASE)
+    links = r",?(?<!\s)\s+(?:or|atau|ataukah)\s+|,\s+"
+    options = re.split(links, match["options"], flags=re.IGNORECASE)
     is_choice = _COMPARATIVE.search(match["asks"].lower()) or all(map(_NAME_START.match, options))
     return tuple(options) if is_choice else ()
 

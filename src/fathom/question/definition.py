@@ -7,7 +7,7 @@ _TERM = r"([^?.!,;:]{2,80}?)"
 _QUOTES = "\"'*_\u201c\u201d\u2018\u2019"
 _ARTICLE = r"(?:the\s+|an?\s+)?"
 _DEFINITION_QUESTION = re.compile(
-    r"\W*(?:(?:please|tolong|jelaskan|sebutkan)\s+)?(?:"
+    r"\W*+(?:(?:please|tolong|jelaskan|sebutkan)\s+)?(?:"
     rf"(?:what\s+(?:is|are)|what[\u2019']s|define)\s+{_ARTICLE}"
     rf"(?:(?:(?:meaning|definition)\s+of|meant\s+by)\s+{_ARTICLE})?{_TERM}"
     rf"|what\s+do(?:es)?\s+{_ARTICLE}{_TERM}\s+(?:mean|stand\s+for)"
@@ -19,8 +19,8 @@ _DEFINITION_QUESTION = re.compile(
     re.IGNORECASE,
 )
 _START = (
-    r"(?:^|(?<=[.;:!?]\s))[^\w\n]*(?:(?:\d{1,3}|[a-z])[.)]\s*)?(?:the\s+|an?\s+)?"
-    rf"[{_QUOTES}]*"
+    r"(?:^|(?<=[.;:!?]\s))[^\w\n]{0,40}(?:(?:\d{1,3}|[a-z])[.)]\s*)?(?:the\s+|an?\s+)?"
+    rf"[{_QUOTES}]{{0,9}}"
 )
 _IS = (
     rf"[{_QUOTES}]*(?:\s*\([^)\n]{{1,60}}\))?"

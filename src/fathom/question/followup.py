@@ -97,7 +97,7 @@ def resolve_question(question: str, before: PriorQuestion | None) -> str:
     has_lead = bool(lead and lead.group().strip())
     bare = text[lead.end() if lead else 0 :].rstrip(" ?.!")
     if has_lead:
-        bare = re.sub(r"\s+(?:bagaimana|gimana)$", "", bare)
+        bare = re.sub(r"(?<!\s)\s+(?:bagaimana|gimana)$", "", bare)
     if not bare:
         return question
     # Three forms: a fragment ("in Oslo?"), a bare question word ("why?"), a whole question.
@@ -105,7 +105,7 @@ def resolve_question(question: str, before: PriorQuestion | None) -> str:
         return _resolve_fragment(bare, before, has_lead=has_lead) or question
     if _BARE_QUESTION.match(bare):
         return _replace_question_word(bare, before)
-    bare = re.sub(r"\s+(?:too|as well|juga)$", "", bare)
+    bare = re.sub(r"(?<!\s)\s+(?:too|as well|juga)$", "", bare)
     completed = _spell_out_references(bare, before)
     if (
         completed == bare
@@ -148,9 +148,9 @@ def _is_fragment(bare: str) -> bool:
 
 def _is_hollow(bare: str) -> bool:
     """Return whether a question hardly names its topic: "Disimpan di mana", "Is there parking"."""
-    definite = re.search(
-        r"\b(?:the|any|there)\b(?!.*\b(?:of|in|for|with|between|on)\s)", bare, re.I
-    )
+    # What a preposition follows is told apart by it: "the fee of a permit".
+    end = re.split(r"\b(?:of|in|for|with|between|on)\s", bare, flags=re.I)[-1]
+    definite = re.search(r"\b(?:the|any|there)\b", end, re.I)
     verb = re.match(r"(?:di|ter|ber|me)\w{4,}\b", bare, re.IGNORECASE)
     return bool(definite or verb) and len(_list_content_words(bare)) <= _HOLLOW_WORDS
 
@@ -180,7 +180,7 @@ _KINDS = tuple(
     )
 )
 _ENDS = re.compile(
-    rf"\s+(?={_AUX}\b|(?:be|been|in|on|at|to|from|for|by|with|of|during|after|before|opened|closed|"
+    rf"(?<!\s)\s+(?={_AUX}\b|(?:be|been|in|on|at|to|from|for|by|with|of|during|after|before|opened|closed|"
     r"filled|stored|kept|cost|costs|di|ke|dari|pada|untuk|selama|saat|oleh|setelah|sebelum|"
     r"(?:di|ter|ber|me)\w{4,}|buka|tutup|tiba)\b)|[?,]|$",
     re.IGNORECASE,

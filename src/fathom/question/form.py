@@ -76,7 +76,7 @@ _STEPS = re.compile(
     re.IGNORECASE,
 )
 _COUNT_QUESTION = re.compile(
-    r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
+    r"\bhow many\s+(?P<en>.{1,100}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
     r"must|should|will|there)\b"
     r"|\b(?:ada berapa(?: banyak)?|berapa (?:banyak|jumlah|buah|macam|jenis)|jumlah)\s+"
     r"(?P<id>[^?]+?)"

@@ -7,7 +7,7 @@ from fathom.question.clauses import LONGEST_QUESTION
 from fathom.question.followup import resolve_question
 
 _JOINT = re.compile(
-    r",?\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
+    r",?(?<!\s)\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
     r"(?=(?:what|which|who|whom|whose|when|where|why|how|apa|siapa|kapan|di\s?mana|mengapa|berapa|"
     r"bagaimana)\b|"
     r"(?:is|are|was|were|do|does|did|can|may|must|should|will|has|have)\s+"

@@ -10,8 +10,10 @@ from fathom.text.language import load_stop_words
 Want = Literal["name", "way", "meaning", "default"]
 
 _OPTION = re.compile(r"(?<![\w-])-{1,2}[A-Za-z0-9?][\w-]*")
+_SECTION = r"[\d_-]*[^\W\d_][\w-]*"
 _IDENTIFIER = re.compile(
-    r"(?<![\w.:-])(?:[^\W\d]\w+(?:(?:::|\.|_)[\w-]*[^\W\d_][\w-]*)+|[a-z]+(?:[A-Z][a-z0-9]+)+"
+    rf"(?<![\w.:-])(?:(?:[^\W\d]\w[^\W_]*_{_SECTION}|[^\W\d]\w+(?:::|\.){_SECTION})"
+    rf"(?:(?:::|\.){_SECTION})*|[a-z]+(?:[A-Z][a-z0-9]+)+"
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?![\w-])"
 )
 _QUOTED = re.compile(r"[\"'`\u201c\u2018](?P<name>[^\s\"'`\u201d\u2019]{2,40})[\"'`\u201d\u2019]")
@@ -21,7 +23,7 @@ _KINDS = (
     r"|variabel|atribut)"
 )
 _NAMED = re.compile(
-    rf"\b(?P<before>[\w.-]+)\s+{_KINDS}\s+(?:do|mean|control|set|change)\b"
+    rf"\b(?P<before>[\w.-]{{1,80}})\s+{_KINDS}\s+(?:do|mean|control|set|change)\b"
     rf"|\b(?:arti|fungsi|kegunaan|guna|maksud)(?:nya)?\s+(?:dari\s+)?{_KINDS}\s+(?P<after>[\w.-]+)",
     re.IGNORECASE,
 )
@@ -32,7 +34,7 @@ _DIRECTIVE = re.compile(
     r"|variabel|atribut|pengaturan)\b",
     re.IGNORECASE,
 )
-_OWNER = re.compile(rf"\b(?P<name>[\w.:-]+)\s+{_KINDS}\b", re.IGNORECASE)
+_OWNER = re.compile(rf"\b(?P<name>[\w.:-]{{1,80}})\s+{_KINDS}\b", re.IGNORECASE)
 _NAME_ASKED = re.compile(
     rf"\b(?:which|what)\s+(?:[\w.-]+\s+){{0,3}}?{_KINDS}\b"
     rf"|\b{_KINDS}\s+(?:[\w.-]+\s+){{0,2}}?(?:apa|mana)(?:kah)?\b"

@@ -26,7 +26,7 @@ from fathom.question.question import Question
 from fathom.types import Chunk, Draft, Evidence, Hit
 
 _LEAST_TITLE = 4
-_ASIDE = re.compile(r"\s*\([^)]*\)")
+_ASIDE = re.compile(r"(?<!\s)\s*\([^)]{0,80}\)")
 _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b")
 
 

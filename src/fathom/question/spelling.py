@@ -17,9 +17,11 @@ _LEAST_FOR_WRONG_LETTER = 7
 _COMMON_CHUNKS = 5
 """Chunks that must hold a correction that is made of as many pieces as the mistake."""
 _MOST_WORDS = 8
+_MOST_LETTERS = 30
+"""Letters of the longest word that is mended; each letter costs some fifty look-ups."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _WORD = re.compile(
-    rf"(?<![\w@/#'\u2019\"\u201c.-])[^\W\d_]{{{_LEAST_LETTERS},}}"
+    rf"(?<![\w@/#'\u2019\"\u201c.-])[^\W\d_]{{{_LEAST_LETTERS},{_MOST_LETTERS}}}"
     r"(?![\w@/#\"\u201d-]|['\u2019](?!s\b)\w|\.\w)"
 )
 
@@ -28,9 +30,9 @@ _WORD = re.compile(
 class Speller:
     """A speller that mends words in no document which are one slip away from a word in some.
 
-    Words of fewer than five letters, in capitals, in quotation marks, or in names of files and
-    addresses stay; so does a word that the model knows whole, and a name that another letter would
-    make another name.
+    Words of fewer than five letters or more than thirty, in capitals, in quotation marks, or in
+    names of files and addresses stay; so does a word that the model knows whole, and a name that
+    another letter would make another name.
 
     Attributes:
         count_chunks: Counts the chunks of the index that hold each of the words.

@@ -29,12 +29,12 @@ _BE = (
     r"(?:an?|the|not|also|still|already|always|ever|only|both|either|more|less|most|least|as|same|"
     r"free|open|closed|safe|valid|equal|true|legal|possible|necessary|good|bad|in|on|at|from|to|by|"
     r"with|without|under|within|older|part|able|made|set|due|known|born|held|paid|sold|written|"
-    r"\w{2,}(?:ed|ing|able|ible|ful|ous|ive|tory|ary|er)|\d\S*)"
+    r"\w{2,40}(?:ed|ing|able|ible|ful|ous|ive|tory|ary|er)|\d\S*)"
 )
 _PREPOSITIONS = split_set("in on at from to by with without under within the")
 _HAVE = (
     r"(?:been|ever|never|already|always|a|an|any|made|won|had|taken|given|written|become|gone|"
-    r"\w{2,}(?:ed|en))"
+    r"\w{2,40}(?:ed|en))"
 )
 _DO = (
     "accept|add|affect|allow|appear|apply|ask|be|become|begin|belong|break|bring|build|buy|"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fathom.question.clauses import LONGEST_QUESTION, find_mentions
 from fathom.types import Span
 
-_QUALIFIER = re.compile(r"\s*\([^()]*\)$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)$")
 """The qualifier behind a title: "Aladdin (2019 film)"."""
 _MARKS = re.compile(r"[\"“”«»]")
 _FEWEST_WORDS, _FEWEST_SMALL_WORDS = 2, 3

@@ -16,7 +16,7 @@ from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
 from fathom.types import DIGITS, Hit
 
-_LIST_ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^[^\S\n]*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
 _LEAST_LIST_ITEMS = 3
 
 

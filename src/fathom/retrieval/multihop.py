@@ -19,7 +19,7 @@ from fathom.text.entities import list_names
 from fathom.text.sentences import split
 from fathom.types import DIGITS, Chunk, Hit, Query
 
-_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
+_BRACKETS = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _AFTER_COMMA = re.compile(r",\s.*$")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")

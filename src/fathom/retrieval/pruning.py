@@ -34,7 +34,7 @@ _LINKING = 5
 """The best pieces that may name another document."""
 _SHORTEST_TITLE = 4
 """The characters of a title that counts as named."""
-_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
+_BRACKETS = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _SPANS = 8
 """The possible answers of a chunk that count for the sentences that hold them."""
 

@@ -9,7 +9,7 @@ from fathom.question.question import Question
 from fathom.types import SECTION_SEPARATOR, Answer, Citation, Place
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
-_MARK = re.compile(r"\s*\[\d+\]")
+_MARK = re.compile(r"(?<!\s)\s*\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

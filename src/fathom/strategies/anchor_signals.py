@@ -12,7 +12,7 @@ from fathom.question.requirements import EvidenceGap, Requirements
 from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
-_NUMBER = re.compile(r"\S*\d\S*")
+_NUMBER = re.compile(r"(?<!\S)\S*\d\S*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ _DATE = (
     rf"|{_MONTH},? {YEAR}|{YEAR}\b)"
 )
 _NUMBER = (
-    r"(?:\d+(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+|\d+:\d\d|\d*\.?\d+|one|two|three|four|five|six|seven|eight|nine|"
+    r"(?:\d+(?:,\d{3}){1,9}(?:\.\d+)?|\d{1,3}(?:\.\d{3}){1,9}(?:,\d+)?|\d+,\d+|\d+:\d\d|(?:\d*\.)?\d+|one|two|three|four|five|six|seven|eight|nine|"
     r"ten|eleven|twelve|zero|once|twice|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
     r"(?: (?:hundred|thousand|million|billion|ribu|juta|miliar))?"
 )

@@ -18,7 +18,7 @@ _PREVIOUS = re.compile(r"\b(?:previous(?:ly)?|before|preced\w+|prior|above|sebel
 _DIFFERENCE = re.compile(
     r"\b(?:difference|differ|how (?:much|many) (?:\w+ ){0,3}?(?:more|less|fewer|greater|higher|"
     r"lower|larger|longer|older|taller|bigger)|how many years (?:\w+ )?(?:between|passed|elapsed)|"
-    r"selisih(?:nya)?|beda(?:nya)?|lebihnya|far apart)\b|\bmore\b.*\bcompared\b"
+    r"selisih(?:nya)?|beda(?:nya)?|lebihnya|far apart)\b|\bmore\b.{0,200}\bcompared\b"
 )
 _RATIO = re.compile(
     r"\b(?:ratio|how many times (?:more|larger|higher|as)|rasio|berapa kali lipat)\b"

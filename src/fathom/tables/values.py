@@ -8,16 +8,18 @@ from typing import NamedTuple
 from fathom.text.dates import MONTH, YEAR, Date, extract_dates, parse_month
 from fathom.text.numbers import parse_quantities
 
-_FOOTNOTE = re.compile(r"\[[\w ]{1,12}\]|[\u2020\u2021*\u00a7\u00b6?]+$")
+_FOOTNOTE = re.compile(
+    r"\[[\w ]{1,12}\]|(?<![\u2020\u2021*\u00a7\u00b6?])[\u2020\u2021*\u00a7\u00b6?]+$"
+)
 Period = tuple[Date, Date]
 """The first and the last date of a cell."""
 _MARKS = frozenset("\u2020\u2021*\u00a7\u00b6?")
 _AMOUNT = re.compile(r"\d{1,3}[.,]\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 """A number that is no date."""
 _NUMBER = re.compile(
-    r"(?:[@#~\u2248<>]|no\.?)?\s*(?P<sign>[-+\u2212\u2013]?)\s*(?P<currency>[$\u20ac\u00a3\u00a5]|"
-    r"US\$|Rp\.?)?\s*"
-    r"(?P<digits>\d{1,3}(?:[., \u00a0]\d{3})+(?!\d)(?:[.,]\d+)?|\d*[.,]?\d+)"
+    r"(?:[@#~\u2248<>]|no\.?)?\s*+(?P<sign>[-+\u2212\u2013]?)\s*+(?P<currency>[$\u20ac\u00a3\u00a5]|"
+    r"US\$|Rp\.?)?\s*+"
+    r"(?P<digits>\d{1,3}(?:[., \u00a0]\d{3})+(?!\d)(?:[.,]\d+)?|(?:\d*[.,])?\d+)"
     r"(?P<rest>.*)",
     re.IGNORECASE,
 )

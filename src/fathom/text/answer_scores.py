@@ -13,7 +13,7 @@ NEAR = 0.5
 
 _ARTICLE = re.compile(rf"\b({'|'.join(ARTICLES)})\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_MARKER = re.compile(r"\s*\[\d+\]")
+_MARKER = re.compile(r"(?<!\s)\s*\[\d+\]")
 
 
 def split_tokens(text: str) -> list[str]:

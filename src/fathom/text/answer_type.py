@@ -58,8 +58,8 @@ _SPORTS = (
 )
 _SPORT = re.compile(rf"\b(?:{_SPORTS})s?\b", re.IGNORECASE)
 _PARTY = re.compile(
-    r"\b(?:[A-Z][\w-]+ )*(?:Democrat(?:ic)?|Republican|Liberal|Conservative|Labou?r|Whig|Socialist|"
-    r"Communist|Green|Federalist|Progressive)s?(?:[- ][A-Z]\w+)*(?: Party)?\b"
+    r"\b(?:[A-Z][\w-]{1,40} ){0,5}(?:Democrat(?:ic)?|Republican|Liberal|Conservative|Labou?r|Whig|"
+    r"Socialist|Communist|Green|Federalist|Progressive)s?(?:[- ][A-Z]\w+)*(?: Party)?\b"
     r"|\bPartai(?: [A-Z]\w+)+"
 )
 _RULES = {"time": _TIME, "number": _NUMBER, "sport": _SPORT, "party": _PARTY}

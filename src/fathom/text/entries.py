@@ -18,7 +18,7 @@ _MARKS = "`*_'\"\u201c\u201d\u2018\u2019"
 _OPTION_HEAD = re.compile(
     rf"[{_MARKS}]*(?=-{{1,2}}[\w?#])[^\n]{{1,120}}?(?=\n|:\s|\s{{2,}}(?!-)|$)"
 )
-_TERM = rf"[{_MARKS}]*\w[^\n:|]{{0,60}}?"
+_TERM = rf"[{_MARKS}]{{0,9}}+\w[^\n:|]{{0,60}}?"
 _LINE_HEAD = re.compile(rf"{_TERM}(?=\n\s*[^\Wa-z_])")
 _MARKED_HEAD = re.compile(rf"{_TERM}(?=:\s|\s[\u2013\u2014-]\s|\s{{3,}}\S)")
 _WORD = re.compile(r"[^\s:|]{1,40}$")

@@ -9,7 +9,8 @@ from fathom.types import HEADS, BlockKind, Chunk, ChunkBlock, Span
 
 # The printed label of a list item, which the builders of documents put before its text.
 _LABEL = re.compile(
-    r"(?:[-*\u2022\u00b7\u2013]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[.)])[ \t]+"
+    r"(?:[-*\u2022\u00b7\u2013]|\(?(?:\d{1,3}(?:\.\d{1,3}){0,9}|[a-zA-Z]|"
+    r"[ivxlcIVXLC]{1,6})[.)])[ \t]+"
 )
 _BULLET = re.compile(r"[-*\u2022\u00b7][ \t]+(?=\S)")
 _NOTE = re.compile(r"\[[^\]\s]{1,6}\][ \t]+")

@@ -69,7 +69,7 @@ def list_citable(item: PrunedHit) -> tuple[Evidence, ...]:
     return tuple(kept if chunk.source == "web" else [*first, *kept])
 
 
-_MARK = re.compile(r"\s*\[\d+\]")
+_MARK = re.compile(r"(?<!\s)\s*\[\d+\]")
 
 
 def make_cited_sentence(

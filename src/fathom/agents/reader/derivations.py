@@ -22,8 +22,8 @@ from fathom.text.quote_match import find_quote
 Derivation = Literal["difference", "sum", "mean", "ratio"]
 
 _YES: Mapping[str, bool] = {"yes": True, "no": False, "ya": True, "tidak": False}
-_SEPARATOR = re.compile(r"\s*(?:[,;]|\b(?:and|dan)\b|&)\s*(?:(?:and|dan)\s+)?")
-_ITEMS = re.compile(r"[^,;.:]+(?:,[^,;.:]+)*(?:,)?\s+(?:and|dan)\s+[^,;.:]+")
+_SEPARATOR = re.compile(r"\s{0,9}(?:[,;]|\b(?:and|dan)\b|&)\s*(?:(?:and|dan)\s+)?")
+_LINK = re.compile(r"\s(?:and|dan)\s")
 _CUES: Mapping[Derivation, re.Pattern[str]] = {
     "ratio": re.compile(
         r"\b(?:how many times|what (?:ratio|factor)|berapa kali(?: lipat)?)\b", re.IGNORECASE
@@ -137,9 +137,18 @@ def _follows_by_counting(question: Question, short: str, quotes: Sequence[str]) 
     number = parse_stated_number(short)
     if number is None or not question.counted_noun:
         return False
-    lengths = (len(_SEPARATOR.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
+    lengths = (len(_SEPARATOR.split(run)) for quote in quotes for run in _find_lists(quote))
     # Either every quote is one thing, or one quote lists them all.
     return number in {float(len(set(quotes))), *map(float, lengths)}
+
+
+def _find_lists(quote: str) -> Iterator[str]:
+    """Yield the lists in a quote, "a, b and c": each a part of a clause, up to its last item."""
+    for clause in re.split(r"[;.:]", quote):
+        links = list(_LINK.finditer(clause))
+        if links:
+            end = links[-1].end()
+            yield clause[:end] + clause[end:].partition(",")[0]
 
 
 def _follows_by_arithmetic(question: Question, short: str, quotes: Sequence[str]) -> bool:

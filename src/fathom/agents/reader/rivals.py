@@ -22,7 +22,7 @@ from fathom.text.quotable import extend_to_units
 from fathom.types import Evidence, Hit, Span
 
 _MEASURED = re.compile(
-    r"\b(?:what|apa)\b.*\b(?:fees?|prices?|costs?|charges?|fines?|rates?|salary|pay|wages?|limit|"
+    r"\b(?:what|apa)\b.{0,100}\b(?:fees?|prices?|costs?|charges?|fines?|rates?|salary|pay|wages?|limit|"
     r"maximum|minimum|deadline|budget|revenue|weight|height|depth|width|length|size|age|speed|"
     r"temperature|number|total|amount)\b",
     re.IGNORECASE,

@@ -23,7 +23,7 @@ _SILENT = frozenset({
 })  # fmt: skip
 _LEADS = {"Nd": "- "}
 _MUTE = frozenset({"RS", "RE", "sp", "Bl", "El", "TP", "HP"})  # their argument is a width
-_WIDTH = re.compile(r"(?:^|\s+)\d+n?$")
+_WIDTH = re.compile(r"(?:^|(?<!\s)\s+)\d+n?$")
 _ESCAPES = (
     (re.compile(r"\\\".*"), ""),
     (re.compile(r"^\\(?:&(?=\\?[.'])|(?=\.))", re.MULTILINE), " "),  # the text after it is no macro

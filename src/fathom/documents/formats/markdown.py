@@ -12,7 +12,7 @@ from fathom.documents.scalars import parse_scalar
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
-_COMMENT = re.compile(r"\s+# .*(?<![\"'])$")
+_COMMENT = re.compile(r"(?<!\s)\s+# ")
 _MOST_NESTED = 60
 
 
@@ -48,10 +48,15 @@ def _get_parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
 
 
+def _drop_comment(value: str) -> str:
+    """Return a value without a comment; what ends with a quotation mark has none."""
+    return value if value.endswith(('"', "'")) else _COMMENT.split(value, 1)[0]
+
+
 def _read_facts(lines: str) -> dict[str, str]:
     """Return the flat values as written; nested values and keys without a value are left out."""
     matches = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
-    pairs = ((m["key"].lower(), _COMMENT.sub("", m["value"])) for m in matches if m)
+    pairs = ((m["key"].lower(), _drop_comment(m["value"])) for m in matches if m)
     return {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
 
 
@@ -90,7 +95,8 @@ def _add_list(builder: Builder, node: Node) -> None:
 
 
 def _add_html(builder: Builder, content: str) -> None:
-    if not re.search(r">[^<]*\S[^<]*<", content):
+    text, tag, rest = content.partition(">")[2].partition("<")
+    if not (tag and text.strip()) and "<" not in rest:
         return
     from fathom.documents.formats.html import add_fragment
 

@@ -9,7 +9,8 @@ _EDGE_SHARE = 0.6
 _FEWEST_PAGES = 3
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
-    r"(?i)\W*(?:page|halaman|hal\.?|seite|p\.)?\W*#(?:\W*(?:/|of|dari|von)\W*#)?\W*"
+    r"(?i)(?=.*#)[^\w#]*(?:#[^\w#]*)*(?:(?:page|halaman|hal\.?|seite|p\.)(?=\W*#)\W*)?"
+    r"(?:(?<=\W)(?:of|dari|von)(?=\W*#)\W*)?"
 )
 _NUMBER = "#"
 _CATCHWORD = re.compile(r"(?P<words>\S.{0,60}?)\s*(?:…|(?:\.\s*){3,})")

@@ -10,7 +10,7 @@ from fathom.documents.formats.html import add_fragment
 
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
-_MARKUP = re.compile(r"</?[a-zA-Z][^>]{0,500}>")
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
 
 
 def parse(data: bytes) -> ParsedDocument:

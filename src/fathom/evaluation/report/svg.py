@@ -15,11 +15,11 @@ def inline_svg(svg: str) -> str:
     """Return an SVG as a part of a page: no prolog, the page's colour and font, no fixed size."""
     body = svg[svg.index("<svg") :]
     # The metadata name the version of the drawing library, which would change the bytes.
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<metadata>(?:(?!<metadata>).)*?</metadata>", "", body, flags=re.DOTALL)
     # Without a size of its own the plot fills the column of the page.
-    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
-    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
-    body = re.sub(r"font-family: [^;\"]*; ?", "", body)
+    body = re.sub(r'(<svg[^<>]*?) width="[^"]*"', r"\1", body, count=1)
+    body = re.sub(r'(<svg[^<>]*?) height="[^"]*"', r"\1", body, count=1)
+    body = re.sub(r"font-family: [^:;\"]*; ?", "", body)
     return body.replace(INK, "currentColor").strip()
 
 

@@ -10,8 +10,8 @@ _LEAST_WORDS, _MOST_WORDS = 4, 45
 _MARKUP = re.compile(r"[|\\{}<>=_\[\]\u2026]|https?:|\s-\s*$|\n\s*\n|^\W*\d+[.)]")
 _ENDS = re.compile(r"[.](?:[\"'\u201d)]*)$")
 _BLANKS = re.compile(r"\s+")
-_BLANK_BEFORE_MARK = re.compile(r"\s+([,.;:?])")
-_BRACKETS = re.compile(r"\s*\([^()]*\)")
+_BLANK_BEFORE_MARK = re.compile(r"(?<!\s)\s+([,.;:?])")
+_BRACKETS = re.compile(r"(?<!\s)\s*\([^()]*\)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ _AGENT = re.compile(r"\bby\s+(?P<who>.+)$")
 _AGENT_ENDS = re.compile(
     r"\s*(?:$|[.;)]|(?:in|on|at|for|to|from|with|as|of|during|after|before)\s)"
 )
-_ITEM_LIST = re.compile(r"^(?P<items>[^,;:.]{2,40}(?:, [^,;:.]{2,40})+,? and [^,;:.]{2,50})$")
-_ITEMS = re.compile(r",\s+and\s+|,\s+|\s+and\s+(?=[^,]*$)")
+_ITEM_LIST = re.compile(r"^(?P<items>[^,;:.]{2,40}(?:, [^,;:.]{2,40}){1,20},? and [^,;:.]{2,50})$")
+_ITEMS = re.compile(r",\s+and\s+|,\s+|(?<!\s)\s+and\s+(?=[^,]{0,80}$)")
 _LIST_VERBS = split_words("""
 include includes contain contains consist consists comprise comprises require requires support
 supports provide provides accept accepts cover covers offer offers need needs take takes
@@ -280,7 +280,7 @@ def _pose_definition(clause: Clause, word: str) -> PosedQuestion:
     """Pose the question for the definition of the subject, without brackets at its end."""
     rest = clause.rest.rstrip()
     relative = _RELATIVE.match(clause.sentence, clause.tail.start + len(rest))
-    rest = re.sub(r"\s*\([^()]*\)$", "", rest + (relative[0] if relative else ""))
+    rest = re.sub(r"(?<!\s)\s*\([^()]*\)$", "", rest + (relative[0] if relative else ""))
     span = Span(clause.tail.start, clause.tail.start + len(rest))
     text = tidy_question(f"{word} {clause.aux} {clause.about}")
     return PosedQuestion(text, span, "what is", numeric=rest[:1].isdigit(), subject=clause.about)

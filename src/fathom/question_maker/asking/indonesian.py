@@ -13,7 +13,7 @@ from fathom.types import Span
 _IS = r"(?:adalah|merupakan|ialah)"
 _VERB = re.compile(
     rf"\s(?P<verb>(?:telah |sudah |akan |dapat |harus |wajib |boleh |pernah |mulai |juga |hanya |"
-    rf"pertama kali )*"
+    rf"pertama kali ){{0,5}}"
     rf"(?:{_IS}|lahir|wafat|meninggal(?: dunia)?|terletak|berada|tinggal|bekerja|"
     r"(?:di|ber|ter|me|mem|men|meng|meny)[a-z]{3,}))\s"
 )
@@ -28,7 +28,7 @@ merupakan adalah sempat seluruh sebuah seorang suatu sebagian orang pihak
 _VERB_FORM = re.compile(r"(?:di|ber|ter|mem|men|meng|meny)[a-z]{4,}$")
 _POINTS_BACK = re.compile(
     r"\b(?:ini|itu|tersebut|dia|ia|mereka|beliau|kami|kita|saya|anda|berikut|sebagaimana|dimaksud|"
-    r"di atas|di bawah|keduanya|tadi)\b|\w{3,}nya\b",
+    r"di atas|di bawah|keduanya|tadi)\b|\b\w{3,}nya\b",
     re.IGNORECASE,
 )
 _DENIES = re.compile(r"\b(?:tidak|bukan|belum|tanpa|jangan)\b", re.IGNORECASE)
@@ -54,7 +54,7 @@ _PLACE_VERBS = re.compile(
     r"berkantor|bermarkas|ditandatangani|dilaksanakan)\b"
 )
 _FIGURE = (
-    r"(?:\d[\d.,]*\d|\d|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|"
+    r"(?:\d[\d.,]{0,30}\d|\d|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|"
     r"(?:dua|tiga|empat|lima|enam) (?:belas|puluh))"
 )
 _SCALE = r"(?:\s(?:ribu|juta|miliar|triliun))?"
@@ -93,7 +93,7 @@ _PEOPLE = re.compile(
 _ITEM_LIST = re.compile(
     r"^(?:atas|dari)\s+(?P<items>[^;:.]{3,60}(?:, [^,;:.]{3,60})+,? dan [^,;:.]{3,60})$"
 )
-_ITEMS = re.compile(r",\s+dan\s+|,\s+|\s+dan\s+(?=[^,]*$)")
+_ITEMS = re.compile(r",\s+dan\s+|,\s+|(?<!\s)\s+dan\s+(?=[^,]{0,80}$)")
 _BECAUSE = re.compile(r"^,?\s*karena\s+(?P<why>[^.;]{8,})")
 _SHORTEST, _LONGEST = 3, 24
 
@@ -280,7 +280,7 @@ def _ask_agent(clause: _Clause) -> Iterator[PosedQuestion]:
 def _ask_identity(clause: _Clause) -> Iterator[PosedQuestion]:
     if not re.fullmatch(_IS, clause.verb):
         return
-    rest = re.sub(r"\s*\([^()]*\)$", "", clause.rest.rstrip())
+    rest = re.sub(r"(?<!\s)\s*\([^()]*\)$", "", clause.rest.rstrip())
     start = clause.tail.start
     name_spans = [
         span

@@ -19,7 +19,7 @@ _BREAK = "\ufffe"  # PDFium's sign for a hyphen at a line's end, in place of the
 _WORD = re.compile(r"\S+")
 _WIDE = 1.8  # times the width of a letter; a gap between words is about half a letter
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
-_MENDED = re.compile(rf"(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
+_MENDED = re.compile(rf"(?<!\w)(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
 
 
 class PdfCell(NamedTuple):
