@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal, NamedTuple
@@ -87,6 +87,7 @@ class Document:
         metadata: Typed values to filter by.
         lines: The beginnings of the file's lines in the text, as (offset, line from 1), both
             growing; empty where the format has no lines, such as PDF.
+        tables: The long tables, typed and packed by `fathom.tables.packing`; empty without one.
     """
 
     id: str
@@ -95,8 +96,9 @@ class Document:
     title: str
     language: str = "und"
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
-    blocks: tuple[Block, ...] = ()
+    blocks: Sequence[Block] = ()
     lines: tuple[tuple[int, int], ...] = ()
+    tables: bytes = field(default=b"", repr=False)
 
     def place_at(self, offset: int) -> "Place":
         """Return the place of the character at `offset`."""
@@ -473,6 +475,7 @@ class Draft:
         alternatives: The other answers of the evidence, where it does not agree.
         confidence: Probability that the evidence holds the answer, in [0, 1].
         calculation: The computation of the answer; `None` where it was read.
+        is_doubted: Whether a computation speaks against what was read.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -481,6 +484,7 @@ class Draft:
     alternatives: tuple[Alternative, ...] = ()
     confidence: float = 0.0
     calculation: Calculation | None = None
+    is_doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

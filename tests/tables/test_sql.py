@@ -270,7 +270,7 @@ def test_a_hostile_cell_stays_a_text(
     table = make_sql_table(words)
     assert select("SELECT COUNT(*) FROM t1", "How many ports?", table).result.values == ("3",)
     selection = select("SELECT note FROM t1 WHERE port = 'Aldby'", "Note of Aldby?", table)
-    assert selection.result.values == (words.table.rows[0][1].text,)
+    assert selection.result.values == (words.table.get_cell(0, 1).text,)
     assert not list(tmp_path.iterdir())
 
 

@@ -25,8 +25,8 @@ def test_most_cells_give_the_unit_where_the_head_has_none() -> None:
 
 def test_equal_tables_of_two_formats_have_equal_values() -> None:
     first, second = read_table(), read_table(PORTS_CSV, "ports.csv")
-    assert [[cell.text for cell in row] for row in first.rows] == [
-        [cell.text for cell in row] for row in second.rows
+    assert [[cell.text for cell in content] for content in first.contents] == [
+        [cell.text for cell in content] for content in second.contents
     ]
     assert [column.kind for column in first.columns] == [column.kind for column in second.columns]
 

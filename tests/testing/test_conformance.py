@@ -498,6 +498,11 @@ def open_leniently(place: Path, identity: Mapping[str, str] | None) -> Any:
         return open_reader(place)
 
 
+def drop_tables(real: Any, document_id: str) -> Any:
+    document = real.get_document(document_id)
+    return document and replace(document, tables=b"")
+
+
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_paths_of_documents": (
         {"get_paths": lambda _, names: {}},
@@ -540,6 +545,10 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"chunks": lambda real, ids: real.chunks(sorted(ids))},
         {"list_sources": lambda real, below="/": real.list_sources()},
         {"set_roots": do_nothing},
+    ),
+    "test_packed_tables_and_many_blocks_are_stored_and_replaced_with_their_document": (
+        {"get_document": do_nothing},
+        {"get_document": drop_tables},
     ),
     "test_a_document_has_the_path_of_a_place_that_holds_it": ({"forget": do_nothing},),
     "test_a_stale_place_keeps_its_document": (

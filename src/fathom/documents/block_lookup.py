@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from fathom.documents.base import TABLE_KINDS
+from fathom.documents.packed_blocks import PackedBlocks
 from fathom.types import Block, ChunkBlock, Span
 
 
@@ -14,6 +15,8 @@ def select_blocks(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]
         blocks: All blocks of the document; only those in the span are examined one by one.
         span: A span of the document's text; the offsets returned count from its start.
     """
+    if isinstance(blocks, PackedBlocks):
+        return blocks.find_blocks(span)
     inner = []
     for index in range(max(_find_last_index(blocks, span.start), 0), len(blocks)):
         block = blocks[index]
@@ -33,9 +36,7 @@ def find_block(blocks: Sequence[Block], offset: int) -> Block | None:
 
 def find_table_head(blocks: Sequence[Block], offset: int) -> Block | None:
     """Return the row that names the columns of the table row at `offset`, or `None` without one."""
-    index = _find_last_index(blocks, offset)
-    while index >= 0 and blocks[index].kind == "table_row":
-        index -= 1
+    index = _skip_rows(blocks, _find_last_index(blocks, offset))
     head = blocks[index] if index >= 0 else None
     row = find_block(blocks, offset)
     if head is None or head.kind != "table_head" or row is None or row.kind not in TABLE_KINDS:
@@ -45,4 +46,15 @@ def find_table_head(blocks: Sequence[Block], offset: int) -> Block | None:
 
 def _find_last_index(blocks: Sequence[Block], offset: int) -> int:
     """Return the index of the last block that begins at or before `offset`; -1 without one."""
+    if isinstance(blocks, PackedBlocks):
+        return blocks.find_last(offset)
     return bisect_right(blocks, offset, key=lambda block: block.span.start) - 1
+
+
+def _skip_rows(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the last block up to one that is no row of a table; -1 without one."""
+    if isinstance(blocks, PackedBlocks):
+        return blocks.skip_rows(index)
+    while index >= 0 and blocks[index].kind == "table_row":
+        index -= 1
+    return index

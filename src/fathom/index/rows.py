@@ -5,20 +5,19 @@ import json
 import math
 import sys
 import zlib
-from bisect import bisect_right
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol, get_args, overload
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.block_lookup import select_blocks
+from fathom.documents.packed_blocks import PackedBlocks
 from fathom.documents.site import find_site
 from fathom.index.base import Entry
-from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
+from fathom.types import Block, Chunk, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
 MAX_CODE = 127
@@ -40,86 +39,102 @@ class StoredRow(Protocol):
 
 
 _NARROW = json.JSONEncoder(separators=(",", ":"))
-_KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
+_MANY_BLOCKS = 5000
+"""The number of blocks from which they are packed in columns."""
+_COLUMNS = b"\x01"
+"""The mark of blocks in columns; compressed JSON begins otherwise."""
 
 
 def pack_structure(document: Document) -> bytes:
-    """Pack blocks and lines as compressed JSON, with each distinct heading path once."""
-    paths: dict[tuple[str, ...], int] = {}
-    flat = [
-        (
-            _KINDS.index(block.kind),
-            block.span.start,
-            block.span.end - block.span.start,
-            paths.setdefault(block.headings, len(paths)),
-            block.page,
-            *(() if block.recognised is None else (block.recognised,)),
-        )
-        for block in document.blocks
-    ]
+    """Pack blocks and lines, with each distinct heading path once.
+
+    They are compressed JSON; the blocks of a long document, compressed columns behind it. Packed
+    tables follow as they are.
+    """
+    return _pack_blocks(document) + document.tables
+
+
+def _pack_blocks(document: Document) -> bytes:
+    """Pack blocks and lines."""
+    blocks = PackedBlocks.of(document.blocks)
     lines = [number for line in document.lines for number in line]
-    whole = [list(paths), flat, lines]
+    if len(blocks) >= _MANY_BLOCKS:
+        columns = [blocks.starts, blocks.lengths, blocks.headings, blocks.pages]
+        head = [blocks.paths, list(blocks.recognised.items()), len(blocks), len(lines)]
+        data = b"".join(array("q", column).tobytes() for column in (*columns, lines))
+        return b"".join(
+            [_COLUMNS, zlib.compress(_NARROW.encode(head).encode() + b"\n" + blocks.kinds + data)]
+        )
+    columns = [blocks.kinds, blocks.starts, blocks.lengths, blocks.headings]
+    pages = (None if page < 0 else page for page in blocks.pages)
+    flat = [
+        (*numbers, *([blocks.recognised[at]] if at in blocks.recognised else []))
+        for at, numbers in enumerate(zip(*columns, pages, strict=True))
+    ]
+    whole = [blocks.paths, flat, lines]
     return zlib.compress(_NARROW.encode(whole).encode())
 
 
-class Structure(Sequence[Block]):
+class Structure(NamedTuple):
     """The blocks and lines that `pack_structure` packed.
 
-    A book has many blocks, so each block is built only when it is accessed.
-
     Attributes:
-        lines: The lines of the `Document`; older rows hold blocks only.
-
-    Raises:
-        DamagedRowError: If the data cannot be unpacked.
+        blocks: The blocks of the `Document`.
+        lines: Its lines; older rows hold blocks only.
+        tables: Its packed tables.
     """
 
-    def __init__(self, packed: bytes) -> None:
+    blocks: PackedBlocks
+    lines: tuple[tuple[int, int], ...]
+    tables: bytes
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """Unpack the structure of a document.
+
+        Raises:
+            DamagedRowError: If the data cannot be unpacked.
+        """
         try:
-            paths, self._flat, *rest = json.loads(zlib.decompress(packed))
+            in_columns = packed.startswith(_COLUMNS)
+            data, tables = _unzip(packed[len(_COLUMNS) if in_columns else 0 :])
+            return cls(*(_read_columns if in_columns else _read_json)(data), tables)
         except (zlib.error, ValueError) as error:
             raise DamagedRowError(f"the structure of a document cannot be read: {error}") from error
-        self._paths = [tuple(path) for path in paths]
-        numbers = rest[0] if rest else []
-        self.lines = tuple(zip(numbers[::2], numbers[1::2], strict=True))
-
-    def __len__(self) -> int:
-        return len(self._flat)
-
-    @overload
-    def __getitem__(self, at: int) -> Block: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Block]: ...
-    def __getitem__(self, at: int | slice) -> Block | Sequence[Block]:
-        if isinstance(at, slice):
-            return tuple(self[position] for position in range(*at.indices(len(self))))
-        kind, start, length, path, page, *confidence = self._flat[at]
-        return Block(
-            kind=_KINDS[kind],
-            span=Span(start, start + length),
-            headings=self._paths[path],
-            page=page,
-            recognised=confidence[0] if confidence else None,
-        )
-
-    def find_blocks(self, span: Span) -> tuple[ChunkBlock, ...]:
-        """Return the blocks of a span, relative to its start.
-
-        The method builds no `Block`, because every hit calls it.
-        """
-        # The last block that starts at or before the start of the span may reach into it.
-        first = bisect_right(self._flat, span.start, key=_get_start) - 1
-        blocks = []
-        for kind, start, length, *_ in islice(self._flat, max(first, 0), None):
-            if start >= span.end:
-                break
-            begin, end = max(start, span.start), min(start + length, span.end)
-            if begin < end:
-                blocks.append(ChunkBlock(_KINDS[kind], begin - span.start, end - span.start))
-        return tuple(blocks)
 
 
-_get_start = itemgetter(1)
+def _unzip(packed: bytes) -> tuple[bytes, bytes]:
+    """Return the data that are compressed, and those behind them."""
+    stream = zlib.decompressobj()
+    data = stream.decompress(packed)
+    if not stream.eof:
+        raise ValueError("its end is missing")
+    return data, stream.unused_data
+
+
+def _read_json(data: bytes) -> tuple[PackedBlocks, tuple[tuple[int, int], ...]]:
+    paths, flat, *rest = json.loads(data)
+    # The confidence of recognised blocks stands behind the five numbers that all have.
+    kinds, starts, lengths, headings, pages, *_ = zip(*flat, strict=False) if flat else [()] * 5
+    recognised = {at: row[5] for at, row in enumerate(flat) if len(row) > 5}
+    columns = (starts, lengths, headings, [-1 if page is None else page for page in pages])
+    blocks = PackedBlocks(paths, bytes(kinds), columns, recognised)
+    return blocks, _pair_lines(rest[0] if rest else [])
+
+
+def _read_columns(unpacked: bytes) -> tuple[PackedBlocks, tuple[tuple[int, int], ...]]:
+    head, _, data = unpacked.partition(b"\n")
+    paths, recognised, count, line_count = json.loads(head)
+    numbers = array("q", data[count:])
+    if len(numbers) != 4 * count + line_count:
+        raise ValueError("a column is missing")
+    columns = [numbers[at * count : (at + 1) * count] for at in range(4)]
+    blocks = PackedBlocks(paths, data[:count], columns, dict(recognised))
+    return blocks, _pair_lines(numbers[4 * count :])
+
+
+def _pair_lines(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
@@ -217,7 +232,7 @@ def build_document(row: StoredRow) -> Document:
     """
     if compute_checksum(row["text"].encode(), row["blocks"]) != row["checksum"]:
         raise DamagedRowError(f"document number {row['no']} differs from what was stored")
-    structure = Structure(row["blocks"])
+    structure = Structure.unpack(row["blocks"])
     return Document(
         id=row["id"],
         text=row["text"],
@@ -225,8 +240,9 @@ def build_document(row: StoredRow) -> Document:
         title=row["title"],
         language=row["language"],
         metadata=json.loads(row["metadata"]),
-        blocks=tuple(structure),
+        blocks=structure.blocks,
         lines=structure.lines,
+        tables=structure.tables,
     )
 
 
@@ -244,9 +260,7 @@ def build_chunk(row: StoredRow, text: str, blocks: Sequence[Block]) -> Chunk:
         site=find_site(row["document_id"], row["path"], json.loads(row["metadata"])),
         headings=tuple(json.loads(row["headings"])) if row["headings"] != "[]" else (),
         page=row["page"],
-        blocks=blocks.find_blocks(span)
-        if isinstance(blocks, Structure)
-        else select_blocks(blocks, span),
+        blocks=select_blocks(blocks, span),
     )
 
 

@@ -49,6 +49,7 @@ from fathom.ingest.source_records import (
 from fathom.ingest.survey import ReadablePlace, Survey, SurveyedPlace
 from fathom.ingest.workers.base import ChunkedText, FileContent, WorkerPool, Workers
 from fathom.ingest.workers.work import build_line_place, build_record_place, make_document
+from fathom.tables.packing import pack_tables
 
 
 class Ingester:
@@ -326,6 +327,8 @@ class Ingester:
         if source is not None and source.is_corpus:
             raise ParseRefusal("failed", "held records before and holds none now")
         document = make_document(parsed, derive_document_id(digest), place)
+        tables = content.tables if content.contents else pack_tables(document)
+        document = replace(document, tables=tables)
         self._release_document(source)
         self._progress.count_read()
         chunks = content.chunks if content.contents else None
@@ -395,6 +398,7 @@ class Ingester:
             for item in read_file(file, self._sandbox):
                 if isinstance(item, ParsedDocument) and item.record is None:
                     document = make_document(item, str(source.document_id), source.path)
+                    document = replace(document, tables=pack_tables(document))
                     self._add_pending(PendingDocument(document, source, source, moves=True))
                     return True
         except (OSError, ParseRefusal):

@@ -85,28 +85,33 @@ class QuoteLookup:
             seconds = None if context.end == inf else max(0.0, context.end - time.monotonic())
             try:
                 async with asyncio.timeout(seconds):
-                    return await context.run_in_thread(
-                        lambda: [self._look_up(place) for place in places]
-                    )
+                    return await context.run_in_thread(lambda: self._look_up_all(places))
             except TimeoutError:
                 return [None] * len(places)
 
         records = await context.scope.aobserve("quotes", request, ask) if places else []
         return tuple(None if record is None else DocumentQuote(**record) for record in records)
 
-    def _look_up(self, place: QuotePlace) -> Json:
-        document = self.find_document(place.document)
-        span = place.span if document is None else _locate_span(document, place)
-        if document is None or span is None:
-            return None
-        place_fields = asdict(document.place_at(span.start))
-        heading_fields = {"start": span.start} if place.heading else {}
-        return {
-            "text": span.cut(document.text),
-            **place_fields,
-            **_describe_block(document, span),
-            **heading_fields,
-        }
+    def _look_up_all(self, places: Sequence[QuotePlace]) -> list[Json]:
+        """Return the record of each place; each document is read once."""
+        ids = dict.fromkeys(place.document for place in places)
+        documents = {document_id: self.find_document(document_id) for document_id in ids}
+        return [_look_up(place, documents[place.document]) for place in places]
+
+
+def _look_up(place: QuotePlace, document: Document | None) -> Json:
+    """Return the record of a place; `None` without its document."""
+    span = place.span if document is None else _locate_span(document, place)
+    if document is None or span is None:
+        return None
+    place_fields = asdict(document.place_at(span.start))
+    heading_fields = {"start": span.start} if place.heading else {}
+    return {
+        "text": span.cut(document.text),
+        **place_fields,
+        **_describe_block(document, span),
+        **heading_fields,
+    }
 
 
 def _locate_span(document: Document, place: QuotePlace) -> Span | None:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fathom.documents.base import TABLE_KINDS
 from fathom.tables.links import TableWords
-from fathom.tables.rows import list_block_tables
-from fathom.tables.table import build_table
-from fathom.types import Block, Document, Hit, Span
+from fathom.tables.packing import PlacedTable, read_table, unpack_tables
+from fathom.tables.rows import list_table_blocks, split_row
+from fathom.types import Document, Hit, Span
 
-_MOST_CHARACTERS = 1_500_000
-"""The characters of a table, at most: it takes a second or two to read."""
+MOST_TYPED = 1_500_000
+"""The characters of a table that the index does not keep typed, at most: it takes a second."""
 _MOST_TABLES = 3
 _MOST_KEPT = 4_500_000
 """The characters of the tables that are kept typed between questions: some 200 MB at most."""
@@ -23,15 +22,32 @@ class FoundTable(NamedTuple):
 
     Attributes:
         hit: The best hit that shows a part of it.
-        content: The typed table with its words.
-        rows: The places of its rows in the document's text.
-        quotes: The text of its rows.
+        table: The typed table with the places of its rows.
+        text: The document's text.
     """
 
     hit: Hit
-    content: TableWords
-    rows: tuple[Span, ...]
-    quotes: tuple[str, ...]
+    table: PlacedTable
+    text: str
+
+    @property
+    def content(self) -> TableWords:
+        """The typed table with its words."""
+        return self.table.content
+
+    @property
+    def rows(self) -> Sequence[Span]:
+        """The places of its rows in the document's text."""
+        return self.table.rows
+
+    def quote(self, row: int) -> str:
+        """Return the text of a row."""
+        return self.rows[row].cut(self.text)
+
+    def locate_cells(self, row: int) -> dict[int, Span]:
+        """Return the places in the document's text of the cells of a row, by their columns."""
+        cells = split_row(self.quote(row), self.rows[row].start, self.table.names)
+        return {cell.column: cell.span for cell in cells}
 
 
 class _KeptTable(NamedTuple):
@@ -40,20 +56,21 @@ class _KeptTable(NamedTuple):
     Attributes:
         revision: The revision of the index from which it was read.
         document_id: Its document.
-        span: Its place there; `content` is `None` if it is too long.
+        span: Its place there.
+        table: The typed table; `None` if it is too long.
+        text: The document's text; empty if it is too long.
     """
 
     revision: str
     document_id: str
     span: Span
-    content: TableWords | None
-    rows: tuple[Span, ...]
-    quotes: tuple[str, ...]
+    table: PlacedTable | None
+    text: str = ""
 
     @property
     def size(self) -> int:
         """The characters that are kept."""
-        return self.span.end - self.span.start if self.content is not None else 0
+        return self.span.end - self.span.start if self.table is not None else 0
 
     def holds(self, revision: str, document_id: str, start: int) -> bool:
         """Return whether it is the table at a place of a document."""
@@ -86,8 +103,8 @@ class TableLookup:
         for hit in hits:
             row = _find_row(hit)
             table = self._get_table(revision, hit.chunk.document_id, row) if row else None
-            if table is not None and table.content is not None:
-                found_table = FoundTable(hit, table.content, table.rows, table.quotes)
+            if table is not None and table.table is not None:
+                found_table = FoundTable(hit, table.table, table.text)
                 tables.setdefault((table.document_id, table.span), found_table)
             if len(tables) == _MOST_TABLES:
                 break
@@ -106,25 +123,27 @@ class TableLookup:
         return table
 
     def _keep_table(self, table: _KeptTable) -> None:
-        """Keep a typed table; the oldest ones go for it."""
+        """Keep a typed table, the largest one too; the oldest ones go for it."""
         self._kept.append(table)
         sizes = [kept.size for kept in tuple(self._kept)]
-        while sum(sizes) > _MOST_KEPT:
+        while len(sizes) > 1 and sum(sizes) > _MOST_KEPT:
             self._kept.popleft()
             sizes.pop(0)
 
     def _read_table(self, revision: str, document_id: str, start: int) -> _KeptTable | None:
         document = self.find_document(document_id)
-        blocks = _list_table_blocks(document.blocks, start) if document else []
-        if document is None or not blocks:
+        if document is None:
             return None
-        span = Span(blocks[0].span.start, blocks[-1].span.end)
-        if span.end - span.start > _MOST_CHARACTERS:
-            return _KeptTable(revision, document_id, span, None, (), ())
-        content = TableWords.of(build_table(list_block_tables(document, blocks)[0], document.title))
-        rows = tuple(block.span for block in blocks if block.kind == "table_row")
-        quotes = tuple(row.cut(document.text) for row in rows)
-        return _KeptTable(revision, document_id, span, content, rows, quotes)
+        packed = (table for table in unpack_tables(document.tables) if table.holds(start))
+        table = next(packed, None)
+        blocks = () if table else list_table_blocks(document.blocks, start)
+        if table is None and not blocks:
+            return None
+        span = table.span if table else Span(blocks[0].span.start, blocks[-1].span.end)
+        if table is None and span.end - span.start > MOST_TYPED:
+            return _KeptTable(revision, document_id, span, None)
+        table = table or read_table(document, start)
+        return _KeptTable(revision, document_id, span, table, document.text)
 
 
 def _find_row(hit: Hit) -> Span | None:
@@ -133,16 +152,3 @@ def _find_row(hit: Hit) -> Span | None:
     rows = (block for block in chunk.blocks if block.kind == "table_row")
     row = next(rows, None) if chunk.source == "corpus" else None
     return Span(row.start, row.end).shift(chunk.span.start) if row is not None else None
-
-
-def _list_table_blocks(blocks: Sequence[Block], start: int) -> list[Block]:
-    """Return the blocks of the table around a place."""
-    at = next((at for at, block in enumerate(blocks) if block.span.end > start), len(blocks))
-    if at == len(blocks) or blocks[at].kind not in TABLE_KINDS:
-        return []
-    first = last = at
-    while first and blocks[first].kind == "table_row" and blocks[first - 1].kind in TABLE_KINDS:
-        first -= 1
-    while last + 1 < len(blocks) and blocks[last + 1].kind == "table_row":
-        last += 1
-    return list(blocks[first : last + 1])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Literal
@@ -123,7 +123,7 @@ def lacks_cell(table: Table, computation: Computation) -> bool:
     is_named = any(condition.column == table.key for condition in computation.conditions)
     are_needed = any if is_named and not computation.groups else all
     return all(groups) and any(
-        are_needed(table.rows[row][order].is_blank for row in group) for group in groups
+        are_needed(table.get_cell(row, order).is_blank for row in group) for group in groups
     )
 
 
@@ -161,7 +161,7 @@ class _Runner:
         return self.table.columns[self.plan.target].unit
 
     def _get_cell(self, row: int, column: int) -> Operand:
-        return Operand(row, column, self.table.rows[row][column])
+        return Operand(row, column, self.table.get_cell(row, column))
 
     def _list_condition_cells(self, rows: Sequence[int]) -> list[Operand]:
         """Return the cells for which these rows were selected."""
@@ -191,8 +191,12 @@ class _Runner:
         return Result(values=texts, number=number, line=line, operands=tuple(operands))
 
     def _look_up(self) -> Result | None:
+        codes = self.table.contents[self.plan.target].codes
+        # Nobody reads a thousand values.
+        if len({codes[row] for row in self.plan.rows}) > _MOST_ROWS:
+            return None
         rows = [
-            row for row in self.plan.rows if not self.table.rows[row][self.plan.target].is_blank
+            row for row in self.plan.rows if not self.table.get_cell(row, self.plan.target).is_blank
         ]
         if not rows:
             return None
@@ -206,7 +210,7 @@ class _Runner:
         operands = self._list_condition_cells(rows) or [
             self._get_cell(row, self.plan.target) for row in rows[:_MOST_ROWS]
         ]
-        line = f"{len(rows)} of {len(self.table.rows)} rows: {where}"
+        line = f"{len(rows)} of {self.table.row_count} rows: {where}"
         return Result(
             values=(str(len(rows)),),
             number=float(len(rows)),
@@ -233,8 +237,9 @@ class _Runner:
 
     def _list_numbers(self, rows: Sequence[int]) -> list[tuple[int, float]]:
         """Return the rows whose cell of the target holds a number, with these."""
-        values = ((row, self.table.get_value(row, self.plan.target)) for row in rows)
-        return [(row, value) for row, value in values if isinstance(value, float)]
+        values = self.table.list_values(rows, self.plan.target)
+        pairs = zip(rows, values, strict=True)
+        return [(row, value) for row, value in pairs if isinstance(value, float)]
 
     def _aggregate(self) -> Result | None:
         pairs = self._list_numbers(self.plan.rows)
@@ -249,7 +254,7 @@ class _Runner:
                 rows, f"{operation} of {len(pairs)} cells: {self._text_of(rows)}"
             )
         total = round(fsum(numbers), 6)
-        shown = self._join_terms([self._format(number) for number in numbers])
+        shown = self._join_terms(numbers, self._format)
         missing = len(self.plan.rows) - len(pairs)
         names_rows = any(condition.column == self.table.key for condition in self.plan.conditions)
         if missing and names_rows:
@@ -262,7 +267,7 @@ class _Runner:
         return self._give(mean, f"({shown}) / {len(numbers)} = {self._format(mean)}", rows, note)
 
     def _text_of(self, rows: Sequence[int]) -> str:
-        return self.table.rows[rows[0]][self.plan.target].text
+        return self.table.get_cell(rows[0], self.plan.target).text
 
     def _give(self, value: float, line: str, rows: Sequence[int], note: str) -> Result:
         """Return a number that was reckoned from the target's cells in some rows."""
@@ -286,18 +291,17 @@ class _Runner:
         """Return a number as the table writes numbers."""
         return format_number(value, decimal_comma=self.table.decimal_comma)
 
-    def _rank(self, rows: Sequence[int]) -> list[tuple[float | Date, int]]:
-        """Return the rows with a value in the order column, by it."""
+    def _list_ordered(self, rows: Sequence[int]) -> list[tuple[float | Date, int]]:
+        """Return the rows with a value in the order column, with it."""
         order = self.plan.order
         if order is None:
             return [(float(at), row) for at, row in enumerate(rows)]
-        values = ((self.table.get_value(row, order), row) for row in rows)
-        ranked = [(value, row) for value, row in values if value is not None]
-        return sorted(ranked, key=lambda pair: (pair[0], pair[1]))
+        values = zip(self.table.list_values(rows, order), rows, strict=True)
+        return [(value, row) for value, row in values if value is not None]
 
     def _select_extreme(self) -> Result | None:
-        ranked = self._rank(self.plan.rows)
-        distinct = list(dict.fromkeys(value for value, _ in ranked))
+        ranked = self._list_ordered(self.plan.rows)
+        distinct = _sort_values({value for value, _ in ranked})
         if len(distinct) <= self.plan.shift:
             return None
         falling = self.plan.operation in {"highest", "last"}
@@ -306,7 +310,7 @@ class _Runner:
         order = self.plan.order
         if order is None:
             return self._show_rows(rows, f"{self.plan.operation} of {len(ranked)} rows")
-        name, cell = self.table.columns[order].name, self.table.rows[rows[0]][order]
+        name, cell = self.table.columns[order].name, self.table.get_cell(rows[0], order)
         line = f"{self.plan.operation} {name} of {len(ranked)} rows: {cell.text}"
         return self._show_rows(rows, line, [self._get_cell(row, order) for row in rows])
 
@@ -364,13 +368,14 @@ class _Runner:
         numbers = [value for value in values if isinstance(value, float)]
         if len(numbers) < 2:
             return self._write(total)
-        return f"({self._join_terms([self._write(number) for number in numbers])})"
+        return f"({self._join_terms(numbers, self._write)})"
 
-    def _join_terms(self, terms: list[str]) -> str:
+    def _join_terms(self, numbers: Sequence[float], write: Callable[[float], str]) -> str:
         """Return the terms of a sum, the middle of a long one left out."""
-        if len(terms) > _MOST_TERMS:
-            terms[3:-1] = [f"... ({len(terms) - 4} more)"]
-        return " + ".join(terms)
+        if len(numbers) <= _MOST_TERMS:
+            return " + ".join(map(write, numbers))
+        more = f"... ({len(numbers) - 4} more)"
+        return " + ".join([*map(write, numbers[:3]), more, write(numbers[-1])])
 
     def _reckon(self, first: float, second: float, terms: Sequence[str]) -> tuple[float, str, str]:
         """Return the value of two numbers, how it is reckoned, and its unit."""
@@ -430,7 +435,7 @@ class _Runner:
         """Return the row at a distance from the last or first one that is named."""
         at = max(self.plan.rows) if self.plan.shift > 0 else min(self.plan.rows)
         row = at + self.plan.shift
-        if not 0 <= row < len(self.table.rows):
+        if not 0 <= row < self.table.row_count:
             return None
         anchor = self._get_cell(at, self.plan.conditions[0].column)
         side = "after" if self.plan.shift > 0 else "before"
@@ -465,8 +470,14 @@ class _Runner:
     def _decide(self) -> Result:
         holds = bool(self.plan.rows) != self.plan.negated
         operands = self._list_condition_cells(self.plan.rows)
-        line = f"{len(self.plan.rows)} of {len(self.table.rows)} rows: {self._describe_rows()}"
+        line = f"{len(self.plan.rows)} of {self.table.row_count} rows: {self._describe_rows()}"
         return Result(values=("yes" if holds else "no",), line=line, operands=tuple(operands))
+
+
+def _sort_values(values: Collection[float | Date]) -> list[float | Date]:
+    """Return values of one kind in their order."""
+    dates = sorted(value for value in values if isinstance(value, tuple))
+    return [*sorted(value for value in values if not isinstance(value, tuple)), *dates]
 
 
 def _is_less(one: float | Date, other: float | Date) -> bool:

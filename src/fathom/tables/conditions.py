@@ -1,8 +1,11 @@
 """Conditions of a question on the rows of a table: cells that it names, amounts and times."""
 
+import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fathom.tables.computation import Condition
 from fathom.tables.links import CellLink, ColumnLink, StemmedWord, TableWords, split_words
@@ -171,11 +174,7 @@ class ConditionFinder:
             column = self._outcome_column if marks else None
             if marks is None or column is None:
                 continue
-            rows = frozenset(
-                row
-                for row, cells in enumerate(self.content.cells)
-                if cells[column] and cells[column][0] in marks
-            )
+            rows = self.content.select_rows(column, partial(_begins_with, marks))
             if rows:
                 name = self.table.columns[column].name
                 yield Condition(column, rows, f"{name}: {word.text}", frozenset({at}))
@@ -185,9 +184,16 @@ class ConditionFinder:
     def _outcome_column(self) -> int | None:
         """The column whose cells begin with a word for the end of a game."""
         for column in range(len(self.table.columns)):
-            firsts = [cells[column][0] for cells in self.content.cells if cells[column]]
-            outcomes = sum(stem in _OUTCOME_CELLS for stem in firsts)
-            if len(set(firsts)) > 1 and outcomes >= 0.8 * len(firsts):
+            stems = self.content.stems[column]
+            firsts = {cell_stems[0] for cell_stems in stems if cell_stems}
+            if len(firsts) < 2 or not firsts & _OUTCOME_CELLS:
+                continue
+            counts = Counter(self.table.contents[column].codes)
+            filled = sum(count for code, count in counts.items() if stems[code])
+            outcomes = sum(
+                count for code, count in counts.items() if _begins_with(_OUTCOME_CELLS, stems[code])
+            )
+            if outcomes >= 0.8 * filled:
                 return column
         return None
 
@@ -261,9 +267,9 @@ class ConditionFinder:
         rows = link.rows[column]
         if negation is None:
             return Condition(column, rows, f"{name}: {shown}", places)
-        filled = {at for at, row in enumerate(self.table.rows) if not row[column].is_blank}
+        filled = self.table.contents[column].select_rows(lambda cell: not cell.is_blank)
         places |= {negation}
-        return Condition(column, frozenset(filled) - rows, f"{name}: not {shown}", places)
+        return Condition(column, filled - rows, f"{name}: not {shown}", places)
 
     def _group(
         self, chosen: Sequence[tuple[CellLink, int]]
@@ -314,11 +320,7 @@ class ConditionFinder:
             column = self._find_column_beside(at)
             if column is None:
                 continue
-            rows = frozenset(
-                row
-                for row in range(len(self.table.rows))
-                if _get_amount(self.table, row, column) == number
-            )
+            rows = self._select_amounts(column, partial(operator.eq, number))
             if rows:
                 name = self.table.columns[column].name
                 yield Condition(column, rows, f"{name} = {word.text}", frozenset({at}))
@@ -366,13 +368,18 @@ class ConditionFinder:
             unit = next(iter(re.findall(r"^ ?([a-z]+)", self.text[match.end() :])), "")
             bound = parse_duration(f"{number} {unit}") or bound
         test = _TESTS[sign]
-        rows = frozenset(
-            row
-            for row in range(len(self.table.rows))
-            if (value := _get_amount(self.table, row, column)) is not None and test(value, bound)
-        )
+        rows = self._select_amounts(column, lambda value: test(value, bound))
         name = self.table.columns[column].name
         return Condition(column, rows, f"{name} {sign} {number}", places)
+
+    def _select_amounts(self, column: int, test: Callable[[float], bool]) -> frozenset[int]:
+        """Return the rows whose amount in a column passes a test."""
+
+        def passes(cell: Cell) -> bool:
+            value = self.table.read_value(cell, column)
+            return isinstance(value, float) and test(value)
+
+        return self.table.contents[column].select_rows(passes)
 
     def _read(self, number: str) -> float | None:
         """Return a number as the table writes numbers."""
@@ -413,7 +420,9 @@ class ConditionFinder:
 
     def _fits_range(self, column: int, bound: float) -> bool:
         """Return whether a bound lies within the values of a column."""
-        values = [_get_amount(self.table, row, column) for row in range(len(self.table.rows))]
+        content = self.table.contents[column]
+        is_plain = self.table.columns[column].kind == "number"
+        values = content.numbers if is_plain else [cell.duration for cell in content.cells]
         numbers = [value for value in values if value is not None]
         return bool(numbers) and min(numbers) <= bound <= max(numbers)
 
@@ -440,10 +449,8 @@ class ConditionFinder:
         bounds = [period for period in periods if period]
         if column is None or not bounds:
             return Condition(-1, frozenset(), "", places if len(places) > 1 else frozenset())
-        rows = frozenset(
-            row
-            for row, cells in enumerate(self.table.rows)
-            if _meets_time(cells[column], sign, bounds[0][0], bounds[-1][1])
+        rows = self.table.contents[column].select_rows(
+            lambda cell: _meets_time(cell, sign, bounds[0][0], bounds[-1][1])
         )
         if not rows and sign == "=":
             return Condition(-1, frozenset(), "", frozenset())
@@ -480,10 +487,9 @@ def _read_number(text: str, *, decimal_comma: bool = False) -> float | None:
     return value * scales[0] if text[digits.end() :].strip() else value
 
 
-def _get_amount(table: Table, row: int, column: int) -> float | None:
-    """Return a cell's value as a number."""
-    value = table.get_value(row, column)
-    return value if isinstance(value, float) else None
+def _begins_with(words: frozenset[str], stems: Sequence[str]) -> bool:
+    """Return whether the first of some stems is one of some words."""
+    return bool(stems) and stems[0] in words
 
 
 def _meets_time(cell: Cell, sign: str, start: Date, end: Date) -> bool:

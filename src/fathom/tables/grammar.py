@@ -120,7 +120,7 @@ def _list_period_ends(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
     dated = [
         (period[0], row)
         for row in reading.select(reading.kept)
-        if (period := reading.table.rows[row][column].period)
+        if (period := reading.table.get_cell(row, column).period)
     ]
     if len(dated) < 2:
         return ()
@@ -242,7 +242,7 @@ def _is_falling(reading: TableQuestion) -> bool:
     dated = [at for at, column in enumerate(reading.table.columns) if column.kind == "date"]
     if not dated:
         return False
-    cells = [reading.table.rows[row][dated[0]] for row in reading.data_rows]
+    cells = [reading.table.get_cell(row, dated[0]) for row in reading.data_rows]
     dates = [cell.period[0] for cell in cells if cell.period]
     if len(dates) < 3 or dates[0] == dates[-1]:
         return False
@@ -260,11 +260,11 @@ def _plan_same(reading: TableQuestion) -> Iterator[Computation]:
     shared = reading.find_column(range(place, len(reading.words)), skip=frozenset(columns))
     if shared is None:
         return
-    text = reading.table.rows[rows[0]][shared].text
+    text = reading.table.get_cell(rows[0], shared).text
     same = frozenset(
         row
         for row in reading.data_rows
-        if row != rows[0] and reading.table.rows[row][shared].text == text
+        if row != rows[0] and reading.table.get_cell(row, shared).text == text
     )
     condition = Condition(shared, same, f"{reading.table.columns[shared].name}: {text}")
     target = reading.target if reading.target != shared else reading.kept[0].column
@@ -285,14 +285,13 @@ def _plan_frequent_values(reading: TableQuestion) -> Iterator[Computation]:
     if bound is None or reading.table.columns[column].kind not in {"text", "date"}:
         return
     test, number = bound
-    rows = [
-        row for row in reading.select(reading.kept) if not reading.table.rows[row][column].is_blank
-    ]
-    counts = Counter(reading.table.rows[row][column].text for row in rows)
+    content = reading.table.contents[column]
+    rows = [row for row in reading.select(reading.kept) if not content[row].is_blank]
+    counts = Counter(content[row].text for row in rows)
     if max(counts.values(), default=0) < 2:
         return
     frequent = frozenset(
-        row for row in rows if test(counts[reading.table.rows[row][column].text], number)
+        row for row in rows if test(counts[reading.table.get_cell(row, column).text], number)
     )
     condition = Condition(column, frequent, f"rows each: {number:.0f}")
     yield replace(
@@ -460,7 +459,7 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
         return
     rows = reading.select(reading.kept)
     # Rows that total others between them would be counted twice.
-    if any(reading.is_total(row) for row in rows):
+    if not reading.total_rows.isdisjoint(rows):
         return
     name = reading.table.columns[column].name
     # A column that is itself a total or a mean is looked up.

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -135,33 +135,52 @@ class TableWords:
     Attributes:
         table: The table.
         names: The stems of each column's name.
-        cells: The stems of each cell, by row and column.
-        places: The cells that hold a stem.
+        stems: The stems of each distinct cell of each column.
+        places: The distinct cells that hold a stem, each with its column before it.
+        long_stems: The stems for which misspelt words may stand.
     """
 
     table: Table
     names: tuple[tuple[str, ...], ...]
-    cells: tuple[tuple[tuple[str, ...], ...], ...]
+    stems: Sequence[Sequence[tuple[str, ...]]]
     places: Mapping[str, frozenset[tuple[int, int]]]
+    long_stems: tuple[str, ...]
 
     @classmethod
     def of(cls, table: Table) -> "TableWords":
         """Return the words of a table."""
-        # The cells of a large table repeat each other.
-        by_text: dict[str, tuple[str, ...]] = {}
-        for text in {cell.text for row in table.rows for cell in row}:
-            by_text[text] = tuple(word.stem for word in split_words(text))
-        cells = tuple(tuple(by_text[cell.text] for cell in row) for row in table.rows)
+        stems = tuple(
+            tuple(tuple(word.stem for word in split_words(cell.text)) for cell in content.cells)
+            for content in table.contents
+        )
         places: dict[str, set[tuple[int, int]]] = defaultdict(set)
-        for row, row_stems in enumerate(cells):
-            for column, stems in enumerate(row_stems):
-                for stem in stems:
-                    places[stem].add((row, column))
+        for column, cells in enumerate(stems):
+            for code, cell_stems in enumerate(cells):
+                for stem in cell_stems:
+                    places[stem].add((column, code))
+        long_stems = (stem for stem in places if len(stem) >= _LEAST_CORRECTED and stem.isalpha())
+        frozen_places = {stem: frozenset(at) for stem, at in places.items()}
+        return cls.join(table, stems, frozen_places, tuple(long_stems))
+
+    @classmethod
+    def join(
+        cls,
+        table: Table,
+        stems: Sequence[Sequence[tuple[str, ...]]],
+        places: Mapping[str, frozenset[tuple[int, int]]],
+        long_stems: tuple[str, ...],
+    ) -> "TableWords":
+        """Return the words of a table whose cells have been split."""
         names = tuple(
             tuple(word.stem for word in split_words(_UNIT.sub("", column.name)))
             for column in table.columns
         )
-        return cls(table, names, cells, {stem: frozenset(at) for stem, at in places.items()})
+        return cls(table, names, stems, places, long_stems)
+
+    def select_rows(self, column: int, test: Callable[[tuple[str, ...]], object]) -> frozenset[int]:
+        """Return the rows whose cell of a column has stems that pass a test."""
+        codes = {code for code, stems in enumerate(self.stems[column]) if test(stems)}
+        return self.table.contents[column].list_rows(codes)
 
     def link_columns(self, words: Sequence[StemmedWord]) -> list[ColumnLink]:
         """Return the columns that the words name, the surest first, then in the words' order."""
@@ -214,11 +233,7 @@ class TableWords:
                 and stem not in self.places
                 and not any(_are_alike(stem, name) for name in names)
             ):
-                alike = [
-                    other
-                    for other in self.places
-                    if other[0] == stem[0] and len(other) >= _LEAST_CORRECTED and other.isalpha()
-                ]
+                alike = [other for other in self.long_stems if other[0] == stem[0]]
                 stem = next(iter(get_close_matches(stem, alike, n=1, cutoff=0.8)), stem)
             corrected.append(word._replace(stem=stem))
         return corrected
@@ -275,24 +290,25 @@ class TableWords:
     def _link_phrase(self, phrase: tuple[str, ...], first: int, last: int) -> CellLink | None:
         """Return the cells that hold a phrase; `None` if there is none."""
         common = frozenset.intersection(*(self.places.get(stem, frozenset()) for stem in phrase))
-        rows: dict[int, set[int]] = defaultdict(set)
+        holding: dict[int, set[int]] = defaultdict(set)
         exact: dict[int, set[int]] = defaultdict(set)
-        for row, column in common:
-            stems = self.cells[row][column]
+        for column, code in common:
+            stems = self.stems[column][code]
             if _holds_phrase(stems, phrase):
-                rows[column].add(row)
+                holding[column].add(code)
                 if len(stems) == len(phrase):
-                    exact[column].add(row)
-        if not rows:
+                    exact[column].add(code)
+        if not holding:
             return None
         # Where a cell is the phrase, cells of its column that only hold it mean others.
-        best = {
-            column: frozenset(exact[column])
-            if exact[column] and len(phrase) == 1 and phrase[0].isdigit()
-            else frozenset(at)
-            for column, at in rows.items()
+        is_number = len(phrase) == 1 and phrase[0].isdigit()
+        rows = {
+            column: self.table.contents[column].list_rows(
+                exact[column] if exact[column] and is_number else codes
+            )
+            for column, codes in holding.items()
         }
-        return CellLink(first, last, best, frozenset(c for c, at in exact.items() if at))
+        return CellLink(first, last, rows, frozenset(c for c, codes in exact.items() if codes))
 
 
 _STOP_STEMS = split_set("of the in a an and or for by to at on no number")

@@ -1,9 +1,10 @@
 """The rows of tables as documents and chunks keep them, with the place of each cell."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.documents.base import CELL_SEPARATOR
+from fathom.documents.base import CELL_SEPARATOR, TABLE_KINDS
 from fathom.types import Block, Chunk, ChunkBlock, Document, Span
 
 _LABEL = ": "
@@ -64,6 +65,19 @@ def list_block_tables(document: Document, blocks: Iterable[Block]) -> list[RawTa
     ]
 
 
+def list_table_blocks(blocks: Sequence[Block], start: int) -> Sequence[Block]:
+    """Return the blocks of the table around a place."""
+    at = bisect_right(blocks, start, key=lambda block: block.span.start) - 1
+    if at < 0 or blocks[at].span.end <= start or blocks[at].kind not in TABLE_KINDS:
+        return []
+    first = last = at
+    while first and blocks[first].kind == "table_row" and blocks[first - 1].kind in TABLE_KINDS:
+        first -= 1
+    while last + 1 < len(blocks) and blocks[last + 1].kind == "table_row":
+        last += 1
+    return blocks[first : last + 1]
+
+
 def split_names(head: str) -> tuple[str, ...]:
     """Return the names of the columns in a head; none for an empty text."""
     return tuple(name for name, _ in _split_text(head)) if head else ()
@@ -77,7 +91,7 @@ def _iterate_tables(
     for block in blocks:
         content = text[block.start : block.end]
         if block.kind == "table_row":
-            table.rows.append(_split_row(content, block.start, table.names))
+            table.rows.append(split_row(content, block.start, table.names))
             continue
         if table.rows:
             yield table
@@ -98,7 +112,7 @@ def _split_text(row: str) -> Iterator[tuple[str, int]]:
         start += len(text) + len(CELL_SEPARATOR)
 
 
-def _split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
+def split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
     """Return the cells of a row with the names of their columns."""
     cells: list[NamedCell] = []
     for at, (text, place) in enumerate(_split_text(row)):

@@ -118,11 +118,11 @@ class SqlTable:
         """Return the names, the first rows and the rows that the question names, for a model."""
         table = self.content.table
         named = [row for link in reading.conditions.every for row in sorted(link.rows)]
-        rows = dict.fromkeys([*range(min(_SHOWN_ROWS, len(table.rows))), *named[:_SHOWN_MATCHES]])
+        rows = dict.fromkeys([*range(min(_SHOWN_ROWS, table.row_count)), *named[:_SHOWN_MATCHES]])
         names = ", ".join(
             f"{name} {kind}" for name, kind in zip(self.columns, self.types, strict=True)
         )
-        lines = [f"{self.name}({ROW} INTEGER, {names}) has {len(table.rows)} rows, such as:"]
+        lines = [f"{self.name}({ROW} INTEGER, {names}) has {table.row_count} rows, such as:"]
         for row in sorted(rows):
             values = (_shorten(value) for value in self._list_values(row))
             lines.append(" | ".join([str(row + 1), *values]))
@@ -149,9 +149,10 @@ class SqlTable:
     def _list_values(self, row: int) -> list[str | float | None]:
         """Return the values of a row by the types of its columns."""
         table = self.content.table
+        cells = table.list_cells(row, len(table.columns) - 1)
         return [
             _read_value(cell, table, at, kind)
-            for at, (cell, kind) in enumerate(zip(table.rows[row], self.types, strict=True))
+            for at, (cell, kind) in enumerate(zip(cells, self.types, strict=True))
         ]
 
 
@@ -174,7 +175,7 @@ def _choose_type(table: Table, column: int) -> str:
     kind = table.columns[column].kind
     if kind in {"number", "duration"}:
         return "REAL"
-    periods = [row[column].period for row in table.rows if not row[column].is_blank]
+    periods = [cell.period for cell in table.contents[column].cells if not cell.is_blank]
     is_year = all(period and not period[0][1] for period in periods)
     return "INTEGER" if kind == "date" and is_year and periods else "TEXT"
 
@@ -487,7 +488,7 @@ class _Execution:
         columns = self._list_columns()
         texts = self._write_values(values)
         operands = tuple(
-            Operand(row, column, self.table.content.table.rows[row][column])
+            Operand(row, column, self.table.content.table.get_cell(row, column))
             for row in rows[:_MOST_ROWS]
             for column in columns
         )
@@ -523,8 +524,8 @@ class _Execution:
         plain = self._find_plain_column()
         if plain is None:
             return tuple(dict.fromkeys(self._write_value(value) for value in values))
-        rows = self.table.content.table.rows
-        cells = [rows[row][plain] for row in self._list_rows(self.block)]
+        content = self.table.content.table.contents[plain]
+        cells = [content[row] for row in self._list_rows(self.block)]
         return tuple(dict.fromkeys(cell.text for cell in cells if not cell.is_blank))
 
     def _list_columns(self) -> list[int]:

@@ -1,15 +1,14 @@
 """Typed tables: columns with a kind, a unit and a scale, and cells with their place."""
 
 import re
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 from fathom.tables.rows import NamedCell, RawTable
 from fathom.tables.values import (
-    Number,
-    Period,
     is_empty,
     parse_duration,
     parse_number,
@@ -19,7 +18,6 @@ from fathom.tables.values import (
 from fathom.text.dates import Date
 from fathom.text.language import detect_language
 from fathom.text.numbers import parse_quantities
-from fathom.types import Span
 
 ColumnKind = Literal["number", "date", "duration", "text"]
 
@@ -47,7 +45,6 @@ class Cell:
 
     Attributes:
         text: The content; empty where the row has none.
-        span: The place of the content in the text; `None` for an empty cell.
         number: The number that it begins with.
         unit: The unit behind or before the number.
         period: The first and last date that it names.
@@ -55,7 +52,6 @@ class Cell:
     """
 
     text: str = ""
-    span: Span | None = None
     number: float | None = None
     unit: str = ""
     period: tuple[Date, Date] | None = None
@@ -65,6 +61,9 @@ class Cell:
     def is_blank(self) -> bool:
         """Return whether it holds no value."""
         return is_empty(self.text)
+
+
+_BLANK = Cell()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,26 +85,84 @@ class Column:
     is_order: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class CellColumn:
+    """The cells of a column, each once: the cells of a long table repeat each other.
+
+    Attributes:
+        cells: The distinct cells.
+        codes: The place among these of the cell of each row.
+        numbers: The number of each distinct cell.
+    """
+
+    cells: Sequence[Cell]
+    codes: Sequence[int]
+    numbers: Sequence[float | None]
+
+    @classmethod
+    def of(cls, cells: Iterable[Cell]) -> Self:
+        """Return the column of the cells of all rows."""
+        places: dict[Cell, int] = {}
+        codes = array("I", (places.setdefault(cell, len(places)) for cell in cells))
+        return cls(tuple(places), codes, tuple(cell.number for cell in places))
+
+    def __getitem__(self, row: int) -> Cell:
+        return self.cells[self.codes[row]]
+
+    def __iter__(self) -> Iterator[Cell]:
+        cells = self.cells
+        return (cells[code] for code in self.codes)
+
+    def list_rows(self, codes: Collection[int]) -> frozenset[int]:
+        """Return the rows that have some of the distinct cells."""
+        return frozenset(row for row, code in enumerate(self.codes) if code in codes)
+
+    def select_rows(self, test: Callable[[Cell], object]) -> frozenset[int]:
+        """Return the rows whose cell passes a test, which each distinct cell takes once."""
+        return self.list_rows({code for code, cell in enumerate(self.cells) if test(cell)})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table with typed columns.
 
     Attributes:
         title: The heading nearest above it, else the document's title.
-        rows: The cells of each row, one for each column.
+        contents: The cells of each column.
+        row_count: The number of its rows.
         key: The column whose values name the rows.
         decimal_comma: Whether its numbers are written with a decimal comma, as in Indonesian.
     """
 
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    contents: Sequence[CellColumn]
+    row_count: int
     key: int
     decimal_comma: bool = False
 
+    def list_cells(self, row: int, last: int) -> list[Cell]:
+        """Return the cells of a row up to a column."""
+        return [self.contents[column][row] for column in range(last + 1)]
+
+    def get_cell(self, row: int, column: int) -> Cell:
+        """Return the cell of a row and a column."""
+        return self.contents[column][row]
+
     def get_value(self, row: int, column: int) -> float | Date | None:
         """Return a cell's value by the kind of its column, in a form that compares."""
-        cell = self.rows[row][column]
+        return self.read_value(self.contents[column][row], column)
+
+    def list_values(self, rows: Sequence[int], column: int) -> Sequence[float | Date | None]:
+        """Return the values of some rows by the kind of their column."""
+        content = self.contents[column]
+        if self.columns[column].kind in {"number", "text"}:
+            numbers, codes = content.numbers, content.codes
+            return [numbers[codes[row]] for row in rows]
+        return [self.read_value(content[row], column) for row in rows]
+
+    def read_value(self, cell: Cell, column: int) -> float | Date | None:
+        """Return the value of a cell by the kind of its column, in a form that compares."""
         kind = self.columns[column].kind
         if kind == "date":
             return cell.period[0] if cell.period else None
@@ -125,15 +182,17 @@ def build_table(raw: RawTable, title: str = "") -> Table:
     names = _name_columns(raw, width)
     decimal_comma = _has_decimal_comma(raw, title)
     reader = _CellReader(decimal_comma=decimal_comma)
-    rows = tuple(_fill_row(row, width, reader) for row in raw.rows)
+    rows = [_fill_row(row, width, reader) for row in raw.rows]
+    contents = tuple(CellColumn.of(row[at] for row in rows) for at in range(width))
     columns = tuple(
-        _type_column(names[at], [row[at] for row in rows], is_first=at == 0) for at in range(width)
+        _type_column(names[at], list(contents[at]), is_first=at == 0) for at in range(width)
     )
     return Table(
         title=(raw.headings[-1] if raw.headings else "") or title,
         columns=columns,
-        rows=rows,
-        key=_find_key(columns, rows),
+        contents=contents,
+        row_count=len(rows),
+        key=_find_key(columns, contents),
         decimal_comma=decimal_comma,
     )
 
@@ -156,12 +215,12 @@ def _name_columns(raw: RawTable, width: int) -> list[str]:
     return names
 
 
-def _fill_row(row: Sequence[NamedCell], width: int, reader: "_CellReader") -> tuple[Cell, ...]:
+def _fill_row(row: Sequence[NamedCell], width: int, reader: "_CellReader") -> list[Cell]:
     """Return a cell for each column."""
-    cells = [Cell()] * width
+    cells = [_BLANK] * width
     for named in row:
-        cells[named.column] = reader.read(named)
-    return tuple(cells)
+        cells[named.column] = reader.read(named.text)
+    return cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +232,17 @@ class _CellReader:
     """
 
     decimal_comma: bool
-    _values: dict[str, tuple[Number | None, Period | None, float | None]] = field(
-        default_factory=dict
-    )
+    _cells: dict[str, Cell] = field(default_factory=dict)
 
-    def read(self, named: NamedCell) -> Cell:
+    def read(self, text: str) -> Cell:
         """Return a cell with all values that its text may stand for."""
-        text = named.text
-        values = self._values.get(text)
-        if values is None:
+        cell = self._cells.get(text)
+        if cell is None:
             number = parse_number(text, decimal_comma=self.decimal_comma)
-            values = self._values[text] = (number, parse_period(text), parse_duration(text))
-        number, period, duration = values
-        value, unit = number or (None, "")
-        return Cell(text, named.span, value, unit, period, duration)
+            value, unit = number or (None, "")
+            cell = Cell(text, value, unit, parse_period(text), parse_duration(text))
+            self._cells[text] = cell
+        return cell
 
 
 def _type_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
@@ -250,12 +306,12 @@ def _read_scale(name: str) -> float:
     return quantities[0].value if quantities and match[0][-1].isalpha() else 1000.0
 
 
-def _find_key(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> int:
+def _find_key(columns: Sequence[Column], contents: Sequence[CellColumn]) -> int:
     """Return the first column of words whose values differ most, else the first column."""
     best, best_share = 0, 0.0
     for at, column in enumerate(columns):
-        texts = [row[at].text for row in rows if not row[at].is_blank]
-        share = len(set(texts)) / len(rows)
+        texts = [cell.text for cell in contents[at].cells if not cell.is_blank]
+        share = len(texts) / len(contents[at].codes)
         # An earlier column wins unless a later one tells rows apart much better.
         if column.kind == "text" and not column.is_order and share > best_share + 0.35:
             best, best_share = at, share

@@ -1,6 +1,7 @@
 """A question read over a table: what it asks for, and the rows that it means."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,7 +97,7 @@ _UNORDERED: frozenset[Operation] = frozenset(
     {"sum", "mean", "ratio", "share", "growth", "count", "distinct"}
 )
 """Operations that no word for an order leads to."""
-_TOTAL_WORD = re.compile(r"\b(?:sub)?-?totals?\b|\bjumlah\b", re.IGNORECASE)
+_TOTAL_STEMS = ("total", "subtot", "jumlah")
 _INDONESIAN_SUPERLATIVES = (
     # Before a number it sets a bound: "paling sedikit 3" is at least 3.
     (re.compile(r"\bpaling (?:banyak|tinggi|besar)\b(?! \d)"), "terbanyak"),
@@ -160,22 +161,31 @@ class TableQuestion:
     @cached_property
     def data_rows(self) -> tuple[int, ...]:
         """The rows without those that only total the others."""
-        count = len(self.table.rows)
+        count = self.table.row_count
         ends = {0, count - 2, count - 1} if count > 2 else set[int]()
         totals = {
             at
             for at in ends
             if any(
                 _TOTAL_ROW.fullmatch(cell.text)
-                for cell in self.table.rows[at][: self.table.key + 1]
+                for cell in self.table.list_cells(at, self.table.key)
             )
         }
         return tuple(at for at in range(count) if at not in totals)
 
-    def is_total(self, row: int) -> bool:
-        """Return whether a row may total others: its first cells say so."""
-        cells = self.table.rows[row][: self.table.key + 1]
-        return any(_TOTAL_WORD.search(cell.text) for cell in cells)
+    @cached_property
+    def total_rows(self) -> frozenset[int]:
+        """The rows that may total others: their first cells say so."""
+        codes: dict[int, set[int]] = defaultdict(set)
+        for stem in _TOTAL_STEMS:
+            for column, code in self.content.places.get(stem, ()):
+                codes[column].add(code)
+        rows = (
+            self.table.contents[column].list_rows(cells)
+            for column, cells in codes.items()
+            if column <= self.table.key
+        )
+        return frozenset[int]().union(*rows)
 
     @cached_property
     def asked_words(self) -> range:
@@ -238,13 +248,14 @@ class TableQuestion:
             return None
         head = self.asked_words[-1]
         key = self.table.key
-        holding = [
-            row
-            for row, column in self.content.places.get(self.words[head].stem, ())
+        holding = {
+            code
+            for column, code in self.content.places.get(self.words[head].stem, ())
             if column == key
-        ]
-        is_name = len(holding) > max(1, 0.1 * len(self.table.rows)) and not any(
-            len(self.content.cells[row][key]) == 1 for row in holding
+        }
+        rows = self.table.contents[key].list_rows(holding)
+        is_name = len(rows) > max(1, 0.1 * self.table.row_count) and not any(
+            len(self.content.stems[key][code]) == 1 for code in holding
         )
         return ColumnLink(key, head, head, 0.4) if is_name else None
 

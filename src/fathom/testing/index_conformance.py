@@ -22,7 +22,7 @@ from fathom.testing.index_entries import (
     source,
 )
 from fathom.testing.late_vectors_conformance import LateVectorsConformance
-from fathom.types import Filter, Scalar
+from fathom.types import Block, Filter, Scalar, Span
 
 
 class IndexConformance(LateVectorsConformance):
@@ -190,6 +190,34 @@ class IndexConformance(LateVectorsConformance):
             assert len(later.run(reader.keyword_search, "sea", k=9)) == 2
             assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
         assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
+
+    def test_packed_tables_and_many_blocks_are_stored_and_replaced_with_their_document(
+        self, index: tuple[IndexWriter, IndexReader]
+    ) -> None:
+        writer, reader = index
+        text = CATS.document.text
+        rows = tuple(
+            Block(
+                kind="table_row",
+                span=Span(at // 300, at // 300 + 1),
+                headings=("Part", str(at % 3)),
+                page=at % 5 or None,
+                recognised=0.5 if at % 7 == 0 else None,
+            )
+            for at in range(6_000)
+        )
+        long = replace(CATS.document, blocks=rows, tables=b"\x00packed\xff" * 99)
+        put(writer, replace(CATS, document=long), SHIPS)
+        assert reader.get_document("cats") == long
+        assert reader.get_document("ships") == SHIPS.document
+        assert reader.chunks(["cats#0"])[0].text == text[:19]
+        with reader.snapshot():
+            shorter = replace(long, tables=b"other", blocks=rows[:5_500])
+            put(writer, replace(CATS, document=shorter, digest="later"))
+            assert reader.get_document("cats") == long
+        assert reader.get_document("cats") == shorter
+        put(writer, CATS)
+        assert reader.get_document("cats") == CATS.document
 
     def test_a_snapshot_is_one_state_despite_writes(
         self, index: tuple[IndexWriter, IndexReader]

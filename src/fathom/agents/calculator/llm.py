@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.calculator.local import describe_result, may_compute, restore_draft
+from fathom.agents.calculator.local import (
+    describe_result,
+    match_values,
+    may_compute,
+    restore_draft,
+)
 from fathom.agents.prompt_delimiters import fence_once, format_rule, make_fence
 from fathom.jsonable import Json
 from fathom.llm.call import RoleModel, ask_model
@@ -20,8 +25,6 @@ from fathom.runs.context import DeadlineOver, RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.tables.sql import SelectRefused, SqlTable, run_select
 from fathom.tables.table_question import TableQuestion
-from fathom.tables.values import parse_number
-from fathom.text.answer_match import normalize_answer
 from fathom.types import DIGITS, Alternative, Draft, Evidence, Hit
 
 if TYPE_CHECKING:
@@ -187,14 +190,6 @@ class LLMCalculator:
             operation="query",
             probability=_PROBABILITY if selection.is_whole else _DOUBTFUL,
         )
-
-
-def match_values(one: str, other: str) -> bool:
-    """Return whether two short answers give the same value, whatever its form."""
-    first, second = parse_number(one), parse_number(other)
-    if first and second and "" in {first.unit, second.unit}:
-        return first.value == second.value
-    return bool(one) and normalize_answer(one) == normalize_answer(other)
 
 
 def _join_equal(queried: Draft, local: Draft) -> Draft:

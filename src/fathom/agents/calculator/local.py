@@ -12,6 +12,8 @@ from fathom.retrieval.table_lookup import FoundTable, TableLookup
 from fathom.runs.context import DeadlineOver, RunContext
 from fathom.tables.answer import ComputedAnswer, answer_over_tables
 from fathom.tables.computation import Operand, Operation, Result
+from fathom.tables.values import parse_number
+from fathom.text.answer_match import normalize_answer
 from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
 
 if TYPE_CHECKING:
@@ -24,6 +26,12 @@ _CUES = re.compile(
     re.IGNORECASE,
 )
 """Words for computations whose value stands in no cell."""
+_SUPERLATIVES = re.compile(
+    r"\b(?:most|least|fewest|highest|lowest|largest|smallest|greatest|longest|shortest|oldest|"
+    r"earliest|latest|last|ter(?:banyak|tinggi|besar|rendah|kecil|sedikit|lama|tua|akhir))\b"
+    r"|\bpaling\b",
+    re.IGNORECASE,
+)
 _OPERATIONS: frozenset[Operation] = frozenset(
     {"sum", "mean", "difference", "ratio", "share", "growth"}
 )
@@ -73,7 +81,7 @@ class Calculator:
                 reason=reason or (record or {}).get("refusal", "no table answers the question"),
             )
         if draft is None or _is_read_better(read, draft) or _holds_unknown_name(read, record):
-            return read
+            return replace(read, is_doubted=_is_doubted(question, read, draft))
         return draft
 
     async def _ask_tables(
@@ -124,6 +132,14 @@ def may_compute(question: Question, hits: Sequence[Hit]) -> bool:
     return _shows_table(hits[0]) or bool(_CUES.search(question.text))
 
 
+def match_values(one: str, other: str) -> bool:
+    """Return whether two short answers give the same value, whatever its form."""
+    first, second = parse_number(one), parse_number(other)
+    if first and second and "" in {first.unit, second.unit}:
+        return first.value == second.value
+    return bool(one) and normalize_answer(one) == normalize_answer(other)
+
+
 def _is_read_better(read: Draft, computed: Draft) -> bool:
     """Return whether what was read counts more than what was computed.
 
@@ -138,6 +154,20 @@ def _is_read_better(read: Draft, computed: Draft) -> bool:
             or (calculation.operation == "count" and computed.confidence < _LEAST_PROBABLE)
         )
     return calculation is None or calculation.operation not in _OPERATIONS
+
+
+def _is_doubted(question: Question, read: Draft, computed: Draft | None) -> bool:
+    """Return whether a reading of a cell is doubtful by what was computed, or was not.
+
+    Another value than the computed one is seldom right, nor is the cell beside a superlative.
+    """
+    if not read.evidence or not _is_in_row(read.evidence[0]):
+        return False
+    if computed is None:
+        return bool(_SUPERLATIVES.search(question.text))
+    return computed.calculation is not None and not match_values(
+        read.short_answer, computed.short_answer
+    )
 
 
 def _holds_unknown_name(read: Draft, record: Json) -> bool:
@@ -171,9 +201,10 @@ def describe_result(
     result: Result, table: FoundTable, *, operation: str, probability: float
 ) -> Json:
     """Return what a trace keeps of a computed value: the value, its cells and their rows."""
-    operands = [operand for operand in result.operands if operand.cell.span is not None]
+    operands = [operand for operand in result.operands if operand.cell.text]
     rows = list(dict.fromkeys(operand.row for operand in operands))
     names = [column.name for column in table.content.table.columns]
+    places = {row: table.locate_cells(row) for row in rows[:_MOST_ROWS]}
     return {
         "chunk": table.hit.chunk.id,
         "probability": probability,
@@ -186,21 +217,18 @@ def describe_result(
         "row_count": max(len(rows), result.row_count),
         "cell_count": len(operands) * max(len(rows), result.row_count) // max(len(rows), 1),
         "rows": [
-            [row, table.rows[row].start, table.rows[row].end, table.quotes[row]]
-            for row in rows[:_MOST_ROWS]
+            [row, table.rows[row].start, table.rows[row].end, table.quote(row)] for row in places
         ],
         "cells": [
-            _describe_cell(operand, names[operand.column])
+            _describe_cell(operand, names[operand.column], places[operand.row][operand.column])
             for operand in operands
-            if operand.row in rows[:_MOST_ROWS]
+            if operand.row in places
         ],
     }
 
 
-def _describe_cell(operand: Operand, name: str) -> Json:
+def _describe_cell(operand: Operand, name: str, span: Span) -> Json:
     """Return what a trace keeps of a cell that is not empty."""
-    span = operand.cell.span
-    assert span is not None
     return [operand.row, operand.column, name, operand.cell.text, span.start, span.end]
 
 

@@ -239,7 +239,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
             "WHERE document_no IN (SELECT value FROM json_each(?))",
             json.dumps(list(documents)),
         )
-        return {number: (text, Structure(blocks)) for number, text, blocks in rows}
+        return {number: (text, Structure.unpack(blocks).blocks) for number, text, blocks in rows}
 
     def list_chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
         """Return all chunks of a document with their numbers, in order."""

@@ -224,7 +224,7 @@ class PostgresStore(SqlStore[SpaceTable]):
         by_id: dict[str, Chunk] = {}
         for row in rows:
             if row["text"] is not None:
-                content = row["text"], Structure(row["blocks"])
+                content = row["text"], Structure.unpack(row["blocks"]).blocks
             by_id[row["id"]] = build_chunk(row, *content)
         return by_id
 

@@ -83,6 +83,7 @@ class FileContent:
         contents: The document. Empty if the content is known, and for a corpus file, whose records
             are too many for memory: the writing process reads it, and has the records cut.
         chunks: The document's chunks.
+        tables: Its long tables, packed.
         refusal: The reason why there is no document.
         error: The reason why its bytes could not be read.
     """
@@ -90,6 +91,7 @@ class FileContent:
     digest: str = ""
     contents: tuple[ParsedDocument | RecordFailure, ...] = ()
     chunks: tuple[Chunk, ...] = ()
+    tables: bytes = b""
     refusal: ParseRefusal | None = None
     error: OSError | None = None
 

@@ -23,6 +23,7 @@ from fathom.ingest.workers.base import (
 )
 from fathom.ingest.workers.cutting import cut_document, end_if_late
 from fathom.models.base import embed_many
+from fathom.tables.packing import pack_tables
 from fathom.text.language import detect_language
 from fathom.types import Chunk, Document
 
@@ -107,7 +108,8 @@ class TaskRunner:
                 return FileContent(digest=digest)  # a corpus, whose records are too many for memory
             document = make_document(item, derive_document_id(digest), place)
             chunks = self._split(document)
-            return FileContent(digest=digest, contents=(item,), chunks=chunks)
+            tables = pack_tables(document)
+            return FileContent(digest=digest, contents=(item,), chunks=chunks, tables=tables)
         return FileContent(digest=digest)
 
 
