@@ -134,6 +134,23 @@ def test_a_surer_reading_of_a_cell_counts_for_lookups_and_doubtful_counts(
     assert compute_beside(question, quoted="Brask", short="read").short_answer == short
 
 
+@pytest.mark.parametrize(
+    ("question", "short", "is_doubted"),
+    [
+        ("How many cranes does Aldby have?", "14", False),
+        ("How many cranes does Aldby have?", "9", True),
+        # The rules compute nothing; a cell beside a superlative is seldom the answer.
+        ("Who sold the most fish?", "Brask", True),
+        ("Who sold all that fish?", "Brask", False),
+    ],
+)
+def test_a_reading_that_the_table_does_not_bear_out_is_doubted(
+    question: str, short: str, is_doubted: bool
+) -> None:
+    draft = compute_beside(question, quoted="Brask", short=short)
+    assert (draft.short_answer, draft.is_doubted) == (short, is_doubted)
+
+
 def test_tables_without_a_name_refuse_an_answer_whose_quote_lacks_it_too() -> None:
     question = "How many cranes does Falun have?"
     assert compute_beside(question, quoted="Brask", short="9").evidence == ()

@@ -147,6 +147,11 @@ def test_an_answer_that_another_document_denies_is_tentative(is_refuted: bool) -
         assert (answer.status, answer.tentative, len(answer.conflicts)) == ("answered", True, 1)
 
 
+def test_a_reading_that_a_table_does_not_bear_out_is_tentative() -> None:
+    answer = finalize(replace(make_draft(0, 25), is_doubted=True))
+    assert (answer.status, answer.tentative) == ("answered", True)
+
+
 def test_an_answer_from_text_that_repeats_the_question_is_tentative() -> None:
     text = " ".join(["What does a permit cost? 40 crowns."] * 3)
     document = replace(DOCUMENT, text=text, blocks=())

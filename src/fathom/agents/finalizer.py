@@ -190,11 +190,11 @@ class Finalizer:
 
 
 def _is_doubtful(question: Question, draft: Draft, answer: Answer, hits: Sequence[Hit]) -> bool:
-    """Return whether a document denies the answer, or its own repeats the question.
+    """Return whether another document or a table denies the answer, or its own is stuffed.
 
     Anybody who can add a document can bring that about, whatever the reader's numbers say.
     """
-    return bool(answer.conflicts) or rests_on_stuffing(question, draft, hits)
+    return draft.is_doubted or bool(answer.conflicts) or rests_on_stuffing(question, draft, hits)
 
 
 def _choose_stop_reason(question: Question, draft: Draft) -> str:
