@@ -7,6 +7,10 @@ as this runs, from data sets below SHARED_DATA (default ../shared/data), English
 Each is asked as planted, and as it was before; further questions are asked as they are. All are
 answered by the strategy `anchor`, over one index of the documents that they are about and others.
 
+With --made the texts are our own, written by `made_contexts.py` with a seed, and nothing below
+SHARED_DATA is read: 120 planted questions, for lists too, each beside texts that look like its
+answer.
+
 Two halves, by the hash of the case: the checks of the gate were tuned on "tuned" alone. Stopped is
 the share of planted questions that get an answer; lost is the share of those answers which are
 right without the gate that the gate withholds or changes for a wrong one.
@@ -26,6 +30,7 @@ from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.made_contexts import MADE_KINDS, MadeKind, make_texts_and_cases
 from experiments.lab.texts import Text, read_texts
 
 from fathom.engine import Engine
@@ -41,8 +46,8 @@ from fathom.types import Answer, Filter, Span
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
-Kind = Literal["year", "entity", "unit", "place", "none"]
-KINDS: tuple[Kind, ...] = ("year", "entity", "unit", "place")
+Kind = MadeKind | Literal["none"]
+KINDS: tuple[Kind, ...] = MADE_KINDS
 
 NUMBER_OF_EACH: Mapping[str, tuple[str, Mapping[Kind, int]]] = {
     "squad-retrieval": ("en", {"year": 22, "entity": 22, "unit": 18, "place": 18}),
@@ -409,6 +414,25 @@ def _format_share(part: int, whole: int) -> str:
     return f"{part} ({part / whole:.1%})" if whole else ""
 
 
+def write_made_corpus(corpus: Path) -> tuple[list[Text], list[Case]]:
+    """Write the texts of our own as one corpus file, and return them with their cases."""
+    texts, made = make_texts_and_cases()
+    corpus.write_text("".join(map(_serialize_text, texts)), encoding="utf-8")
+    cases = [
+        Case(
+            id=case.id,
+            language=case.language,
+            kind=case.kind,
+            text=case.text,
+            answers=case.answers,
+            planted=case.planted,
+            document=case.document,
+        )
+        for case in made
+    ]
+    return texts, cases
+
+
 def make_all() -> tuple[list[Planter], list[Case]]:
     """Return all cases and their sources."""
     planters = [
@@ -426,16 +450,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--index", type=Path, default=Path(".work/wrong-contexts"))
     parser.add_argument("--half", choices=("tuned", "reported"))
+    parser.add_argument("--made", action="store_true", help="texts of our own only")
     options = parser.parse_args()
-    planters, cases = make_all()
     options.index.mkdir(parents=True, exist_ok=True)
     corpus = options.index / "corpus.jsonl"
-    texts = write_corpus(planters, cases, corpus)
+    if options.made:
+        texts, cases = write_made_corpus(corpus)
+    else:
+        planters, cases = make_all()
+        texts = write_corpus(planters, cases, corpus)
     tree = {"index": {"directory": options.index / "index"}, "trace": {"enabled": False}}
     free = Settings.model_validate({**tree, "anchor": {"gate": False}})
     chosen_cases = [case for case in cases if options.half in {None, case.half}]
     with Engine(Settings.model_validate(tree)) as gated, Engine(free) as ungated:
-        gated.ingest([corpus, ROOT / "samples/corpus"])
+        gated.ingest([corpus] if options.made else [corpus, ROOT / "samples/corpus"])
         changed = [case.document for case in cases if case.changed]
         asking = CaseRunner(gated=gated, free=ungated, changed=changed, texts=texts)
         print(format_table([_report_error(asking(case)) for case in chosen_cases]))

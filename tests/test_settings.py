@@ -90,9 +90,9 @@ def test_calibrations_older_than_the_query_encoder_still_apply() -> None:
 def test_calibrations_older_than_the_doubt_of_a_branch_still_apply() -> None:
     hybrid = Settings().to_record()["hybrid"]
     kept = drop_later_settings({"hybrid": hybrid})["hybrid"]
-    assert {**kept, "low_confidence": 0.5} == hybrid
+    assert {**kept, "low_confidence": 0.5, "joined": [0.3, 0.7]} == hybrid
     varied = {"hybrid": {**hybrid, "low_confidence": 0.0}}
-    assert drop_later_settings(varied) == varied
+    assert drop_later_settings(varied)["hybrid"]["low_confidence"] == 0.0
 
 
 def test_an_effort_fills_in_the_missing_limits() -> None:

@@ -1,8 +1,10 @@
 """The complexity analyser: its counts, and a table of questions in two languages."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from tests.factories import engine_at
 
 from fathom.agents.complexity import (
     ComplexityAnalyser,
@@ -153,3 +155,15 @@ def test_the_analysis_is_a_step_of_the_run() -> None:
         (step,) = context.scope.seal(None).steps
     assert (step.name, step.verdict) == ("complexity", "simple")
     assert rating == ANALYSER.rate(Question("Who wrote Dune?"))
+
+
+def test_the_paper_balances_a_question_of_several_issues(tmp_path: Path) -> None:
+    azure = Question("What are the steps for setting up an Azure VM and linking to SSO?")
+    several = Question("Who are A and B, what do they do, and why do they do that when C is there?")
+    with engine_at(tmp_path) as engine:
+        usual = ComplexityAnalyser.of(engine.assembly)
+        paper = ComplexityAnalyser.of(engine.open_paper("hybrid").assembly)
+    assert (usual.rate(azure).weights, paper.rate(azure).weights) == ((0.3, 0.7), (0.5, 0.5))
+    assert paper.rate(azure).level == "complex"
+    assert paper.rate(Question("Dell Latitude warranty policy")).weights == (0.6, 0.4)
+    assert usual.rate(several).weights == (0.3, 0.7)

@@ -127,9 +127,11 @@ class ComplexityAnalyser:
 
     Attributes:
         weights: The weights of the retrievers by level.
+        joined: The weights for joined instructions or questions; `None` for those of their level.
     """
 
     weights: Mapping[ComplexityLevel, RetrieverWeights] = field(default_factory=lambda: WEIGHTS)
+    joined: RetrieverWeights | None = None
 
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
@@ -142,7 +144,7 @@ class ComplexityAnalyser:
         if section.weights.endswith(".json"):
             return cls(weights=load_weights(section.weights))
         levels = (section.simple, section.moderate, section.complex)
-        return cls(weights=dict(zip(LEVELS, levels, strict=True)))
+        return cls(weights=dict(zip(LEVELS, levels, strict=True)), joined=section.joined)
 
     async def analyse(self, question: Question, context: RunContext) -> Complexity:
         """Return the complexity of a question, as one step of the run."""
@@ -162,9 +164,10 @@ class ComplexityAnalyser:
         """Return the complexity of a question, outside of any step."""
         features = count_features(question)
         level = rate_features(features)
+        weights = self.weights[level]
         return Complexity(
             level=level,
-            weights=self.weights[level],
+            weights=(self.joined or weights) if features.intents > 1 else weights,
             features=features,
             entities=list_entities(question),
         )

@@ -41,6 +41,9 @@ class HybridSettings(Section):
     """The weights for a moderate question; our reading of the paper."""
     complex: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights for a complex question; the paper's one constant (section 3.1.3)."""
+    joined: tuple[Share, Share] = constant((0.3, 0.7))
+    """The weights for a complex question that joins several instructions or questions. The paper's
+    section 3.5 wants them balanced; its Table 4 finds these best."""
     prior: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights if the analysis of the question fails."""
     foreign: tuple[Share, Share] = constant((0.9, 0.1))
@@ -92,7 +95,7 @@ class HybridSettings(Section):
 
     @model_validator(mode="after")
     def _check_agents(self) -> Self:
-        for name in ("simple", "moderate", "complex", "prior", "foreign"):
+        for name in ("simple", "moderate", "complex", "joined", "prior", "foreign"):
             if not any(getattr(self, name)):
                 raise ValueError(f"hybrid.{name} must give at least one branch a weight above 0")
         # The paper's two branches always run, so a third one of the same kind would count twice.
