@@ -30,7 +30,7 @@ from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.made_contexts import MADE_KINDS, MadeKind, make_texts_and_cases
+from benchmarks.made_contexts import MADE_KINDS, SEED, MadeKind, make_texts_and_cases
 from experiments.lab.texts import Text, read_texts
 
 from fathom.engine import Engine
@@ -414,9 +414,9 @@ def _format_share(part: int, whole: int) -> str:
     return f"{part} ({part / whole:.1%})" if whole else ""
 
 
-def write_made_corpus(corpus: Path) -> tuple[list[Text], list[Case]]:
+def write_made_corpus(corpus: Path, seed: int = SEED) -> tuple[list[Text], list[Case]]:
     """Write the texts of our own as one corpus file, and return them with their cases."""
-    texts, made = make_texts_and_cases()
+    texts, made = make_texts_and_cases(seed)
     corpus.write_text("".join(map(_serialize_text, texts)), encoding="utf-8")
     cases = [
         Case(
@@ -451,11 +451,12 @@ def main() -> None:
     parser.add_argument("--index", type=Path, default=Path(".work/wrong-contexts"))
     parser.add_argument("--half", choices=("tuned", "reported"))
     parser.add_argument("--made", action="store_true", help="texts of our own only")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the texts of our own")
     options = parser.parse_args()
     options.index.mkdir(parents=True, exist_ok=True)
     corpus = options.index / "corpus.jsonl"
     if options.made:
-        texts, cases = write_made_corpus(corpus)
+        texts, cases = write_made_corpus(corpus, options.seed)
     else:
         planters, cases = make_all()
         texts = write_corpus(planters, cases, corpus)

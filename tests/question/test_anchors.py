@@ -125,6 +125,10 @@ def test_every_text_covers_its_own_anchors(text: str) -> None:
         ("Where did Tesla go from Gospic?", "Tesla left Gospi\u0107.", 1.0),
         ("Who was Percy Shelly?", "Percy Shelley wrote it.", 1.0),
         ("Kapan Merrow dan Bandung bertemu?", "Merrow dan Tirtasari bertemu.", 0.0),
+        # "Jembatan" is short for the bridge of the text, and "Mubarak" for either of two.
+        ("Siapa merancang Jembatan Kali?", "Jembatan ini dirancang olehnya.", 1.0),
+        ("Siapa merancang Jembatan Kali?", "Jembatan Wai tua. Jembatan ini dirancang Budi.", 0.0),
+        ("Who was Hosni Mubarak?", "Gamal Mubarak left. Mubarak was old.", 1.0),
         ("Who led in 1993?", "He led from 1990\u20131995.", 1.0),
         ("Who was it in 1997?", "He led from 1990 to 1995.", 0.0),
         ("Who led in 1993?", "He led in the 1990s.", 1.0),
@@ -149,6 +153,9 @@ def test_coverage(question: str, text: str, share: float) -> None:
         ("Who is Edward Baring?", "Thomas Baring was a banker.", ["Edward Baring"]),
         ("Who is Edward Baring?", "A banker of London.", []),
         ("Siapa koordinator Pasar Baru?", "Pasar Lama: Ibu Melati", ["Pasar Baru"]),
+        # The name of the text goes on.
+        ("Who founded Narbeck Mills?", "Wennes Mills of Corfen is old.", ["Narbeck Mills"]),
+        ("Who founded Narbeck Mills?", "Wennes Paper of Corfen is old.", []),
     ],
 )
 def test_another_value_in_the_place_of_an_anchor_contradicts_it(

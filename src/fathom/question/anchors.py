@@ -298,12 +298,13 @@ class _TextContent:
 
     Attributes:
         words: All words, in small letters and without accents.
+        names: The words of each name in order, without titles and stop words.
         initials: The initials of the names of several words.
     """
 
     text: str
     words: frozenset[str]
-    names: tuple[frozenset[str], ...]
+    names: tuple[tuple[str, ...], ...]
     initials: frozenset[str]
 
     @classmethod
@@ -313,7 +314,7 @@ class _TextContent:
         return cls(
             text=text,
             words=frozenset(_normalize_words(text)),
-            names=tuple(frozenset(_normalize_words(name)) - _RANK_WORDS for name in full_names),
+            names=tuple(_list_name_words(name) for name in full_names),
             initials=frozenset(_read_initials(run.group()) for run in _TITLE_CASE.finditer(text)),
         )
 
@@ -330,12 +331,18 @@ class _TextContent:
         if anchor.kind in TIMES:
             years = {word for word in _normalize_words(anchor.text) if _is_year(word)}
             return bool(years) and any(map(_is_year, self.words)) and not years & self.words
-        words = _select_words(anchor)
-        # One word exchanged; a name with no word in common is simply about another thing.
-        return anchor.kind == "entity" and any(
-            len(name) == len(words) and len(name - words) == 1 and name & words
-            for name in self.names
-        )
+        return anchor.kind == "entity" and any(self._list_exchanged(_select_words(anchor)))
+
+    def _list_exchanged(self, words: frozenset[str]) -> Iterator[frozenset[str]]:
+        """Yield the words in common with each name, or part of one, that has one other word.
+
+        A name with no word in common is simply about another thing.
+        """
+        for name in self.names:
+            for start in range(len(name) - len(words) + 1):
+                part = frozenset(name[start : start + len(words)])
+                if len(part) == len(words) and len(part - words) == 1 and part & words:
+                    yield part & words
 
     def _holds_time(self, anchor: Anchor, needed: frozenset[str]) -> bool:
         """Return whether the text has the date in figures ("8/9") or without its year."""
@@ -361,7 +368,10 @@ class _TextContent:
         halves = _NAME_JOINT.split(anchor.text)
         if len(halves) > 1:
             return all(self.holds(replace(anchor, text=half)) for half in halves)
-        return any(name and name < needed for name in self.names)
+        shorter = {frozenset(name) for name in self.names if name and frozenset(name) < needed}
+        # "Jembatan" is short for the bridge that the text names, if it names one.
+        first = frozenset([next(_normalize_words(anchor.text))])
+        return bool(shorter - {first & common for common in self._list_exchanged(needed)})
 
     def _has_word(self, word: str) -> bool:
         if word in self.words:
@@ -394,6 +404,13 @@ def _are_alike(word: str, other: str) -> bool:
     # Only letters: in a number or an identifier one other character makes another thing.
     near = abs(len(word) - len(other)) <= 1 and word[0] == other[0] and word.isalpha()
     return near and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _LEAST_SIMILARITY
+
+
+def _list_name_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in order; titles and stop words only if it has no others."""
+    words = tuple(_normalize_words(name))
+    small = _RANK_WORDS | load_stop_words("en") | load_stop_words("id")
+    return tuple(word for word in words if word not in small) or words
 
 
 def _read_initials(name: str) -> str:
