@@ -83,7 +83,7 @@ def test_calibrations_older_than_the_query_encoder_still_apply() -> None:
 
     assert "query_encoder" not in same["models"]
     assert rounded["models"] == {**same["models"], "query_encoder": "rounded"}
-    others = {"models": None, "hybrid": None}
+    others = {"models": None, "hybrid": None, "anchor": None}
     assert {**Settings().to_record(), **others} == {**same, **others}
 
 

@@ -82,7 +82,12 @@ CASES: list[GateCase] = [
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", GateThresholds(tau_missing=0.5),
      {**GOOD, "support": 0.49, "coverage": 0.9}, TRIED),
     ("STOP", "STOP_NO_GAIN", GateThresholds(tau_missing=0.5),
-     {**QUOTED, "support": 0.5, "coverage": 0.0}, TRIED),
+     {**QUOTED, "support": 0.5, "coverage": 0.1}, TRIED),
+    # none of the names stands in the evidence
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", GateThresholds(tau_none=0.7),
+     {**QUOTED, "support": 0.69, "coverage": 0.0}, TRIED),
+    ("STOP", "STOP_NO_GAIN", GateThresholds(tau_none=0.7),
+     {**QUOTED, "support": 0.7, "coverage": 0.0}, TRIED),
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**GOOD, "support": 1.0, "coverage": 0.9}, TRIED),
     ("ABSTAIN", "ABSTAIN_MISSING_UNIT", A, {**GOOD, "unit": False}, {}),
     ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", A, WEAK, EDITED),

@@ -80,6 +80,10 @@ def test_a_document_named_by_its_title_counts_for_names() -> None:
         ("Berapa persen yang datang?", "Yang datang 12 %.", "12", False),
         ("When was it?", "It was in May 1990.", "May 1990", False),
         ("Kapan itu?", "Itu 12 km jauhnya.", "12 km", True),
+        # The unit stands beside the short answer.
+        ("How many tons of dust are there?", "There are 182 million miles of it.", "182", True),
+        ("How many tons of dust are there?", "There are 182 tons of it.", "182", False),
+        ("How much does a permit cost?", "There are 6,840 street trees.", "6,840", True),
     ],
 )
 def test_the_answer_must_be_of_the_kind_asked_for(

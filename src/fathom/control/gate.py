@@ -163,6 +163,7 @@ class GateThresholds:
     coverage_stop: float = 1.0
     coverage_min: float = _CONFIG_A.coverage_min
     tau_missing: float = _CONFIG_A.tau_missing
+    tau_none: float = _CONFIG_A.tau_none
     judge: JudgePolicy = "grey_zone"
     judge_calls: int = 1
     grey_low: float = _CONFIG_A.grey_low
@@ -327,9 +328,8 @@ def _lacks_anchors(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """
     if signals.contradicted or signals.coverage < thresholds.coverage_min:
         return True
-    return not signals.quoting or signals.support < max(
-        thresholds.tau_missing, thresholds.tau_overlap
-    )
+    least = thresholds.tau_missing if signals.coverage else thresholds.tau_none
+    return not signals.quoting or signals.support < max(least, thresholds.tau_overlap)
 
 
 def _is_doubted(signals: GateSignals, thresholds: GateThresholds) -> bool:

@@ -8,6 +8,7 @@ not with two as if they were all. Rules only, English and Indonesian.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from fathom.question.anchors import (
@@ -19,11 +20,12 @@ from fathom.question.anchors import (
 )
 from fathom.question.answer_kind import (
     ExpectedValue,
+    contradicts_in_sentence,
     contradicts_kind,
     gives_value,
 )
 from fathom.question.question import Question
-from fathom.types import Chunk, Draft, Evidence, Hit
+from fathom.types import Chunk, Draft, Evidence, Hit, Span
 
 _LEAST_TITLE = 4
 _ASIDE = re.compile(r"(?<!\s)\s*\([^)]{0,80}\)")
@@ -134,6 +136,13 @@ class Requirements:
             return False
         if contradicts_kind(self.kind, draft.short_answer):
             return True
+        quotes = [item.quote for item in evidence if draft.short_answer in item.quote]
+        if draft.short_answer and quotes:
+            starts = [quote.index(draft.short_answer) for quote in quotes]
+            places = [Span(start, start + len(draft.short_answer)) for start in starts]
+            # The unit often stands beside the short answer: "182 million" of "182 million miles".
+            if all(map(partial(contradicts_in_sentence, self.kind), quotes, places)):
+                return True
         texts = [draft.short_answer, *(item.quote for item in evidence)]
         contexts = (item.hit.chunk.context for item in evidence)
         return not any(gives_value(self.kind, text) for text in (*texts, *contexts))

@@ -553,6 +553,7 @@ def _list_given(table: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of values to
 # Each is a section, a key, and the value that was in force before the key existed.
 _LATER = (
     ("models", "query_encoder", "same"),
+    ("anchor", "tau_none", 0.65),
     ("hybrid", "low_confidence", 0.5),
     ("hybrid", "joined", [0.3, 0.7]),
 )
