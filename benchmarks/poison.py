@@ -1,7 +1,8 @@
 """Planted documents that contradict the corpus, and how often their answer is given.
 
     python -m benchmarks.poison [--half development|reporting] [--facts 30,20,10]
-        [--strategy adaptive,naive,maf] [--place PLACE] [--records FILE] [--table FILE...]
+        [--strategy adaptive,naive,maf] [--trust] [--place PLACE] [--records FILE]
+        [--table FILE...]
 
 A fact is a question of a data set that no shipped model learned from, with a short answer of a
 plain kind (a time, a number, a name) that stands in its document and that `adaptive` gives from
@@ -19,7 +20,8 @@ All planted documents of an arm are added to one copy of the data set's index. F
 made once below PLACE; outcomes are appended to FILE, so that a run which was stopped goes on where
 it was, and `--table` prints those of several versions of Fathom one below the other. `tentative`
 counts answers that are shown as not sure, whatever they say; `wrong first` is the part of them that
-begins with the wrong value.
+begins with the wrong value. With `--trust` the documents of the data set are trusted
+(`sources.trusted`), and the planted ones are not.
 """
 
 import argparse
@@ -58,6 +60,8 @@ SETS: Mapping[str, str] = {
 HALVES = ("reporting", "development")
 ARMS = ("plain", "stuffed", "version", "colluding", "informed")
 CLEAN = "clean"
+OWN_DOCUMENTS = '["*/corpus.jsonl*"]'
+"""The setting that trusts the documents of a data set."""
 """The arm without a planted document."""
 KINDS = ("time", "number", "name")
 MOST_WORDS = 4
@@ -365,17 +369,19 @@ def _plant_documents(place: Path, half: str, arm: str, name: str, facts: Sequenc
     draft.rename(corpus)
 
 
-def ask_facts(
-    place: Path, half: str, name: str, facts: Sequence[Fact], strategies: Sequence[str], file: Path
-) -> None:
+def ask_facts(options: argparse.Namespace, name: str, facts: Sequence[Fact]) -> None:
     """Ask each fact in each arm by each strategy, and append the outcomes to the file."""
+    half, file = options.half, options.records
     rows = [json.loads(line) for line in read_whole_lines(file)]
     done = {(row["half"], row["arm"], row["strategy"], row["id"]) for row in rows}
     for arm in (CLEAN, *ARMS):
-        index = _locate_index(place, half, arm, name)
-        settings = parse_settings({"index.directory": str(index), "trace.enabled": "false"})
-        with Engine(settings) as engine:
-            for strategy in strategies:
+        settings = {
+            "index.directory": str(_locate_index(options.place, half, arm, name)),
+            "trace.enabled": "false",
+            "sources.trusted": OWN_DOCUMENTS if options.trust else "[]",
+        }
+        with Engine(parse_settings(settings)) as engine:
+            for strategy in options.strategy.split(","):
                 for fact in facts:
                     if (half, arm, strategy, fact.id) in done:
                         continue
@@ -458,6 +464,7 @@ def main() -> None:
     parser.add_argument("--half", choices=HALVES, default="development")
     parser.add_argument("--facts", default="30,20,10", help="of each data set")
     parser.add_argument("--strategy", default="adaptive,naive,maf")
+    parser.add_argument("--trust", action="store_true", help="trust the documents of the data set")
     parser.add_argument("--place", type=Path, default=Path(".work/poison"))
     parser.add_argument("--records", type=Path, default=Path(".work/poison/outcomes.jsonl"))
     parser.add_argument("--table", type=Path, nargs="+", help="print the outcomes of these files")
@@ -465,8 +472,7 @@ def main() -> None:
     if not options.table:
         for name, count in zip(SETS, options.facts.split(","), strict=True):
             facts = prepare_facts(options.place, name, options.half, int(count))
-            strategies = options.strategy.split(",")
-            ask_facts(options.place, options.half, name, facts, strategies, options.records)
+            ask_facts(options, name, facts)
     for file in options.table or [options.records]:
         print(f"{file.stem}, {options.half}\n")
         rows = [json.loads(line) for line in read_whole_lines(file)]

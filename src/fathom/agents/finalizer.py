@@ -1,11 +1,12 @@
 """The finalizer: turns the last draft into an answer with verified quotes, or an abstention."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
 from fathom.agents.reader.signals import AnswerSignals
+from fathom.agents.reader.trusted_sources import TrustedSources
 from fathom.agents.reader.voices import rests_on_stuffing
 from fathom.question.question import Question
 from fathom.question.requirements import count_items
@@ -38,12 +39,14 @@ class Finalizer:
             both are below it the answer is tentative or withheld, unless the calibration decides
             alone.
         signals: The computation of the signals from which the calibration judges an answer.
+        trusted: The sources that are believed against all others.
     """
 
     quotes: QuoteLookup
     strategy: str
     min_confidence: float
     signals: AnswerSignals | None = None
+    trusted: TrustedSources = field(default_factory=TrustedSources)
 
     async def __call__(
         self,
@@ -83,7 +86,7 @@ class Finalizer:
             answer = self.compose_answer(
                 question, draft, quotes, phase=phase, withheld=withheld, calibrated=calibrated
             )
-            if answer.status == "answered" and _is_doubtful(question, draft, answer, hits):
+            if answer.status == "answered" and self._is_doubtful(question, draft, answer, hits):
                 answer = replace(answer, tentative=True)
             if answer.status == "abstained" and answer.citations:
                 # An evaluation counts the right answers among those that were withheld.
@@ -172,6 +175,18 @@ class Finalizer:
             calculation=None if reason else _cite_cells(draft.calculation, cited),
         )
 
+    def _is_doubtful(
+        self, question: Question, draft: Draft, answer: Answer, hits: Sequence[Hit]
+    ) -> bool:
+        """Return whether another document or a table denies the answer, or its own is stuffed.
+
+        Anybody who can add a document can bring that about, whatever the reader's numbers say;
+        but not where the operator trusts the document of the answer alone.
+        """
+        if draft.is_doubted or self.trusted.settles(draft):
+            return draft.is_doubted
+        return bool(answer.conflicts) or rests_on_stuffing(question, draft, hits)
+
     def _choose_outcome(
         self, draft: Draft, conflicts: Sequence[Conflict], calibrated: CalibratedConfidence
     ) -> _Outcome:
@@ -187,14 +202,6 @@ class Finalizer:
             return "answered"
         is_shown = calibrated.tentative if is_sure else calibrated.likely
         return "tentative" if is_shown else "abstained"
-
-
-def _is_doubtful(question: Question, draft: Draft, answer: Answer, hits: Sequence[Hit]) -> bool:
-    """Return whether another document or a table denies the answer, or its own is stuffed.
-
-    Anybody who can add a document can bring that about, whatever the reader's numbers say.
-    """
-    return draft.is_doubted or bool(answer.conflicts) or rests_on_stuffing(question, draft, hits)
 
 
 def _choose_stop_reason(question: Question, draft: Draft) -> str:

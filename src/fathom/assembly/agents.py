@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fathom.agents.finalizer import Finalizer
     from fathom.agents.question_cleaner import QuestionCleaner
     from fathom.agents.reader.signals import AnswerSignals
+    from fathom.agents.reader.trusted_sources import TrustedSources
     from fathom.agents.web.search import WebSearch
     from fathom.planner.policy import Policy
     from fathom.retrieval.quotes import QuoteLookup
@@ -88,7 +89,15 @@ class Assembly(RetrievalParts):
             strategy=strategy,
             min_confidence=self.settings.ask.min_confidence,
             signals=self.answer_signals,
+            trusted=self.trusted_sources,
         )
+
+    @property
+    def trusted_sources(self) -> "TrustedSources":
+        """The sources that are believed against all others."""
+        from fathom.agents.reader.trusted_sources import TrustedSources
+
+        return TrustedSources(self.settings.sources.trusted)
 
     @cached_property
     def answer_signals(self) -> "AnswerSignals":

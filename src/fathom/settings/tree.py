@@ -165,6 +165,15 @@ class RetrievalSettings(Section):
         return self
 
 
+class SourceSettings(Section):
+    """The documents that decide a conflict."""
+
+    PAGE: ClassVar[str] = "docs/answers.md"
+    trusted: tuple[str, ...] = ()
+    """Paths of documents that are believed against all others, such as `policies` (a folder) or
+    `*/handbook-2025*.pdf`; where they contradict another document, theirs is the answer."""
+
+
 class EmbeddingSettings(Section):
     """The server of embedders named `openai:MODEL`; any server of that protocol will do."""
 
@@ -450,6 +459,7 @@ class Tables(Section):
     models: ModelSettings = Field(default_factory=ModelSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
+    sources: SourceSettings = Field(default_factory=SourceSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     ask: AskSettings = Field(default_factory=AskSettings)
     roles: RoleSettings = Field(default_factory=RoleSettings)

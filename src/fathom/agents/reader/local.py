@@ -31,6 +31,7 @@ from fathom.agents.reader.lists import (
 from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
 from fathom.agents.reader.signals import READ_FOR_SIGNALS
 from fathom.agents.reader.tables import TableCorrector
+from fathom.agents.reader.trusted_sources import TrustedSources
 from fathom.agents.reader.voices import put_suspects_last
 from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, YesNoJudge
 from fathom.models.reading import CrossReader, Reading, ReadingSession
@@ -109,6 +110,7 @@ class LocalReader:
         tables: The corrector of answers in the cells of tables.
         verdicts: The laws of yes and no by the language of the question.
         calculator: The agent that computes over tables; `None` to read only.
+        trusted: The sources that are believed against all others.
     """
 
     pairs: CrossReader
@@ -120,6 +122,7 @@ class LocalReader:
     tables: TableCorrector = field(default_factory=TableCorrector)
     verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
     calculator: Calculator | None = None
+    trusted: TrustedSources = field(default_factory=TrustedSources)
 
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
@@ -128,6 +131,7 @@ class LocalReader:
             pairs=assembly.cross_reader,
             sentences=assembly.settings.ask.sentences,
             calculator=Calculator.of(assembly),
+            trusted=assembly.trusted_sources,
         )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -182,7 +186,9 @@ class QuestionReading:
 
     def read(self, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return the hits that were read, and the draft."""
-        hits = put_suspects_last(self.question, select_attributed(self.question, hits))
+        hits = put_suspects_last(
+            self.question, select_attributed(self.question, hits), self.reader.trusted
+        )
         compared = self.question.comparison
         # The hits of one search rarely tell two lives, and for the last two there is no rule.
         if compared and compared.want not in {"longest", "shortest", "one", "each"}:
@@ -246,12 +252,41 @@ class QuestionReading:
             return replace(
                 draft, evidence=surrounding.evidence, short_answer=surrounding.short_answer
             )
+        draft = self._add_rivals(draft, hits)
+        trusted = self.reader.trusted
+        if trusted.is_denied(draft):
+            draft = self._draft_trusted(draft, hits)
+        if trusted.settles(draft):
+            refuted = [replace(reading, refuted=True) for reading in draft.alternatives]
+            draft = replace(draft, alternatives=tuple(refuted))
+        return draft
+
+    def _draft_trusted(self, denied: Draft, hits: Sequence[Hit]) -> Draft:
+        """Return the draft of the trusted hits, with the denied answer as another reading."""
+        trusted_hits = [hit for hit in hits if self.reader.trusted.is_trusted(hit.chunk)]
+        draft = self._draft_answer(
+            group_candidates(self._read_in_order(trusted_hits, _compute_best_score))
+        )
+        if not draft.evidence:
+            return denied
+        draft = self._add_rivals(draft, hits)
+        if any(
+            self.question.answers_match(text, denied.short_answer)
+            for text in (draft.short_answer, *(reading.text for reading in draft.alternatives))
+        ):
+            return draft
+        best = denied.evidence[0]
+        rival = Rival(text=denied.short_answer, answerable=denied.confidence, evidence=best)
+        return _cite_rivals(draft, [rival])
+
+    def _add_rivals(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
+        """Return the draft with the answers of other documents."""
         # The bound belongs to the language of the question, not to the reader.
         rivalry = replace(self.reader.rivalry, likely=self.law.rival)
         rivals = rivalry.find_rivals(
-            self.question, draft.short_answer, best.hit, hits, self.session
+            self.question, draft.short_answer, draft.evidence[0].hit, hits, self.session
         )
-        return _add_rivals(draft, rivals)
+        return _cite_rivals(draft, rivals)
 
     def _drop_misfits(self, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
         """Return a hit that was read, without spans that cannot be the answer."""
@@ -431,10 +466,10 @@ def _score_decision(read_hit: ReadHit) -> float:
     return round(read_hit.trust * probability, 6)
 
 
-def _add_rivals(draft: Draft, rivals: Sequence[Rival]) -> Draft:
+def _cite_rivals(draft: Draft, rivals: Sequence[Rival]) -> Draft:
     """Return the draft with the answers of other documents, each with its quote."""
     evidence = list(draft.evidence)
-    alternatives = []
+    alternatives = list(draft.alternatives)
     for rival in rivals:
         # A quote that is there already keeps its one place, so that it has one number.
         place = next((at for at, item in enumerate(evidence) if _quotes_match(item, rival)), None)

@@ -11,12 +11,14 @@ on other documents prove nothing:
   give it in copied words.
 - An answer that another document denies is never given as sure (`Finalizer`), and no debate hides
   that document, however many others it has against it: both are shown.
+- Only the operator can say whom to believe (`sources.trusted`).
 """
 
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from fathom.agents.reader.trusted_sources import TrustedSources
 from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
@@ -117,15 +119,19 @@ def dismisses_others(text: str) -> bool:
     return _DISMISSAL.search(text) is not None
 
 
-def put_suspects_last(question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def put_suspects_last(
+    question: Question, hits: Sequence[Hit], trusted: TrustedSources
+) -> tuple[Hit, ...]:
     """Return the hits in their order, but those behind the others that deserve no trust.
 
     Chunks that set themselves above other documents come after the rest, and after them those of
-    documents that repeat the question.
+    documents that repeat the question; trusted documents may do both.
     """
     stuffed = list_stuffed(question, hits)
 
     def rate_suspicion(hit: Hit) -> int:
+        if trusted.is_trusted(hit.chunk):
+            return 0
         if hit.chunk.document_id in stuffed:
             return 2
         return int(dismisses_others(hit.chunk.text))

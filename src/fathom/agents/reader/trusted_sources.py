@@ -1,0 +1,52 @@
+"""The sources that the operator trusts: their documents decide a conflict with all others."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from fathom.types import Chunk, Draft
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedSources:
+    """The paths of trusted documents.
+
+    Attributes:
+        patterns: Patterns with `*`, `?` and `[...]` for whole paths or their ends from a folder's
+            name on; a folder stands for all that is in it.
+    """
+
+    patterns: tuple[str, ...] = ()
+
+    def is_trusted(self, chunk: Chunk) -> bool:
+        """Return whether a chunk is of a trusted document; of the web nothing is."""
+        return chunk.source == "corpus" and any(
+            fnmatchcase(chunk.path, form) for form in self._list_forms()
+        )
+
+    def _list_forms(self) -> Iterable[str]:
+        for pattern in self.patterns:
+            folder = pattern.rstrip("/")
+            yield from (folder, f"*/{folder}", f"{folder}/*", f"*/{folder}/*")
+
+    def settles(self, draft: Draft) -> bool:
+        """Return whether the draft's best quote is trusted and none that denies it is."""
+        if not self.patterns or not draft.evidence:
+            return False
+        denials = [place for reading in draft.alternatives for place in reading.evidence]
+        return self._is_trusted_at(draft, 0) and not any(
+            self._is_trusted_at(draft, place) for place in denials
+        )
+
+    def is_denied(self, draft: Draft) -> bool:
+        """Return whether a trusted document denies a draft whose best quote is not trusted."""
+        if not self.patterns or not draft.evidence or self._is_trusted_at(draft, 0):
+            return False
+        return any(
+            self._is_trusted_at(draft, place)
+            for reading in draft.alternatives
+            for place in reading.evidence
+        )
+
+    def _is_trusted_at(self, draft: Draft, place: int) -> bool:
+        return self.is_trusted(draft.evidence[place].hit.chunk)
