@@ -60,8 +60,8 @@ SETS: Mapping[str, str] = {
 HALVES = ("reporting", "development")
 ARMS = ("plain", "stuffed", "version", "colluding", "informed")
 CLEAN = "clean"
-OWN_DOCUMENTS = '["*/corpus.jsonl*"]'
-"""The setting that trusts the documents of a data set."""
+OWN_DOCUMENTS = ("*/corpus.jsonl*",)
+"""The paths of the documents of a data set."""
 """The arm without a planted document."""
 KINDS = ("time", "number", "name")
 MOST_WORDS = 4
@@ -378,7 +378,7 @@ def ask_facts(options: argparse.Namespace, name: str, facts: Sequence[Fact]) -> 
         settings = {
             "index.directory": str(_locate_index(options.place, half, arm, name)),
             "trace.enabled": "false",
-            "sources.trusted": OWN_DOCUMENTS if options.trust else "[]",
+            "sources.trusted": OWN_DOCUMENTS if options.trust else (),
         }
         with Engine(parse_settings(settings)) as engine:
             for strategy in options.strategy.split(","):

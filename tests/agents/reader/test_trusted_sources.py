@@ -34,7 +34,9 @@ def ask(
     tree = {"index": {"directory": folder / "index"}, "sources": {"trusted": trusted}}
     with Engine(Settings.model_validate(tree)) as engine:
         engine.ingest([folder / "documents"])
-        return engine.ask(ASKED, strategy=strategy)
+        answer = engine.ask(ASKED, strategy=strategy)
+        assert engine.replay(str(answer.trace_id)).same
+    return answer
 
 
 @pytest.mark.parametrize("strategy", ["naive", "adaptive"])
