@@ -105,7 +105,7 @@ class AnchorSettings(Section):
     like_weight: float = constant(0.9, ge=0, le=1)
     """Another answer with at least this share of the best answer's support is an open conflict.
     Ours."""
-    conflict_abstains: bool = False
+    conflict_abstains: bool = constant(False)
     """If true, an open conflict withholds the answer; otherwise the answer is shown with both
     readings."""
 
