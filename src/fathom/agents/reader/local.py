@@ -71,6 +71,8 @@ LAWS: Mapping[str, ReaderLaw] = {
     "id": ReaderLaw(fall=0.6, sureness=(0.62, 0.25, 0.72), rival=0.97),
 }
 
+_TRUSTED_RIVAL = 0.5
+"""The least probability with which a trusted chunk must answer to deny another document."""
 _LONGEST_LIST = 8
 """The largest number of answers that are listed together."""
 _MOST_PARTS = 3
@@ -252,41 +254,51 @@ class QuestionReading:
             return replace(
                 draft, evidence=surrounding.evidence, short_answer=surrounding.short_answer
             )
+        trusted_hits = self.reader.trusted.select_trusted(hits)
+        if trusted_hits and best.hit not in trusted_hits:
+            draft = self._ask_trusted(draft, trusted_hits)
         draft = self._add_rivals(draft, hits)
-        trusted = self.reader.trusted
-        if trusted.is_denied(draft):
-            draft = self._draft_trusted(draft, hits)
-        if trusted.settles(draft):
+        if self.reader.trusted.settles(draft):
             refuted = [replace(reading, refuted=True) for reading in draft.alternatives]
             draft = replace(draft, alternatives=tuple(refuted))
         return draft
 
-    def _draft_trusted(self, denied: Draft, hits: Sequence[Hit]) -> Draft:
-        """Return the draft of the trusted hits, with the denied answer as another reading."""
-        trusted_hits = [hit for hit in hits if self.reader.trusted.is_trusted(hit.chunk)]
-        draft = self._draft_answer(
-            group_candidates(self._read_in_order(trusted_hits, _compute_best_score))
-        )
-        if not draft.evidence:
-            return denied
-        draft = self._add_rivals(draft, hits)
-        if any(
-            self.question.answers_match(text, denied.short_answer)
-            for text in (draft.short_answer, *(reading.text for reading in draft.alternatives))
+    def _ask_trusted(self, draft: Draft, trusted_hits: Sequence[Hit]) -> Draft:
+        """Return the draft of the trusted hits if they deny the given one, which is then a rival.
+
+        A trusted document need not be as sure of its answer as others that contradict.
+        """
+        rivalry = replace(self.reader.rivalry, likely=_TRUSTED_RIVAL)
+        best = draft.evidence[0]
+        if not rivalry.find_rivals(
+            self.question, draft.short_answer, best.hit, trusted_hits, self.session
         ):
             return draft
-        best = denied.evidence[0]
-        rival = Rival(text=denied.short_answer, answerable=denied.confidence, evidence=best)
-        return _cite_rivals(draft, [rival])
+        read_hits = self._read_in_order(trusted_hits, _compute_best_score)
+        trusted_draft = self._draft_answer(group_candidates(read_hits))
+        if not trusted_draft.evidence:
+            return draft
+        if self.question.answers_match(trusted_draft.short_answer, draft.short_answer):
+            return trusted_draft
+        rival = Rival(text=draft.short_answer, answerable=draft.confidence, evidence=best)
+        return _cite_rivals(trusted_draft, [rival])
 
     def _add_rivals(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
-        """Return the draft with the answers of other documents."""
+        """Return the draft with the answers of other documents that it does not have yet."""
         # The bound belongs to the language of the question, not to the reader.
         rivalry = replace(self.reader.rivalry, likely=self.law.rival)
         rivals = rivalry.find_rivals(
             self.question, draft.short_answer, draft.evidence[0].hit, hits, self.session
         )
-        return _cite_rivals(draft, rivals)
+        earlier = [reading.text for reading in draft.alternatives]
+        return _cite_rivals(
+            draft,
+            [
+                rival
+                for rival in rivals
+                if not any(self.question.answers_match(rival.text, text) for text in earlier)
+            ],
+        )
 
     def _drop_misfits(self, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
         """Return a hit that was read, without spans that cannot be the answer."""

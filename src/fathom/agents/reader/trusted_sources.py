@@ -1,10 +1,10 @@
 """The sources that the operator trusts: their documents decide a conflict with all others."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from fathom.types import Chunk, Draft
+from fathom.types import Chunk, Draft, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,10 @@ class TrustedSources:
             fnmatchcase(chunk.path, form) for form in self._list_forms()
         )
 
+    def select_trusted(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits of trusted documents, in their order."""
+        return [hit for hit in hits if self.is_trusted(hit.chunk)] if self.patterns else []
+
     def _list_forms(self) -> Iterable[str]:
         for pattern in self.patterns:
             folder = pattern.rstrip("/")
@@ -36,16 +40,6 @@ class TrustedSources:
         denials = [place for reading in draft.alternatives for place in reading.evidence]
         return self._is_trusted_at(draft, 0) and not any(
             self._is_trusted_at(draft, place) for place in denials
-        )
-
-    def is_denied(self, draft: Draft) -> bool:
-        """Return whether a trusted document denies a draft whose best quote is not trusted."""
-        if not self.patterns or not draft.evidence or self._is_trusted_at(draft, 0):
-            return False
-        return any(
-            self._is_trusted_at(draft, place)
-            for reading in draft.alternatives
-            for place in reading.evidence
         )
 
     def _is_trusted_at(self, draft: Draft, place: int) -> bool:
