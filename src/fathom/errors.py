@@ -22,11 +22,19 @@ import traceback
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
+from fathom.redaction import SECRETS
+
 
 class FathomError(Exception):
     """The root of all errors that Fathom raises on purpose; `exit_code` is the command line's."""
 
     exit_code: ClassVar[int] = 5
+
+    @override
+    def __str__(self) -> str:
+        return SECRETS.redact(super().__str__())
 
 
 class UsageError(FathomError):

@@ -10,10 +10,11 @@ from hashlib import sha256
 from math import isfinite
 from typing import Any
 
+from fathom.redaction import hide_secrets, order_secrets
+
 Json = Any
 """Any value that `json.loads` can return."""
 
-REDACTED = "[redacted]"
 MAX_DEPTH = 32
 """The levels of nesting that are kept; values may refer to themselves."""
 
@@ -54,10 +55,7 @@ class Cleaner:
         """
         self._chars = chars
         self._items = items
-        given = {secret for secret in secrets if secret.strip()}
-        escaped = {json.dumps(secret)[1:-1] for secret in given}
-        # The longest come first: a secret may contain another one.
-        self.secrets = tuple(sorted(given | escaped, key=len, reverse=True))
+        self.secrets = order_secrets(secrets)
 
     def __call__(self, value: object) -> Json:
         """Return the value as plain JSON."""
@@ -65,9 +63,7 @@ class Cleaner:
 
     def clean_text(self, value: str) -> str:
         """Return a string without secrets and lone surrogates, cut if it is too long."""
-        for secret in self.secrets:
-            if secret in value:
-                value = value.replace(secret, REDACTED)
+        value = hide_secrets(value, self.secrets)
         if not value.isascii():
             value = value.encode("utf-8", "replace").decode("utf-8")
         if self._chars is not None and len(value) > self._chars:

@@ -171,7 +171,7 @@ def test_an_agent_that_raises_is_named_and_its_run_stored(
     answer = outcome.answer
     assert (answer.status, answer.answer) == ("failed", "")
     assert answer.stop_reason.startswith(f"{type(error).__name__} in strategies/test_run.py, line ")
-    assert type(error).__name__ in str(caplog.records[0].exc_info)
+    assert type(error).__name__ in str(caplog.records[0].exc_text)
     again = run_to_end(make_naive(ScriptedReader()), events=RecordedEvents(outcome.trace))
     assert is_same_answer(outcome.trace, again.answer)
 

@@ -29,6 +29,7 @@ from fathom.models.query_encoder import combine_with_encoder
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import CrossReader
 from fathom.models.runtime import count_cores, count_physical_cores
+from fathom.redaction import SECRETS
 from fathom.retrieval.hybrid import VectorSide
 from fathom.settings import Settings
 from fathom.settings.extensions import ExtensionSettings, SectionT
@@ -317,10 +318,10 @@ class ModelParts:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys of everything that was made so far."""
+        """The keys of everything that was made so far, and all others that the process knows."""
         engine = self.__dict__.get("web_engine")
         web = (engine.key.get_secret_value(),) if engine and engine.key else ()
-        return (*self.models.language_models.secrets, *web)
+        return (*self.models.language_models.secrets, *web, *SECRETS.values)
 
     def prepare(self) -> None:
         """Make everything that the settings name, so that an error in them is reported at once.

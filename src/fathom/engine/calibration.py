@@ -1,7 +1,6 @@
 """The calibrations of an engine's answers, and people's feedback on the answers."""
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from fathom.errors import RunError, UsageError
 from fathom.extensions import find_entry
 from fathom.index.feedback import Feedback, compute_question_key
 from fathom.jsonable import dump_canonical, hash_text
+from fathom.redaction import open_log
 from fathom.types import Query
 
 if TYPE_CHECKING:  # imported when a question is asked
@@ -211,7 +211,7 @@ class Calibrations:
                 key=compute_question_key(query.text, query.filters)
             )
         except RunError as error:
-            logging.getLogger("fathom").warning("the feedback cannot be read: %s", error)
+            open_log("fathom").warning("the feedback cannot be read: %s", error)
             return {}
         counted = [entry for entry in feedback if entry.counts]
         verified = [entry.again for entry in counted if entry.again is not None]

@@ -25,6 +25,7 @@ from fathom.ingest.outdated import (
     describe_outdated_citations,
     describe_uncertain_quotes,
 )
+from fathom.redaction import SECRETS
 from fathom.registry import PAPERS, QUESTIONER, REWRITER
 from fathom.runs.concurrency import (
     run_in_loop,
@@ -551,7 +552,8 @@ class Engine:
         changed = describe_outdated_citations(
             cited, index, self._digests, shared=self.index.is_shared
         )
-        warnings = (*changed, *describe_uncertain_quotes(cited), *cautions)
+        lines = (*changed, *describe_uncertain_quotes(cited), *cautions)
+        warnings = tuple(map(SECRETS.redact, lines))
         # The record's answer holds no secrets, and the user can look up the very same answer later.
         answer = restore_answer(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))

@@ -1,6 +1,5 @@
 """The traces of an engine: the records of its answers."""
 
-import logging
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom.engine.opened_index import OpenedIndex
 from fathom.errors import RunError
 from fathom.index.traces import TraceStore, TraceSummary, sweep_store
+from fathom.redaction import open_log
 from fathom.runs.outline import format_tree
 from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Step, Trace
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathom.settings import Settings
     from fathom.strategies.run import RunOutcome
 
-LOG = logging.getLogger("fathom")
+LOG = open_log("fathom")
 
 
 class Traces:

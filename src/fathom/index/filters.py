@@ -1,6 +1,5 @@
 """Compilation of filters on documents to SQL with bound values, for each SQL dialect."""
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from typing_extensions import TypeAliasType
 
 from fathom.errors import RunError, UsageError
+from fathom.redaction import open_log
 from fathom.types import Filter, Scalar
 
 if TYPE_CHECKING:  # numpy takes a while to import, and only types need it here
@@ -160,6 +160,6 @@ def describe_unmet_filters(
     try:
         missing = sorted(keys and keys.difference(open_reader().list_keys()))
     except RunError as error:
-        logging.getLogger("fathom").warning("the filter keys were not checked: %s", error)
+        open_log("fathom").warning("the filter keys were not checked: %s", error)
         return ()
     return tuple(f"no document has {key!r}; `fathom status` lists the keys" for key in missing)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from fathom.errors import UsageError
+from fathom.redaction import SECRETS
 
 _ADDRESS = re.compile(r"@(?=https?://)")
 
@@ -178,6 +179,7 @@ def read_key(variable: str, name: str, environment: Mapping[str, str]) -> Secret
         raise UsageError(f"{name} needs a key; run: export {variable}=...")
     if not value.isascii() or not value.isprintable() or " " in value:
         raise UsageError(f"{variable} does not hold a key; export it again")
+    SECRETS.add(value)
     return SecretStr(value)
 
 
@@ -197,6 +199,7 @@ def check_url(url: str, *, example: str = "http://host:port/v1", name: str = "ba
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
         has_secret = parts.username is not None or parts.password is not None
+        SECRETS.add(parts.password or parts.username or "")
     except ValueError:
         valid, has_secret = False, False
     if has_secret:

@@ -26,6 +26,7 @@ from pydantic import SecretStr
 
 from fathom.errors import ModelUnavailable
 from fathom.llm.prompt_cache import PromptCache
+from fathom.redaction import SECRETS
 
 PACKAGE = "xllamacpp"
 _CHILD = Path(__file__).with_name("local_child.py")
@@ -189,6 +190,7 @@ class _ChildProcess:
     def __init__(self, path: Path, options: LocalOptions) -> None:
         self.path = path
         self._key = SecretStr(secrets.token_urlsafe(32))
+        SECRETS.add(self._key.get_secret_value())
         self._address: LocalAddress | None = None
         self._output = b""
         self._cache = PromptCache(is_exact=not options.cache_prompts)

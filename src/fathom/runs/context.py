@@ -21,6 +21,7 @@ from fathom.errors import (
     locate_error,
 )
 from fathom.jsonable import Json
+from fathom.redaction import open_log
 from fathom.runs.concurrency import run_in_thread
 from fathom.runs.events import Listener, StepEnd, StepStart
 from fathom.runs.ledger import BudgetRefused, Ledger
@@ -32,7 +33,7 @@ from fathom.usage import Budget, Usage
 T = TypeVar("T")
 BRANCH_SHARE = 0.8
 """The share of the remaining time that branches may take together."""
-LOG = logging.getLogger("fathom.runs.context")
+LOG = open_log("fathom.runs.context")
 # Answers and traces name the error; its traceback goes to whoever configures logging.
 LOG.addHandler(logging.NullHandler())
 COMPUTED = "computed"

@@ -6,7 +6,6 @@ contains no invisible character, and a field says whether it gives orders to a m
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -28,6 +27,7 @@ from fathom.errors import FathomError, UsageError, locate_error
 from fathom.extensions import list_names
 from fathom.index.filters import COLUMNS
 from fathom.jsonable import Json
+from fathom.redaction import open_log
 from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
 from fathom.serving.budgets import Effort, limit_budget
@@ -451,7 +451,7 @@ def _explain_error(tool: str, error: ToolError) -> str:
     # The server itself raises an error without a cause for an unknown tool.
     if cause is None:
         return f"{error}; there are {', '.join(TOOLS)}"
-    logging.getLogger("fathom.serving").error("%s", locate_error(cause), exc_info=cause)
+    open_log("fathom.serving").error("%s", locate_error(cause), exc_info=cause)
     return f"a bug: {locate_error(cause)}; please report what the server's log shows"
 
 

@@ -7,6 +7,7 @@ from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fathom.errors import UsageError
+from fathom.redaction import SECRETS
 
 SCHEMES = ("postgresql://", "postgres://")
 DEFAULT_WORKSPACE = "default"
@@ -61,12 +62,14 @@ class Address:
         workspace = parameters.pop("workspace", DEFAULT_WORKSPACE)
         if f"{parts.scheme}://" not in SCHEMES or (mark and not backend) or parts.fragment:
             raise UsageError(f"the index's URL is malformed: {_EXPECTED_FORM}")
+        password = parameters.pop("password", "") or unquote(parts.password or "")
+        SECRETS.add(password)
         return cls(
             # libpq takes these values from the query too, and prefers them.
             host=parameters.pop("host", "") or unquote(parts.hostname or ""),
             port=parameters.pop("port", "") or port,
             user=parameters.pop("user", "") or unquote(parts.username or ""),
-            password=parameters.pop("password", "") or unquote(parts.password or ""),
+            password=password,
             database=parameters.pop("dbname", "") or unquote(parts.path.lstrip("/")),
             workspace=_check_workspace(workspace),
             parameters=parameters,

@@ -22,6 +22,7 @@ from fathom.serving.http.guard import Guard
 from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.question_runner import QuestionRunner
+from fathom.serving.http.redacted_replies import RedactedReplies
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
 from fathom.usage import Budget
@@ -47,6 +48,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=_lifespan,
         middleware=[
+            Middleware(RedactedReplies),
             Middleware(RequestCounter, metrics=metrics),
             Middleware(Guard, access=access, admission=admission, settings=serve),
         ],

@@ -1,6 +1,5 @@
 """Errors as `application/problem+json` (RFC 9457): what is wrong, and the next step."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,11 +20,12 @@ from fathom.errors import (
     locate_error,
 )
 from fathom.index.traces import MissingTraceError, OutrankedFeedbackError
+from fathom.redaction import open_log
 from fathom.runs.ledger import BudgetRefused
 
 MEDIA_TYPE = "application/problem+json"
 _SCHEMA = "see /openapi.json"
-LOG = logging.getLogger("fathom.serving")
+LOG = open_log("fathom.serving")
 
 
 class Problem(Exception):

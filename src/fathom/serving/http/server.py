@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from typing_extensions import override
 
 from fathom.errors import UsageError
+from fathom.redaction import open_log
 from fathom.serving.http.app import build_access, create_app
 from fathom.serving.sockets import LOOPBACK, UVICORN_OPTIONS, format_address, listen
 from fathom.settings import Settings
@@ -23,6 +24,8 @@ class FathomServer(uvicorn.Server):
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
+        for name in ("uvicorn.error", "asyncio"):
+            open_log(name)
         self._app = app
         self._loop: asyncio.AbstractEventLoop | None = None
 

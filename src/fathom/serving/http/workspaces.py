@@ -1,6 +1,5 @@
 """Workspaces: the separate data of tenants, each with an index directory of its own."""
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
+from fathom.redaction import open_log
 from fathom.serving.http.access import Caller
 from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.files import UploadedFiles, create_file_store
@@ -19,7 +19,7 @@ FOLDER = "workspaces"
 """The folder of the other workspaces, below the index of the default one."""
 WATCH_S = 5.0
 """The seconds between two searches for jobs that another server has left."""
-LOG = logging.getLogger("fathom.serving")
+LOG = open_log("fathom.serving")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,61 @@
+"""The last gate of replies: no secret of the process leaves it in a text that the server writes."""
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fathom.redaction import SECRETS
+
+_TEXTS = (
+    "application/json",
+    "application/problem+json",
+    "text/event-stream",
+    "text/plain; version=",
+)
+"""The types of texts that the server writes; files and pages are sent as they are."""
+
+
+class RedactedReplies:
+    """An ASGI middleware that takes the secrets of the process out of replies.
+
+    The server sends each event of a stream and each JSON reply in one piece, so that no secret is
+    cut in two.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and its reply back without secrets, as ASGI defines it."""
+        reply = _Reply(send)
+        await self._app(scope, receive, reply.send if scope["type"] == "http" else send)
+
+
+class _Reply:
+    """A reply on its way; a head with a length waits for the piece that decides on the length."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._head: Message | None = None
+        self._is_text = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = Headers(raw=message["headers"])
+            self._is_text = headers.get("content-type", "").startswith(_TEXTS)
+            if self._is_text and "content-length" in headers:
+                self._head = message
+                return
+        if self._is_text and message["type"] == "http.response.body":
+            message = self._redact(message)
+        if self._head is not None:
+            await self._send(self._head)
+            self._head = None
+        await self._send(message)
+
+    def _redact(self, message: Message) -> Message:
+        body = bytes(message.get("body", b""))
+        redacted = SECRETS.redact(body.decode("utf-8", "surrogateescape"))
+        clean = redacted.encode("utf-8", "surrogateescape")
+        if clean != body and self._head is not None:
+            MutableHeaders(raw=self._head["headers"])["content-length"] = str(len(clean))
+        return {**message, "body": clean}
