@@ -223,11 +223,13 @@ def test_started_files_are_read_before_they_are_requested(tmp_path: Path) -> Non
 
 def test_only_the_started_file_that_breaks_a_limit_is_blamed(tmp_path: Path) -> None:
     fine = [write_file(tmp_path, f"{number}.txt", f"number {number}") for number in range(6)]
-    slow = write_file(tmp_path, "slow.md", "a")
+    slow = tmp_path / "slow.jsonl.gz"
+    with gzip.open(slow, "wb", compresslevel=1) as endless:
+        endless.write(b'{"_id": "1", "text": "one"}\n')
+        for _ in range(60):
+            endless.write(b"\n" * 1_000_000)
     order = [*fine[:3], slow, *fine[3:]]
     with Sandbox(ParseLimits(wall_s=2)) as sandbox:
-        slow.unlink()
-        os.mkfifo(slow)  # opening it takes for ever
         for file in order:
             sandbox.begin(file)
         outcomes = []
@@ -240,6 +242,15 @@ def test_only_the_started_file_that_breaks_a_limit_is_blamed(tmp_path: Path) -> 
                 outcomes.append(refused.reason)
     texts = [f"number {number}" for number in range(6)]
     assert outcomes == [*texts[:3], "took longer than 2 s", *texts[3:]]
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = write_file(tmp_path, "a.md", "a")
+    with Sandbox() as sandbox:
+        pipe.unlink()
+        os.mkfifo(pipe)  # opening it would take for ever
+        with pytest.raises(ParseRefusal, match="cannot be read"):
+            list(sandbox.parse(pipe))
 
 
 def test_started_files_may_be_skipped_and_others_come_between(tmp_path: Path) -> None:

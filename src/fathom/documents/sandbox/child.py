@@ -4,12 +4,13 @@ import json
 import mimetypes
 import os
 import sys
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.parse import parse_stream
 from fathom.documents.sandbox import jail
+from fathom.documents.sandbox.commands import Command, CommandReader
 from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode_frame
 from fathom.extensions import Extension
 from fathom.system import renew_cpu
@@ -24,15 +25,16 @@ _BATCH_VALUES = 500
 def main() -> None:
     """Serve until the parent closes the pipe.
 
-    Arguments: limits as JSON, the parent's process id, and `ocr` for a process that recognises.
+    Arguments: limits and the folders of extensions as JSON, the parent's process id, and `ocr` for
+    a process that recognises.
     """
     limits = ParseLimits(**json.loads(sys.argv[1]))
-    commands = os.fdopen(os.dup(0), "rb")
+    commands = CommandReader(os.dup(0))
     replies = jail.open_reply()
     mimetypes.init([])  # otherwise the first look-up of a type would open files of the system
-    gate = jail.enter_jail(limits, int(sys.argv[2]))
+    gate = jail.enter_jail(limits, int(sys.argv[3]), json.loads(sys.argv[2]))
     try:
-        ReadingServer(replies, limits, recognises="ocr" in sys.argv[3:]).serve(commands, gate)
+        ReadingServer(replies, limits, recognises="ocr" in sys.argv[4:]).serve(commands, gate)
     except MemoryError:
         os._exit(MEMORY_EXIT)
     except BrokenPipeError:
@@ -40,11 +42,7 @@ def main() -> None:
 
 
 class ReadingServer:
-    """A loop that answers each command line with the frames of a file.
-
-    A line is the path of a file, and the extension that reads it if Fathom itself does not, in
-    hexadecimal.
-    """
+    """A loop that answers each command with the frames of a file."""
 
     def __init__(self, replies: BinaryIO, limits: ParseLimits, *, recognises: bool = False) -> None:
         """Create the server without reading anything.
@@ -64,28 +62,26 @@ class ReadingServer:
                 limits.ocr_pages, lambda page, pages: self._send(Frame(page=page, pages=pages))
             )
 
-    def serve(self, commands: BinaryIO, gate: jail.AuditGate) -> None:
+    def serve(self, commands: CommandReader, gate: jail.AuditGate) -> None:
         """Answer commands until there are no more."""
         for command in commands:
-            path, *encoded = (bytes.fromhex(field) for field in command.decode("ascii").split())
-            extension = _admit_extension(json.loads(encoded[0]), gate) if encoded else None
-            gate.allow_file(path)
+            fields = command.extension
+            extension = _admit_extension(fields, gate) if fields else None
             renew_cpu(self._limits.cpu_s)
-            self._answer(path, extension)
-            gate.allow_file(None)
+            self._answer(command, extension)
 
     def _send(self, frame: Frame) -> None:
         self._replies.write(encode_frame(frame))
         self._replies.flush()
         renew_cpu(self._limits.cpu_s)
 
-    def _answer(self, path: bytes, extension: Extension | None) -> None:
+    def _answer(self, command: Command, extension: Extension | None) -> None:
         final_refusal: ParseRefusal | None = None
         batch = _ValueBatch()
         try:
-            with Path(os.fsdecode(path)).open("rb") as file:
-                name = Path(os.fsdecode(path)).name
-                for value in parse_stream(file, name, self._limits, extension, self._recogniser):
+            with command.open_file() as file:
+                name, recogniser = command.name, self._recogniser
+                for value in parse_stream(file, name, self._limits, extension, recogniser):
                     batch.add(value)
                     if batch.is_full:
                         self._send(Frame(values=batch.take_all()))
@@ -129,10 +125,10 @@ class _ValueBatch:
         return values
 
 
-def _admit_extension(fields: dict[str, Any], gate: jail.AuditGate) -> Extension:
+def _admit_extension(fields: Mapping[str, Any], gate: jail.AuditGate) -> Extension:
     """Return the extension that reads the next file, after allowing the import of its module."""
-    folder = fields.pop("folder")
-    extension = Extension(**fields)
+    folder = fields["folder"]
+    extension = Extension(**{name: fields[name] for name in fields if name != "folder"})
     if folder and folder not in sys.path:
         sys.path.append(folder)
         gate.allow_module(folder, extension.module.partition(".")[0])

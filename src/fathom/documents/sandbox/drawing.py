@@ -77,11 +77,14 @@ def main() -> None:
     limits = ParseLimits(**json.loads(sys.argv[1]))
     path, page, width = Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
     reply = jail.open_reply()
-    gate = jail.enter_jail(limits, int(sys.argv[2]))
-    gate.allow_file(os.fsencode(path))
+    try:
+        file = path.open("rb")
+    except OSError:
+        os._exit(_DAMAGED)
+    jail.enter_jail(limits, int(sys.argv[2]))
     renew_cpu(limits.cpu_s)
     try:
-        document = pypdfium2.PdfDocument(path.read_bytes())
+        document = pypdfium2.PdfDocument(file.read())
         if not 1 <= page <= len(document):
             os._exit(_NO_PAGE)
         quote = bytes.fromhex(sys.argv[6]).decode()

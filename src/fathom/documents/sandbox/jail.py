@@ -1,22 +1,26 @@
 """The rights that the reading process gives up before it reads a file.
 
 Layers, weakest assumption first: resource limits hold for native code too; the network namespace,
-if the system grants one, takes the network away from native code, and Landlock, if the kernel has
-it, writing, removing and running files and signals to other processes; the audit hook stops Python
-code from opening sockets, programs and any file but the given one.
+if the system grants one, takes the network away from native code, Landlock, if the kernel has it,
+all files but libraries, and seccomp, if the kernel has it, sockets, programs and other processes;
+the audit hook stops Python code from the same. The file to read arrives open.
 """
 
 import contextlib
 import importlib
+import json
 import os
 import signal
 import sys
 import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from fathom.documents.base import ParseLimits
-from fathom.documents.sandbox.landlock import give_up_rights
+from fathom.documents.sandbox.landlock import describe_landlock, find_version, give_up_rights
+from fathom.documents.sandbox.seccomp import refuse_calls
 from fathom.system import limit_resource
 
 _PR_SET_PDEATHSIG = 1
@@ -31,26 +35,59 @@ _FORBIDDEN = (
 )  # fmt: skip
 _STATUS_BYTES = 1 << 14
 _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
+_SYSTEM = (
+    *_DEVICES, "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/fonts",
+    "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/fonts", "/proc/self", "/proc/cpuinfo",
+    "/proc/meminfo", "/sys/devices/system/cpu",
+)  # fmt: skip
+"""The files of the system that libraries read while they work."""
+_LIBRARY_ENDINGS = (".zip", "-packages", "lib-dynload")
 
 
 _STARTER = "_posixsubprocess"
 """The module that starts programs without an event for the audit hook."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelLayers:
+    """The layers of the sandbox that the kernel holds, also against native code.
+
+    Attributes:
+        namespace: Whether the process has a network of its own, which leads nowhere.
+        landlock: The version of Landlock; 0 if files are not refused.
+        seccomp: Whether sockets, programs and acts on other processes are refused.
+    """
+
+    namespace: bool = False
+    landlock: int = 0
+    seccomp: bool = False
+
+    def describe(self) -> str:
+        """Return one line with what the kernel adds to the sandbox, and what it lacks."""
+        network = "a network of its own" if self.namespace else "no network namespace allowed"
+        calls = (
+            "seccomp refuses sockets and programs"
+            if self.seccomp
+            else "no seccomp: native code of a parser may open sockets where a network is reachable"
+        )
+        return f"{describe_landlock(self.landlock)}; {calls}; {network}"
+
+
+def report_layers() -> None:
+    """Enter the jail, and print what the kernel holds of it: the entry point of a process."""
+    layers = _restrict_kernel(os.getppid(), ())
+    sys.stdout.write(json.dumps([layers.namespace, layers.landlock, layers.seccomp]))
+
+
 class AuditGate:
-    """An audit hook that lets one file and the interpreter's libraries be read, nothing else."""
+    """An audit hook that lets the interpreter's libraries be read, and no other file opened."""
 
     def __init__(self) -> None:
         paths = sysconfig.get_paths()
         roots = {paths["stdlib"], paths["platstdlib"], str(Path(__file__).parents[2])}
-        roots.update(entry for entry in sys.path if entry.endswith(("-packages", "lib-dynload")))
+        roots.update(entry for entry in sys.path if entry.endswith(_LIBRARY_ENDINGS))
         self._roots = tuple(os.path.realpath(root) + os.sep for root in roots)
         self._listable = {os.path.realpath(entry) for entry in sys.path}
-        self._allowed_file: bytes | None = None
-
-    def allow_file(self, path: bytes | None) -> None:
-        """Allow this file, and no longer the one before."""
-        self._allowed_file = path
 
     def allow_module(self, folder: str, module: str) -> None:
         """Allow a module, or a package, in a folder outside of the interpreter's own."""
@@ -84,8 +121,6 @@ class AuditGate:
             raise PermissionError(f"a document may not cause the opening of {name!r}")
 
     def _is_readable(self, name: str) -> bool:
-        if os.fsencode(name) == self._allowed_file:
-            return True
         return (os.path.realpath(name)).startswith(self._roots)
 
     def _check_listing(self, path: object) -> None:
@@ -107,17 +142,18 @@ def open_reply() -> BinaryIO:
     return reply
 
 
-def enter_jail(limits: ParseLimits, parent: int) -> AuditGate:
-    """Give up everything that reading a document does not need; this cannot be undone.
+def enter_jail(limits: ParseLimits, parent: int, folders: Sequence[str] = ()) -> AuditGate:
+    """Give up everything that reading an open file does not need; this cannot be undone.
 
     Args:
         limits: The memory this process may take.
         parent: Process id of the parent; when it dies, so does this process.
+        folders: Folders of modules that may be allowed later.
 
     Returns:
-        The gate through which the one readable file is set.
+        The gate through which further modules are allowed.
     """
-    _restrict_kernel(parent)
+    _restrict_kernel(parent, folders)
     limit_resource("AS", limits.memory_bytes)
     limit_resource("CORE", 0)
     limit_resource("FSIZE", 0)
@@ -152,9 +188,9 @@ def measure_peak() -> int:
     return 0
 
 
-def _restrict_kernel(parent: int) -> None:
+def _restrict_kernel(parent: int, folders: Sequence[str]) -> "KernelLayers":
     if not sys.platform.startswith("linux"):
-        return
+        return KernelLayers()
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -163,6 +199,18 @@ def _restrict_kernel(parent: int) -> None:
         sys.exit(1)  # the parent died before it could be watched
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     # Only root may take a network namespace directly; others need a user namespace with it.
-    if libc.unshare(_CLONE_NEWNET) != 0:
-        libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
-    give_up_rights()
+    namespace = (
+        libc.unshare(_CLONE_NEWNET) == 0 or libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0
+    )
+    landlock = find_version() if give_up_rights(_list_readable(folders)) else 0
+    return KernelLayers(namespace=namespace, landlock=landlock, seccomp=refuse_calls())
+
+
+def _list_readable(folders: Sequence[str]) -> list[str]:
+    """Return the files and folders that libraries need at work; documents are none of them."""
+    paths = sysconfig.get_paths()
+    library = sysconfig.get_config_var("LIBDIR") or ""
+    package = str(Path(__file__).parents[2])
+    own = {paths["stdlib"], paths["platstdlib"], library, package, *folders}
+    own.update(entry for entry in sys.path if entry.endswith(_LIBRARY_ENDINGS))
+    return sorted({os.path.realpath(path) for path in own if path} | set(_SYSTEM))

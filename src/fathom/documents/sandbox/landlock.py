@@ -7,6 +7,7 @@ linux/landlock.h and Documentation/userspace-api/landlock.rst of the kernel.
 import ctypes
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -15,6 +16,7 @@ _GIVE_VERSION = 1
 _PATH_BENEATH = 1
 _EXECUTE = 1 << 0
 _WRITE_FILE = 1 << 1
+_READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
 _REMOVE_AND_MAKE = sum(1 << bit for bit in range(4, 13))
 _REFER, _TRUNCATE, _CONTROL_DEVICES = 1 << 13, 1 << 14, 1 << 15
 _ALL_TCP = 0b11
@@ -49,15 +51,20 @@ def describe_landlock(version: int) -> str:
     if not version:
         return (
             "no Landlock in this kernel: the sandbox cannot keep native code of a parser from "
-            "writing files; Linux 5.13 and later can"
+            "reading and writing files; Linux 5.13 and later can"
         )
     lacks = [name for name, least in (("TCP", 4), ("signals", 6)) if version < least]
     lacking = f", but not {' and '.join(lacks)}; a newer kernel does" if lacks else ""
-    return f"Landlock {version} refuses native code to write files and start programs{lacking}"
+    return f"Landlock {version} refuses native code all files but libraries{lacking}"
 
 
-def give_up_rights() -> bool:
-    """Give up writing, removing, making and running files, TCP, and signals to other processes.
+def give_up_rights(readable: Iterable[str]) -> bool:
+    """Give up files, TCP, and signals to other processes.
+
+    Files that are open stay so.
+
+    Args:
+        readable: The files and folders that may still be read; those that are absent are left out.
 
     Returns:
         Whether the kernel has Landlock. New privileges must have been given up before.
@@ -66,7 +73,7 @@ def give_up_rights() -> bool:
     if not version:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
-    handled = _EXECUTE | _WRITE_FILE | _REMOVE_AND_MAKE
+    handled = _EXECUTE | _WRITE_FILE | _READ_FILE | _READ_FOLDER | _REMOVE_AND_MAKE
     for right, since in ((_REFER, 2), (_TRUNCATE, 3), (_CONTROL_DEVICES, 5)):
         handled |= right if version >= since else 0
     rules = _Ruleset(handled, _ALL_TCP, _ALL_SCOPES)
@@ -75,16 +82,22 @@ def give_up_rights() -> bool:
     if handle < 0:
         return False
     try:
-        _allow_writing(libc, handle, Path(os.devnull))
+        _allow(libc, handle, os.devnull, _WRITE_FILE | _READ_FILE)
+        for path in readable:
+            # The kernel refuses the right to a folder for what is none.
+            _allow(libc, handle, path, _READ_FILE | (_READ_FOLDER if Path(path).is_dir() else 0))
         return bool(libc.syscall(_RESTRICT_SELF, handle, 0) == 0)
     finally:
         os.close(handle)
 
 
-def _allow_writing(libc: ctypes.CDLL, handle: int, file: Path) -> None:
-    opened = os.open(file, os.O_PATH | os.O_CLOEXEC)
+def _allow(libc: ctypes.CDLL, handle: int, path: str, rights: int) -> None:
     try:
-        rule = _PathBeneath(_WRITE_FILE, opened)
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        rule = _PathBeneath(rights, opened)
         libc.syscall(_ADD_RULE, handle, _PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(opened)

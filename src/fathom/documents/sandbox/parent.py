@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import select
+import socket
 import stat
 import subprocess
 import sys
@@ -23,8 +24,10 @@ from fathom.documents.base import (
     RecordFailure,
 )
 from fathom.documents.ocr.availability import can_retry
+from fathom.documents.sandbox.commands import CommandWriter
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode_frame
-from fathom.extensions import Extension, find_format
+from fathom.documents.sandbox.jail import KernelLayers
+from fathom.extensions import Extension, find_format, iterate_extensions
 from fathom.system import is_end_by
 
 _BOOT = (
@@ -34,6 +37,7 @@ _BOOT = (
 _TICK_S = 0.05
 _READ_BYTES = 1 << 20
 _SLACK_BYTES = 8_000_000
+_LEAST_COMMAND_BYTES = 1
 _PENDING_BYTES = 16_000
 """The most bytes of waiting commands: they fit into any pipe, so that the sides never deadlock."""
 
@@ -50,18 +54,23 @@ class ReadingProcess:
     def __init__(self, limits: ParseLimits, folder: str, *, recognises: bool = False) -> None:
         self._limits = limits
         role = ["ocr"] if recognises else []
+        line, other_end = socket.socketpair()
         self._largest = 0
         self._received = 0
         self._pending: deque[int] = deque()
         self._unread = bytearray()
-        arguments = (json.dumps(dataclasses.asdict(limits)), str(os.getpid()))
+        arguments = (
+            json.dumps(dataclasses.asdict(limits)),
+            json.dumps(_list_extension_folders()),
+            str(os.getpid()),
+        )
         # S603: our own interpreter with our own code; -I and -S keep the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
             [
                 *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
                 *(*arguments, *role, list_import_path()),
             ],
-            stdin=subprocess.PIPE,
+            stdin=other_end.fileno(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=folder,
@@ -69,9 +78,10 @@ class ReadingProcess:
             env={"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             bufsize=0,
         )
-        if self._process.stdin is None or self._process.stdout is None:
-            raise RuntimeError("a process started with pipes has pipes")
-        self._commands, self._replies = self._process.stdin, self._process.stdout
+        other_end.close()
+        if self._process.stdout is None:
+            raise RuntimeError("a process started with a pipe has one")
+        self._commands, self._replies = CommandWriter(line), self._process.stdout
 
     @property
     def pid(self) -> int:
@@ -94,12 +104,10 @@ class ReadingProcess:
 
     def send(self, path: Path, extension: Extension | None) -> None:
         """Request the file at `path`; `extension` reads it if Fathom itself does not."""
-        absolute = os.fsencode(path.absolute())  # the process runs in another folder
-        command = absolute.hex().encode("ascii") + _encode_extension(extension) + b"\n"
-        self._pending.append(len(command))
+        self._pending.append(_LEAST_COMMAND_BYTES)
         # The wait for its reply reports an ended process, with the reason.
-        with contextlib.suppress(BrokenPipeError):
-            self._commands.write(command)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._pending[-1] = self._commands.send(path, extension)
 
     def begin_reply(self) -> None:
         """Begin the reply to the next requested file."""
@@ -171,12 +179,28 @@ def _receive_frame(child: ReadingProcess) -> Frame:
         return Frame(done=True, refused=refusal, peak_bytes=sys.maxsize)
 
 
-def _encode_extension(extension: Extension | None) -> bytes:
-    """Encode the end of a command, which names the extension."""
-    if extension is None:
-        return b""
-    fields = {**dataclasses.asdict(extension), "folder": extension.folder}
-    return b" " + json.dumps(fields).encode().hex().encode("ascii")
+def _list_extension_folders() -> list[str]:
+    """Return the folders, outside of the installed packages, of modules that read files."""
+    installed = {*list_import_path().split("\n"), ""}
+    # Extensions are looked for only where some could lie elsewhere.
+    if installed.issuperset(sys.path):
+        return []
+    formats = (entry for entry in iterate_extensions() if entry.kind == "format")
+    return sorted({entry.folder for entry in formats if not entry.is_refused} - installed)
+
+
+def probe_layers() -> KernelLayers:
+    """Return what the kernel holds of the sandbox on this machine, tried in a process."""
+    script = _BOOT.replace("child import main; main", "jail import report_layers; report_layers")
+    done = subprocess.run(  # noqa: S603 - our own interpreter with our own code
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", script, list_import_path()],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    namespace, landlock, seccomp = json.loads(done.stdout)
+    return KernelLayers(namespace=namespace, landlock=landlock, seccomp=seccomp)
 
 
 def list_import_path() -> str:

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from fathom.assembly import WARM
 from fathom.documents.ocr.availability import describe_extra as recognition
-from fathom.documents.sandbox.landlock import describe_landlock, find_version
+from fathom.documents.sandbox.parent import probe_layers
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find_entry, find_extension, iterate_extensions
@@ -53,7 +53,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         _try_check("-m auto", lambda: _describe_automatic_model(engine)),
         Check("ray", True, _describe_ray()),
         Check("text recognition", True, recognition()),
-        Check("sandbox", True, describe_landlock(find_version())),
+        Check("sandbox", True, probe_layers().describe()),
         _try_check("strategy", lambda: _describe_strategy(engine)),
         *_check_index(engine, fix=fix),
         *_check_traces(engine),
