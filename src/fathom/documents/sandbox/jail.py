@@ -211,6 +211,6 @@ def _list_readable(folders: Sequence[str]) -> list[str]:
     paths = sysconfig.get_paths()
     library = sysconfig.get_config_var("LIBDIR") or ""
     package = str(Path(__file__).parents[2])
-    own = {paths["stdlib"], paths["platstdlib"], library, package, *folders}
-    own.update(entry for entry in sys.path if entry.endswith(_LIBRARY_ENDINGS))
-    return sorted({os.path.realpath(path) for path in own if path} | set(_SYSTEM))
+    libraries = {paths["stdlib"], paths["platstdlib"], library, package, *folders}
+    libraries.update(entry for entry in sys.path if entry.endswith(_LIBRARY_ENDINGS))
+    return sorted({os.path.realpath(path) for path in libraries if path} | set(_SYSTEM))
