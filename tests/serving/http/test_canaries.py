@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
+from httpx2 import Response
 from tests.scripted_acts import ReceivedRequest, Wire
 from tests.scripted_server import says, serve, status
 from tests.serving.http.conftest import ADDRESS, make_settings
