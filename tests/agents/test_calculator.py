@@ -39,7 +39,7 @@ def list_agents(engine: Engine, trace_id: str | None) -> list[str]:
     return [step.agent for step in engine.trace(str(trace_id)).steps]
 
 
-@pytest.mark.parametrize("strategy", ["naive", "adaptive"])
+@pytest.mark.parametrize("strategy", ["naive", "hybrid", "mao", "adaptive"])
 def test_a_sum_is_answered_with_its_line_and_its_rows(engine: Engine, strategy: str) -> None:
     answer = engine.ask("What is the total number of cranes in Norland?", strategy=strategy)
     assert answer.status == "answered"

@@ -60,6 +60,18 @@ def test_the_value_of_a_statement_is_answered_with_its_cells(tmp_path: Path) -> 
     assert "t1(row_no INTEGER, port TEXT, country TEXT" in chat.calls[0].messages[1].text
 
 
+def test_the_planner_of_adaptive_asks_for_a_statement_where_the_rules_are_unsure(
+    tmp_path: Path,
+) -> None:
+    with open_engine(tmp_path, SUDRIA, SUDRIA) as (engine, _):
+        answer = engine.ask(UNCLEAR, strategy="adaptive")
+        steps = engine.trace(str(answer.trace_id)).steps
+        assert engine.replay(str(answer.trace_id)).same
+    assert answer.calculation is not None
+    assert answer.calculation.operation == "query"
+    assert "query" in [step.name for step in steps if step.agent == "calculator"]
+
+
 def test_a_model_that_agrees_with_the_rules_makes_the_answer_surer(tmp_path: Path) -> None:
     question = "What is the total number of cranes in Norland?"
     agreeing, _ = ask(tmp_path, question, "SELECT SUM(cranes) FROM t1 WHERE country = 'Norland'")

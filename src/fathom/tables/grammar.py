@@ -36,6 +36,11 @@ _SUM = re.compile(
     r"(?:di)?tambahkan|plus)\b"
 )
 _RECKONING = re.compile(rf"{_SUM.pattern}|{_MEAN.pattern}|{_DIFFERENCE.pattern}|\bjumlah\b")
+_AMOUNT = re.compile(
+    r"\bhow much\b|\b(?:altogether|combined|in total|in all|sum of|add(?:ing)? up|gabungan|"
+    r"keseluruhan)\b"
+)
+"""Words for an amount, which no number of rows is."""
 _COUNT = re.compile(
     r"\b(?:how many|number of|amount of|total of|count of|how much|berapa(?: banyak)?|jumlah|"
     r"banyaknya|number)\b"
@@ -81,6 +86,9 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> str:
     rivals = reading.rival_measures
     if plan.target in rivals or plan.order in rivals:
         return "it may mean " + " or ".join(reading.table.columns[at].name for at in rivals)
+    noun = _find_uncounted_noun(reading, plan)
+    if noun:
+        return f"no column has {noun}"
     if not _RECKONING.search(reading.text):
         return ""
     measures = reading.joined_measures
@@ -93,6 +101,23 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> str:
     if is_mean or words:
         return f"no column has {' '.join(words) or 'what is asked for'}"
     return ""
+
+
+def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
+    """Return the noun asked for that no column has and that rows do not count; empty without one.
+
+    "How many ferries does Aldby have?" asks for no number of rows named Aldby.
+    """
+    noun = reading.find_unknown_noun(plan)
+    if plan.operation == "difference":
+        is_counted = plan.order is not None or any(len(group) > 1 for group in plan.groups)
+    elif plan.operation == "count":
+        key = reading.table.key
+        is_named = len(plan.rows) == 1 and any(c.column == key for c in plan.conditions)
+        is_counted = not (is_named or _AMOUNT.search(reading.text))
+    else:
+        is_counted = plan.operation != "lookup" or not _RECKONING.search(reading.text)
+    return "" if is_counted else noun
 
 
 _Rule = Callable[[TableQuestion], Iterator[Computation]]

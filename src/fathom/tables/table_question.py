@@ -428,6 +428,14 @@ class TableQuestion:
             wants="year" if _ASKED_YEAR.search(self.text) else "cell",
         )
 
+    def find_unknown_noun(self, plan: Computation) -> str:
+        """Return the head of the noun asked for if a computation leaves it open; else nothing."""
+        # The head of an Indonesian noun stands first.
+        nouns = [at for at in self.asked_words if self.words[at].text not in _CUES]
+        heads = nouns[:1] if self.is_indonesian else nouns[-1:]
+        open_words = self._find_open_words(plan)
+        return next((self.words[at].text for at in heads if at in open_words), "")
+
     def list_unknown_words(self, plan: Computation) -> list[str]:
         """Return the words beside the measure of a computation that nothing explains.
 
