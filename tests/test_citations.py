@@ -99,3 +99,25 @@ def check_file(citation: Citation, document: Document) -> None:
         file = re.split(r"\r\n?|\n", decode_text(Path(citation.path).read_bytes()))
         first = re.findall(r"[^\W\d]+", citation.quote)[0]  # lists may be numbered by RST alone
         assert first in file[citation.line - 1], (citation, file[citation.line - 1])
+
+
+def test_each_side_of_a_conflict_has_the_date_of_its_document(tmp_path: Path) -> None:
+    corpus = tmp_path / "documents"
+    corpus.mkdir()
+    for name, day, fee in (("fees", "2024-03-01", 48), ("letter", "2025-06-30", 95)):
+        (corpus / f"{name}.md").write_text(
+            f"---\ndate: {day}\n---\n# Market stalls\n\n"
+            f"A permit for a market stall costs {fee} dollars a year. It may be renewed by mail.\n"
+        )
+    (corpus / "tour.md").write_text("# Tours\n\nA tour of the market halls takes two hours.\n")
+    with Engine(Settings(index=IndexSettings(directory=tmp_path / "index"))) as engine:
+        engine.ingest([corpus])
+        answer = engine.ask("How much does a permit for a market stall cost?")
+        assert engine.replay(str(answer.trace_id)).same
+        tour = engine.ask("How long does a tour of the market halls take?")
+    dates = {citation.n: citation.date for citation in answer.citations}
+    (conflict,) = answer.conflicts
+    assert sorted(dates.values()) == ["2024-03-01", "2025-06-30"]
+    (day,) = (dates[n] for n in conflict.citations)
+    assert day == ("2025-06-30" if "95" in conflict.answer else "2024-03-01")
+    assert [citation.date for citation in tour.citations] == [""]

@@ -83,8 +83,14 @@ def test_calibrations_older_than_the_query_encoder_still_apply() -> None:
 
     assert "query_encoder" not in same["models"]
     assert rounded["models"] == {**same["models"], "query_encoder": "rounded"}
-    others = {"models": None, "hybrid": None, "anchor": None}
+    others = {"models": None, "hybrid": None, "anchor": None, "sources": None}
     assert {**Settings().to_record(), **others} == {**same, **others}
+
+
+def test_calibrations_older_than_trusted_sources_still_apply() -> None:
+    assert "sources" not in drop_later_settings(Settings().to_record())
+    trusting = Settings.model_validate({"sources": {"trusted": ["policies"]}})
+    assert drop_later_settings(trusting.to_record())["sources"] == {"trusted": ["policies"]}
 
 
 def test_calibrations_older_than_the_doubt_of_a_branch_still_apply() -> None:

@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 from fathom.usage import Budget, Usage
 
 _WORD = re.compile(r"[^\W_]+")
+_DATE_KEYS = ("modified", "date", "created")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 DIGITS = 6
 """The decimals of scores: rounded, so that the last bits of another processor change no trace."""
@@ -99,6 +101,12 @@ class Document:
     blocks: Sequence[Block] = ()
     lines: tuple[tuple[int, int], ...] = ()
     tables: bytes = field(default=b"", repr=False)
+
+    @property
+    def date(self) -> str:
+        """The day of its last change by its metadata, as YYYY-MM-DD; empty if they tell none."""
+        values = (str(self.metadata.get(key, ""))[:10] for key in _DATE_KEYS)
+        return next(filter(_DAY.fullmatch, values), "")
 
     def place_at(self, offset: int) -> "Place":
         """Return the place of the character at `offset`."""
@@ -323,6 +331,7 @@ class Citation:
         end: End of the quote, half-open.
         verified: Whether the document's text holds the quote at these offsets, checked at the end.
         support: The support of the answer by the quote, in [0, 1].
+        date: The day of the document, as in `Document`; empty where it is not known.
     """
 
     n: int
@@ -339,6 +348,7 @@ class Citation:
     support: float
     source: Source = "corpus"
     recognised: float | None = None
+    date: str = ""
 
     @property
     def place(self) -> Place:

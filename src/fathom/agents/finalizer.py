@@ -236,6 +236,7 @@ def _cite_verified(
                 page=quoted.page,
                 line=quoted.line,
                 recognised=quoted.recognised,
+                date=quoted.date,
                 start=span.start,
                 end=span.end,
                 quote=item.quote,

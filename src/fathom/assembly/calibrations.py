@@ -30,9 +30,13 @@ from fathom.settings import AskSettings, Settings, drop_later_settings
 
 SHIPPED = "calibration.json"
 _IRRELEVANT = frozenset(
-    {"ask.caution", "ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"}
+    {
+        *("ask.caution", "ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"),
+        "sources.trusted",
+    }
 )
-"""Settings that change none of the answers from which a calibration is learned."""
+"""Settings that change none of the answers from which a calibration is learned, or decide between
+documents and leave the law of an answer's signals as it is."""
 _MODEL = "llm.model"
 """The setting whose value chooses among the shipped calibrations."""
 _STAND_IN = "naive"

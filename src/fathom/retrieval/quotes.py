@@ -63,6 +63,7 @@ class DocumentQuote:
     label: str = ""
     head: str = ""
     start: int | None = None
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,13 @@ def _look_up(place: QuotePlace, document: Document | None) -> Json:
         return None
     place_fields = asdict(document.place_at(span.start))
     heading_fields = {"start": span.start} if place.heading else {}
+    date_fields = {"date": document.date} if document.date else {}
     return {
         "text": span.cut(document.text),
         **place_fields,
         **_describe_block(document, span),
         **heading_fields,
+        **date_fields,
     }
 
 

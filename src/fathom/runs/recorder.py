@@ -275,7 +275,7 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
 
     `standalone_question` is there only for an answer in a conversation or after a slip of the
     fingers was mended, `calibration` and `calculation` only if there was one, `recognised` only for
-    recognised text, `tentative` only if it is true.
+    recognised text, `date` only where there is one, `tentative` only if it is true.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
@@ -289,6 +289,8 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
     for citation in plain.get("citations", ()):
         if citation.get("recognised", 0) is None:
             del citation["recognised"]
+        if not citation.get("date", True):
+            del citation["date"]
     return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
 
 

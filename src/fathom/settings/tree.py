@@ -561,11 +561,12 @@ def _list_given(table: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of values to
 
 
 # Each is a section, a key, and the value that was in force before the key existed.
-_LATER = (
+_LATER: tuple[tuple[str, str, object], ...] = (
     ("models", "query_encoder", "same"),
     ("anchor", "tau_none", 0.65),
     ("hybrid", "low_confidence", 0.5),
     ("hybrid", "joined", [0.3, 0.7]),
+    ("sources", "trusted", []),
 )
 
 
@@ -574,9 +575,10 @@ def drop_later_settings(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
     So calibrations, feedback and records from before these keys still count.
     """
-    return {
+    earlier = {
         name: {key: value for key, value in section.items() if (name, key, value) not in _LATER}
         if isinstance(section, Mapping)
         else section
         for name, section in recorded.items()
     }
+    return {name: section for name, section in earlier.items() if section != {}}

@@ -36,6 +36,7 @@ def ask(
         engine.ingest([folder / "documents"])
         answer = engine.ask(ASKED, strategy=strategy)
         assert engine.replay(str(answer.trace_id)).same
+        assert answer.calibration
     return answer
 
 

@@ -93,7 +93,9 @@ def test_yes_or_no_comes_first() -> None:
 
 
 def test_disagreeing_documents_are_shown_with_their_answers() -> None:
-    other = replace(CITATION, n=2, document="d2", title="Treasury", quote="It costs\n5")
+    other = replace(
+        CITATION, n=2, document="d2", title="Treasury", quote="It costs\n5", date="2025-06-30"
+    )
     answer = replace(
         ANSWER,
         short_answer="4",
@@ -105,7 +107,7 @@ def test_disagreeing_documents_are_shown_with_their_answers() -> None:
         "",
         "The documents give different answers:",
         "  Fees [1]: 4",
-        "  Treasury [2]: 5",
+        "  Treasury, 2025-06-30 [2]: 5",
         "",
         "It costs 4 [1]",
     ]
@@ -164,6 +166,7 @@ def test_the_json_of_an_answer_has_the_promised_keys(capsys: pytest.CaptureFixtu
         "support",
         "source",
         "recognised",
+        "date",
     ]
     assert list(payload["usage"]) == [
         "llm_calls",

@@ -180,7 +180,10 @@ def _format_disagreement(answer: Answer) -> list[str]:
     conflicting = list_readings(answer)
     if not conflicting:
         return []
-    names = {citation.n: name_document(citation) for citation in answer.citations}
+    names = {
+        citation.n: ", ".join(filter(None, (name_document(citation), citation.date)))
+        for citation in answer.citations
+    }
     return [
         f"{ENGLISH.differing}:",
         *(

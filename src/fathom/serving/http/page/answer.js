@@ -92,7 +92,7 @@ function buildCitationButton(citation, openSource) {
     "button",
     { type: "button", class: "who", on: { click: () => openSource(citation) } },
     el("strong", {}, nameDocument(citation)),
-    el("span", { class: "soft small" }, describePlace(citation)),
+    el("span", { class: "soft small" }, [describePlace(citation), citation.date].filter(Boolean).join(" · ")),
     quoteView(citation.quote),
   );
 }
