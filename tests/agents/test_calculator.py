@@ -93,6 +93,30 @@ def test_more_rows_than_are_cited_are_counted(engine: Engine) -> None:
     assert answer.calculation.cell_count == 60
 
 
+def format_fleet(crew: int) -> str:
+    """Return a table of 900 ships that is long enough to be kept typed in the index."""
+    rows = (
+        f"Ship {at},{'Norland' if at % 3 else 'Sudria'} Line,{crew},{'Sails in calm water. ' * 15}"
+        for at in range(900)
+    )
+    return "\n".join(["Ship,Owner,Crew,Note", *rows, ""])
+
+
+def test_a_long_table_is_asked_as_it_was_ingested_last(tmp_path: Path) -> None:
+    file = tmp_path / "corpus" / "fleet.csv"
+    file.parent.mkdir()
+    with engine_at(tmp_path) as opened:
+        for crew in (2, 3):
+            file.write_text(format_fleet(crew))
+            opened.ingest([file.parent])
+            assert opened.documents.get(str(file)).tables
+            answer = opened.ask("What is the total crew of the Sudria Line?", strategy="naive")
+            assert answer.short_answer == str(300 * crew)
+            assert len(answer.citations) == 40
+            assert all(citation.verified for citation in answer.citations)
+            assert opened.replay(str(answer.trace_id)).same
+
+
 def compute_beside(question: str, *, quoted: str, short: str) -> Draft:
     """Return the draft after a sure reading of the row of the ports that holds `quoted`."""
     document = read_document(f"{PORTS}| Falun | | | 5 | | |\n" if quoted == "Falun" else PORTS)

@@ -59,7 +59,8 @@ class PackedBlocks(Sequence[Block]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
     @overload
     def __getitem__(self, at: int) -> Block: ...
