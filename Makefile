@@ -7,7 +7,7 @@ VENV := .venv
 IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow coverage crash check check-types check-rest fix bench rivals reproduce reproduce-fast bundle clean
+.PHONY: help demo test test-slow coverage crash check check-types check-rest fix bench rivals reproduce reproduce-fast bundle oldest audit clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -69,6 +69,18 @@ reproduce-fast: $(VENV)/dev ## the same on the samples, in minutes
 bundle: $(VENV)/dev ## a bundle for MCP clients, dist/fathom-VERSION.mcpb
 	$(BIN)/python -m hatchling build -t wheel -d dist
 	$(BIN)/python deploy/bundle.py dist/*.whl dist
+
+oldest: $(VENV)/dev ## answer the sample questions with the oldest packages that the base install allows
+	$(BIN)/python deploy/oldest.py > $(VENV)/oldest.txt
+	$(PYTHON) -m venv $(VENV)/oldest
+	$(VENV)/oldest/bin/pip install --quiet --disable-pip-version-check -r $(VENV)/oldest.txt hatchling editables
+	$(VENV)/oldest/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(VENV)/oldest/bin/python samples/demo.py
+
+audit: $(VENV)/dev ## ask pip-audit for known weaknesses of the installed packages; fails if it cannot tell
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)/audit/bin/pip-audit --strict --skip-editable --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 clean: ## remove what make made
 	rm -rf $(VENV) .fathom .work dist
