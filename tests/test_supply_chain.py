@@ -1,4 +1,4 @@
-"""What comes with the packages: imports without sockets, and bounds of requirements that hold."""
+"""The packages that Fathom brings: imports without sockets, bounds of requirements that hold."""
 
 import subprocess
 import sys
