@@ -28,3 +28,16 @@ def test_endless_nesting_is_refused() -> None:
     with pytest.raises(ParseRefusal, match="nested") as refusal:
         parse(b"{\\rtf1 " + b"{" * 5_000)
     assert refusal.value.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    "hidden", [rb"{\fs2 secret}", rb"\fs4 secret \fs24 ", rb"\fs1 secret\plain "]
+)
+def test_tiny_text_is_left_out_and_reported(hidden: bytes) -> None:
+    parsed = parse(rb"{\rtf1\fs24 The fee is " + hidden + rb"9 crowns.}")
+    assert parsed.text == "The fee is 9 crowns."
+    assert parsed.unread == "hidden text left out in 1 place"
+
+
+def test_small_text_that_can_be_read_stays() -> None:
+    assert parse(rb"{\rtf1\fs24 The fee\fs10  is 9 crowns.}").unread == ""

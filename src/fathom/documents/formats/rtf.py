@@ -23,6 +23,8 @@ _SIGNS = {
 }  # fmt: skip
 _ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
 _DEEPEST = 1_000
+_TINIEST = 4
+"""The size in half points that nobody can read."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class _Group:
     """The state that a group inherits from the one around it and forgets at its end."""
 
     hidden: bool = False
+    tiny: bool = False
     stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
 
 
@@ -40,7 +43,10 @@ def parse(data: bytes) -> ParsedDocument:
         ParseRefusal: `failed` when it nests too deeply, `empty` without text.
     """
     builder = Builder()
-    for paragraph in RtfReader(data).read_text().split("\n\n"):
+    reader = RtfReader(data)
+    text = reader.read_text()
+    builder.skip_hidden(reader.hidden_places)
+    for paragraph in text.split("\n\n"):
         if " | " in paragraph:
             builder.add_row(paragraph.removesuffix(" | ").split(" | "))
         else:
@@ -57,6 +63,8 @@ class RtfReader:
         self._groups = [_Group()]
         self._pieces: list[str] = []
         self._to_skip = 0
+        self._was_tiny = False
+        self.hidden_places = 0
 
     def read_text(self) -> str:
         """Return the text of the file."""
@@ -91,6 +99,9 @@ class RtfReader:
             group.hidden = True
         elif word == b"v":
             group.hidden = False
+        elif word in {b"fs", b"plain"}:
+            # `\plain` is text of the usual size.
+            group.tiny = word == b"fs" and number is not None and number <= _TINIEST
         elif word == b"uc":
             group.stand_ins = max(number or 0, 0)
         elif word == b"u" and number is not None:
@@ -115,7 +126,13 @@ class RtfReader:
         self._append(octets[skipped:].decode(self._encoding, "replace"))
 
     def _append(self, text: str) -> None:
-        if not self._groups[-1].hidden:
+        group = self._groups[-1]
+        if group.hidden:
+            return
+        if text.strip():
+            self.hidden_places += group.tiny and not self._was_tiny
+            self._was_tiny = group.tiny
+        if not group.tiny or not text.strip():
             self._pieces.append(text)
 
 

@@ -158,3 +158,24 @@ def test_a_sheet_that_expands_without_end_is_refused() -> None:
     sheet = f"<table:table>{row}{row}</table:table>"
     with pytest.raises(ParseRefusal, match="unfolds"):
         parse(make_package(sheet, kind="spreadsheet"))
+
+
+@pytest.mark.parametrize(
+    "properties", ['text:display="none"', 'fo:font-size="1pt"', 'fo:font-size="0.02em"']
+)
+def test_text_of_a_style_that_nobody_sees_is_left_out_and_reported(properties: str) -> None:
+    style = f'<style:style style:name="T1"><style:text-properties {properties}/></style:style>'
+    body = p('The fee is <text:span text:style-name="T1">not </text:span>9 crowns.')
+    parsed = parse(make_package(body + '<text:p text:style-name="T1">secret</text:p>', style))
+    assert parsed.text == "The fee is 9 crowns."
+    assert parsed.unread == "hidden text left out in 2 places"
+
+
+def test_text_of_a_small_style_stays() -> None:
+    style = (
+        '<style:style style:name="T1"><style:text-properties fo:font-size="6pt"/></style:style>'
+        '<style:style style:name="T2"><style:text-properties fo:font-size="80%"/></style:style>'
+    )
+    body = p('The <text:span text:style-name="T1">fee</text:span> is 9 crowns.')
+    parsed = parse(make_package(body, style))
+    assert (parsed.text, parsed.unread) == ("The fee is 9 crowns.", "")

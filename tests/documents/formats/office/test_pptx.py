@@ -158,3 +158,53 @@ def test_pictures_without_text_need_ocr() -> None:
     with pytest.raises(ParseRefusal) as refused:
         parse(make_package([""], parts={"ppt/media/image1.png": "x"}))
     assert refused.value.outcome == "no_text_layer"
+
+
+def make_placed(text: str, *, at: tuple[int, int] = (0, 0), run: str = "", shape: str = "") -> str:
+    """Return a shape of 1,000 by 1,000 units with one run."""
+    place = f'<a:xfrm><a:off x="{at[0]}" y="{at[1]}"/><a:ext cx="1000" cy="1000"/></a:xfrm>'
+    body = f"<a:p><a:r>{run}<a:t>{text}</a:t></a:r></a:p>"
+    return (
+        f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="x"{shape}/></p:nvSpPr><p:spPr>{place}</p:spPr>'
+        f"<p:txBody>{body}</p:txBody></p:sp>"
+    )
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        make_placed("secret", shape=' hidden="1"'),
+        make_placed("secret", at=(-2_000, 0)),
+        make_placed("secret", at=(0, -1_000)),
+        make_placed("secret", at=(9_144_000, 0)),
+        make_placed("secret", at=(0, 99_000_000)),
+        make_placed("secret", run='<a:rPr sz="100"/>'),
+        make_placed("secret", run="<a:rPr><a:noFill/></a:rPr>"),
+        make_placed(
+            "secret",
+            run='<a:rPr><a:solidFill><a:srgbClr val="000000"><a:alpha val="0"/></a:srgbClr>'
+            "</a:solidFill></a:rPr>",
+        ),
+    ],
+)
+def test_text_that_no_reader_of_a_slide_sees_is_left_out_and_reported(hidden: str) -> None:
+    parsed = parse(make_package([make_placed("The fee is 9 crowns.") + hidden]))
+    assert parsed.text == "The fee is 9 crowns."
+    assert parsed.unread == "hidden text left out in 1 place"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        make_placed("and 8", at=(-999, 0)),
+        make_placed("and 8", run='<a:rPr sz="600"/>'),
+        make_placed(
+            "and 8", run='<a:rPr><a:solidFill><a:srgbClr val="FFFFFF"/></a:solidFill></a:rPr>'
+        ),
+        make_placed("and 8", run="<a:rPr><a:ln/><a:noFill/></a:rPr>"),
+    ],
+)
+def test_text_that_a_reader_of_a_slide_may_see_stays(shown: str) -> None:
+    parsed = parse(make_package([make_placed("The fee is 9 crowns.") + shown]))
+    assert "and 8" in parsed.text
+    assert parsed.unread == ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import SheetCell, add_rows
+from fathom.documents.formats.office.hidden_styles import empty_hidden_text
 from fathom.documents.formats.office.numbering import BULLET, format_number
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
@@ -278,7 +279,9 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         raise ParseRefusal("failed", "no content.xml with a body; save the file anew")
     builder = Builder()
     pictures = Pictures(archive, "Pictures/", recogniser)
-    _OdtWalk(builder, pictures, [content, read_xml_member(archive, "styles.xml")]).add_blocks(body)
+    roots = [content, read_xml_member(archive, "styles.xml")]
+    builder.skip_hidden(empty_hidden_text(body, roots))
+    _OdtWalk(builder, pictures, roots).add_blocks(body)
     pictures.add_rest(builder)
     meta = find_child(read_xml_member(archive, "meta.xml"), "meta")
     return pictures.build_document(builder, *read_facts(() if meta is None else meta, _META))

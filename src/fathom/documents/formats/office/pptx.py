@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.office.cells import format_value
+from fathom.documents.formats.office.hidden_shapes import Edges, drop_hidden_text, get_edges
 from fathom.documents.formats.office.numbering import BULLET, format_number
 from fathom.documents.formats.office.package import (
     OfficePackage,
@@ -112,6 +113,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         link.id: link.target for link in package.list_relations(name) if link.kind == "slide"
     }
     slides = [targets.get(get_relation_id(item), "") for item in iter_descendants(root, "sldId")]
+    edges = get_edges(find_child(root, "sldSz"))
     builder = Builder()
     pictures = Pictures(package.archive, "/media/", recogniser)
     has_title = False
@@ -119,7 +121,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         builder.set_page(page)
         # Only after a titled slide does a slide without title need one of its own.
         usual_title = f"Slide {page}" if has_title else ""
-        has_title = _Slide(package, slide, builder).add_slide(usual_title) or has_title
+        has_title = _Slide(package, slide, builder, edges).add_slide(usual_title) or has_title
         for link in package.list_relations(slide):
             pictures.add_picture(builder, link.target, below=1)
     return pictures.build_document(builder, *package.read_properties(), fewest_chars=0)
@@ -128,8 +130,9 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
 class _Slide:
     """One slide and the parts that it links to."""
 
-    def __init__(self, package: OfficePackage, name: str, builder: Builder) -> None:
+    def __init__(self, package: OfficePackage, name: str, builder: Builder, edges: Edges) -> None:
         self._package = package
+        self._edges = edges
         self._name = name
         self._builder = builder
         self._targets = {link.id: link.target for link in package.list_relations(name)}
@@ -148,6 +151,7 @@ class _Slide:
         tree = None if root is None else find_child(root, "cSld", "spTree")
         if tree is None:
             return False
+        self._builder.skip_hidden(drop_hidden_text(tree, self._edges))
         shapes = list(_iter_shapes(tree))
         titles = [shape for shape in shapes if _get_placeholder(shape) in _TITLES]
         title = " ".join(_read_text(p) for shape in titles for p in _list_paragraphs(shape)).strip()

@@ -1,0 +1,44 @@
+"""Text of an OpenDocument file that no reader sees: of hidden styles, or in tiny letters."""
+
+from collections.abc import Iterable
+
+from fathom.documents.formats.hidden_style import hides_text
+from fathom.documents.xml_members import (
+    Element,
+    get_attribute,
+    get_local_name,
+    iter_descendants,
+)
+
+
+def empty_hidden_text(body: Element, roots: Iterable[Element | None]) -> int:
+    """Empty the paragraphs and spans whose style hides them, and return how many had text.
+
+    Args:
+        body: The body of the document.
+        roots: The parts of the file that define styles.
+    """
+    hidden = {
+        name
+        for root in roots
+        if root is not None
+        for style in iter_descendants(root, "style")
+        if _hides(style) and (name := get_attribute(style, "name"))
+    }
+    count = 0
+    for element in list(iter_descendants(body, "p", "h", "span")) if hidden else ():
+        if get_attribute(element, "style-name") in hidden:
+            count += any(text.strip() for text in element.itertext())
+            tail = element.tail  # the text after a span is the paragraph's
+            element.clear()
+            element.tail = tail
+    return count
+
+
+def _hides(style: Element) -> bool:
+    for properties in style:
+        if get_local_name(properties) == "text-properties":
+            size = get_attribute(properties, "font-size") or ""
+            is_off = get_attribute(properties, "display") == "none"
+            return is_off or hides_text({"font-size": size.lower()}, on_white=False)
+    return False
