@@ -71,8 +71,8 @@ LAWS: Mapping[str, ReaderLaw] = {
     "id": ReaderLaw(fall=0.6, sureness=(0.62, 0.25, 0.72), rival=0.97),
 }
 
-_TRUSTED_RIVAL = 0.5
-"""The least probability with which a trusted chunk must answer to deny another document."""
+_TRUSTED_SURE = 0.5
+"""The least confidence of an answer of trusted documents that goes before another one."""
 _LONGEST_LIST = 8
 """The largest number of answers that are listed together."""
 _MOST_PARTS = 3
@@ -264,23 +264,16 @@ class QuestionReading:
         return draft
 
     def _ask_trusted(self, draft: Draft, trusted_hits: Sequence[Hit]) -> Draft:
-        """Return the draft of the trusted hits if they deny the given one, which is then a rival.
-
-        A trusted document need not be as sure of its answer as others that contradict.
-        """
-        rivalry = replace(self.reader.rivalry, likely=_TRUSTED_RIVAL)
-        best = draft.evidence[0]
-        if not rivalry.find_rivals(
-            self.question, draft.short_answer, best.hit, trusted_hits, self.session
-        ):
-            return draft
+        """Return the draft of the trusted hits if it is sure enough, the given one as its rival."""
         read_hits = self._read_in_order(trusted_hits, _compute_best_score)
         trusted_draft = self._draft_answer(group_candidates(read_hits))
-        if not trusted_draft.evidence:
+        if not trusted_draft.evidence or trusted_draft.confidence < _TRUSTED_SURE:
             return draft
         if self.question.answers_match(trusted_draft.short_answer, draft.short_answer):
             return trusted_draft
-        rival = Rival(text=draft.short_answer, answerable=draft.confidence, evidence=best)
+        rival = Rival(
+            text=draft.short_answer, answerable=draft.confidence, evidence=draft.evidence[0]
+        )
         return _cite_rivals(trusted_draft, [rival])
 
     def _add_rivals(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
