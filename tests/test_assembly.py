@@ -101,7 +101,11 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_any_question(
             for choice in ("quotes", "numbers", "short")
         ]
         assert reader.form == forms[0]
-        agents = (*forms, *(parts.agent(role) for role in registry.ROLES.values()))
+        agents = (
+            *forms,
+            reader.calculator,
+            *(parts.agent(role) for role in registry.ROLES.values()),
+        )
         named = ("prompt", "conversation", "serial", "parallel")
         prompts = [
             getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)

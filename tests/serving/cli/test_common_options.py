@@ -97,6 +97,7 @@ ARGUMENTS = {
     "models recommend": "",
     "questions make": "--number 1",
     "train planner": "@questions.jsonl --updates 1 --no-measure",
+    "train weights": "@questions.jsonl",
     "keys add": "ana",
     "keys list": "",
     "keys revoke": "none",

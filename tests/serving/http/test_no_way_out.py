@@ -31,6 +31,9 @@ _seen = os.open(os.environ["WATCHED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 _WAYS = ("connect", "bind", "sendto", "sendmsg", "getaddrinfo", "gethostbyname", "gethostbyaddr")
 
 def _note(event, arguments):
+    # A file is handed to the process of a parser over a pair of sockets without any address.
+    if event == "socket.sendmsg" and arguments[0].family.name == "AF_UNIX":
+        return
     if event.startswith("socket.") and event.removeprefix("socket.") in _WAYS:
         told = [each for each in arguments if isinstance(each, (str, int, tuple, bytes))]
         os.write(_seen, f"{event} {told!r}\\n".encode())
