@@ -26,6 +26,7 @@ REPEATS = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
 SINGLES = {codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN}
 LEAST_REPEATS = 12
 SHARES = 6
+QUICK_SHARES = 2
 
 
 def list_repeats(tree: Any) -> Iterator[tuple[Any, Any, int]]:
@@ -146,7 +147,13 @@ def patterns() -> list[UsedPattern]:
     return collect_patterns()
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize(
+    "share",
+    [
+        pytest.param(share, marks=[pytest.mark.slow] * (share >= QUICK_SHARES))
+        for share in range(SHARES)
+    ],
+)
 def test_the_work_of_every_pattern_grows_linearly(patterns: list[UsedPattern], share: int) -> None:
     offences = {
         f"{pattern.use} {pattern.place} {pattern.text}": unit

@@ -162,7 +162,11 @@ def is_ours(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] in {"fathom", "uvicorn", "asyncio"}
 
 
+@pytest.mark.parametrize(
+    "step", [pytest.param(1, marks=pytest.mark.slow, id="all"), pytest.param(7, id="a part")]
+)
 def test_no_planted_secret_appears_at_any_exit(
+    step: int,
     client: TestClient,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -171,8 +175,9 @@ def test_no_planted_secret_appears_at_any_exit(
     caplog.set_level(logging.INFO)
     planted: list[str] = ["canary-of-the-model"]
     replies: list[Response] = []
-    for entry, plant in ENTRIES.items():
-        for name, carry in CARRIERS.items():
+    for place, (entry, plant) in enumerate(ENTRIES.items()):
+        # Each carrier serves some of the entries in a part, too.
+        for name, carry in list(CARRIERS.items())[place % step :: step]:
             secret = f"canary-{entry}-{name}-7d1f"
             plant(secret)
             planted.append(secret)
@@ -180,14 +185,15 @@ def test_no_planted_secret_appears_at_any_exit(
             error = FathomError(f"refused {secret}")
             report_error(error, as_json=True)
             open_log("fathom.serving").error("%s", secret, exc_info=ValueError(secret))
-    assert len(planted) == 201
+    assert len(planted) == 1 + len(replies)
+    assert step > 1 or len(planted) == 201
     logs = [caplog.handler.format(record) for record in caplog.records if is_ours(record)]
     exits = [*list_exits(client, replies), *logs, *capsys.readouterr()]
     stored = [file.read_bytes() for file in tmp_path.rglob("*trace*") if file.is_file()]
     text = "\n".join(exits)
     assert [secret for secret in planted if secret in text] == []
     assert [secret for secret in planted if any(secret.encode() in data for data in stored)] == []
-    assert text.count(REDACTED) > 200  # the exits were reached
+    assert text.count(REDACTED) >= len(planted)  # the exits were reached
 
 
 def test_files_are_sent_as_they_are(client: TestClient) -> None:
