@@ -119,6 +119,10 @@ def list_probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]
     for path in (f"{OPENAI}/files/{other.file}", store, f"{store}/files"):
         yield "GET", path, {}, True
         yield "DELETE", path, {}, True
+    member = f"{store}/files/{other.file}"
+    yield "GET", f"{member}/content", {}, True
+    yield "POST", member, {"json": {"attributes": {"by": "another"}}}, True
+    yield "POST", store, {"json": {"name": "of another"}}, True
     yield "POST", f"{store}/search", {"json": {"query": other.word}}, True
     yield "POST", f"{store}/files", {"json": {"file_id": other.file}}, True
     yield "POST", f"/traces/{other.trace}/replay", {}, True

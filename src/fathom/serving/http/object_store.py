@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from secrets import token_hex
 from typing import Any
 
@@ -39,6 +40,27 @@ class Objects:
                 "ON CONFLICT DO NOTHING",
                 values,
             )
+
+    def change(
+        self, kind: str, object_id: str, alter: Callable[[ObjectData], ObjectData], parent: str = ""
+    ) -> ObjectData | None:
+        """Change an object, after all earlier changes of it; return it, or `None` if it is gone.
+
+        Args:
+            kind: The kind of the object.
+            object_id: The id of the object.
+            alter: Returns the new fields from the stored ones; it may be called again.
+            parent: The parent of the object.
+        """
+        while (data := self.get(kind, object_id, parent)) is not None:
+            altered = alter(data)
+            if self._database.execute(
+                "UPDATE objects SET data = ? WHERE kind = ? AND parent = ? AND id = ? "
+                "AND data = ? RETURNING id",
+                (json.dumps(altered), kind, parent, object_id, json.dumps(data)),
+            ):
+                return altered
+        return None
 
     def put_response(self, response_id: str, data: ObjectData) -> None:
         """Store the file search of a response, and drop the oldest ones."""

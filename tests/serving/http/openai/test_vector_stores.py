@@ -18,9 +18,11 @@ from pydantic import TypeAdapter
 from tests.postgres_server import Server
 from tests.serving.http.conftest import KeyMaker, make_settings, serve_app
 
+from fathom import Engine
 from fathom.config import parse_settings
 from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
+from fathom.serving.http.object_store import ObjectData, create_object_store
 from fathom.settings import Settings
 
 MODEL = "fathom-naive"
@@ -235,6 +237,100 @@ def test_a_detached_file_stays_a_file(client: OpenAI) -> None:
     assert client.vector_stores.retrieve(store.id).file_counts.completed == 2
 
 
+def test_name_and_metadata_of_a_store_change_alone_or_together(client: OpenAI) -> None:
+    store = client.vector_stores.create(name="ferries", metadata={"town": "north"})
+    assert client.vector_stores.update(store.id, name="boats").metadata == {"town": "north"}
+    changed = client.vector_stores.update(store.id, metadata={"town": "south"})
+    assert (changed.name, changed.metadata) == ("boats", {"town": "south"})
+    assert client.vector_stores.retrieve(store.id) == changed
+    assert client.vector_stores.update(store.id, metadata=None).metadata == {}
+    with pytest.raises(openai.BadRequestError, match="expires_after"):
+        client.vector_stores.update(store.id, expires_after={"anchor": "last_active_at", "days": 1})
+    client.vector_stores.delete(store.id)
+    with pytest.raises(openai.NotFoundError):
+        client.vector_stores.update(store.id, name="ships")
+    assert client.vector_stores.list().data == []
+
+
+def test_two_changes_of_an_object_at_the_same_time_are_both_kept(settings: Settings) -> None:
+    with Engine(settings) as engine:
+        objects = create_object_store(engine.index)
+        objects.put("vector_store", "vs_1", {"name": "", "metadata": {}})
+
+        def rename(stored: ObjectData) -> ObjectData:
+            if not stored["metadata"]:
+                town = {"metadata": {"town": "north"}}
+                objects.change("vector_store", "vs_1", lambda data: {**data, **town})
+            return {**stored, "name": "boats"}
+
+        changed = objects.change("vector_store", "vs_1", rename)
+        assert changed == {"name": "boats", "metadata": {"town": "north"}}
+        assert objects.get("vector_store", "vs_1") == changed
+        objects.remove("vs_1")
+        assert objects.change("vector_store", "vs_1", rename) is None
+        assert objects.get("vector_store", "vs_1") is None
+        objects.close()
+
+
+def test_a_search_follows_the_changed_attributes_of_a_file(client: OpenAI) -> None:
+    store = make_store(client, NORTH)
+    [file] = client.vector_stores.files.list(store.id)
+    files = client.vector_stores.files
+    only_2024: Any = {"type": "eq", "key": "year", "value": 2024}
+    changes: list[tuple[Any, int]] = [({"year": 2024}, 1), ({"place": "north"}, 0), (None, 0)]
+    for attributes, count in changes:
+        member = files.update(file.id, vector_store_id=store.id, attributes=attributes)
+        assert member.attributes == (attributes or {})
+        assert files.retrieve(file.id, vector_store_id=store.id) == member
+        results = client.vector_stores.search(store.id, query="crew", filters=only_2024)
+        assert len(results.data) == count
+    files.delete(file.id, vector_store_id=store.id)
+    with pytest.raises(openai.NotFoundError):
+        files.update(file.id, vector_store_id=store.id, attributes={})
+
+
+def test_the_text_of_a_file_is_read_through_its_store(client: OpenAI) -> None:
+    store = make_store(client, NORTH)
+    [file] = client.vector_stores.files.list(store.id)
+    [part] = client.vector_stores.files.content(file.id, vector_store_id=store.id)
+    assert part.type == "text"
+    assert "seven weeks" in (part.text or "")
+
+
+def test_a_cancelled_batch_keeps_what_was_ready(fresh_client: TestClient) -> None:
+    app: Any = fresh_client.app
+    jobs, go_on = app.state.workspaces.get_workspace(LOCAL).jobs, Event()
+    files = []
+    for content in (NORTH, SOUTH):
+        sent: Any = {"files": {"file": ("a.md", content)}, "data": {"purpose": "user_data"}}
+        files.append(fresh_client.post("/v1/files", **sent).json()["id"])
+        while not files[1:] and jobs.list_open():
+            time.sleep(0.01)
+        jobs.submit(go_on.wait)
+    store = f"/v1/vector_stores/{fresh_client.post('/v1/vector_stores', json={}).json()['id']}"
+    batch = fresh_client.post(f"{store}/file_batches", json={"file_ids": files}).json()
+    assert batch["status"] == "in_progress"
+    cancelled = fresh_client.post(f"{store}/file_batches/{batch['id']}/cancel").json()
+    assert cancelled["status"] == "cancelled"
+    assert cancelled["file_counts"] == {
+        "in_progress": 0,
+        "completed": 1,
+        "failed": 0,
+        "cancelled": 1,
+        "total": 2,
+    }
+    go_on.set()
+    while jobs.list_open():
+        time.sleep(0.01)
+    assert fresh_client.get(f"{store}/file_batches/{batch['id']}").json() == cancelled
+    listed = fresh_client.get(f"{store}/files?filter=cancelled").json()["data"]
+    assert [member["id"] for member in listed] == files[1:]
+    search = fresh_client.post(f"{store}/search", json={"query": "notice period"}).json()
+    assert {result["file_id"] for result in search["data"]} == {files[0]}
+    again = fresh_client.post(f"{store}/files", json={"file_id": files[1]}).json()
+    assert again["status"] == "completed"
+
+
 def test_a_file_that_cannot_be_read_fails_with_its_reason(client: OpenAI) -> None:
     store = client.vector_stores.create()
     member = client.vector_stores.files.upload_and_poll(
@@ -306,7 +402,13 @@ def test_two_servers_of_a_database_share_files_and_stores(postgres: Server, tmp_
         ("GET", "files/file-1", {}, 404),
         ("GET", "vector_stores/vs_1", {}, 404),
         ("GET", "vector_stores/vs_1/files", {}, 404),
+        ("POST", "vector_stores/vs_1", {"json": {"name": "x"}}, 404),
+        ("POST", "vector_stores/vs_1", {"json": {"name": 3}}, 400),
+        ("POST", "vector_stores/vs_1/files/file-1", {"json": {"attributes": {}}}, 404),
+        ("POST", "vector_stores/vs_1/files/file-1", {"json": {}}, 400),
+        ("GET", "vector_stores/vs_1/files/file-1/content", {}, 404),
         ("GET", "vector_stores/vs_1/file_batches/vsfb_1", {}, 404),
+        ("POST", "vector_stores/vs_1/file_batches/vsfb_1/cancel", {}, 404),
         ("POST", "vector_stores/vs_1/search", {"json": {"query": "x"}}, 404),
         ("POST", "vector_stores", {"json": {"file_ids": ["file-1"]}}, 404),
         (
@@ -368,7 +470,10 @@ def test_a_key_that_only_reads_cannot_change_files_or_stores(
         ("DELETE", below, {}),
         ("POST", f"{below}/files", {"json": {"file_id": file}}),
         ("DELETE", f"{below}/files/{file}", {}),
+        ("POST", below, {"json": {"name": "other"}}),
+        ("POST", f"{below}/files/{file}", {"json": {"attributes": {}}}),
         ("POST", f"{below}/file_batches", {"json": body}),
+        ("POST", f"{below}/file_batches/vsfb_1/cancel", {}),
     ]
     for method, path, fields in changes:
         reply = fresh_client.request(method, path, headers=reader, **fields)

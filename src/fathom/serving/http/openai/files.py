@@ -30,6 +30,7 @@ from fathom.serving.shapes import replace_invisible
 router = APIRouter(route_class=OpenAIRoute)
 PURPOSES = frozenset({"assistants", "user_data"})
 """The purposes of files that are searched."""
+State = Literal["in_progress", "completed", "failed", "cancelled"]
 FileId = Annotated[str, Path(max_length=100)]
 
 
@@ -84,7 +85,7 @@ class FileState:
         reason: The reason why a failed file has no document.
     """
 
-    status: Literal["in_progress", "completed", "failed"]
+    status: State
     documents: tuple[str, ...] = ()
     reason: str = ""
 

@@ -7,7 +7,7 @@ may use, so attaching a file costs nothing, and a file can be in several stores.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
@@ -31,6 +31,7 @@ from fathom.serving.http.openai.files import (
     FileId,
     FileState,
     Paging,
+    State,
     find_file_data,
     find_states,
 )
@@ -43,7 +44,6 @@ from fathom.types import Filter, Hit
 router = APIRouter(prefix="/vector_stores", route_class=OpenAIRoute)
 StoreId = Annotated[str, Path(max_length=100)]
 SearchQuery = Annotated[str, Field(min_length=1, max_length=MOST_CHARS)]
-State = Literal["in_progress", "completed", "failed", "cancelled"]
 
 
 class MemberBody(OpenAIBody):
@@ -60,6 +60,20 @@ class StoreBody(OpenAIBody):
     metadata: Attributes | None = None
     file_ids: list[str] = Field(default_factory=list, max_length=2_000)
     expires_after: dict[str, Any] | None = None
+
+
+class StoreChangeBody(OpenAIBody):
+    """New fields of a vector store; those that are not given stay."""
+
+    name: str | None = Field(default=None, max_length=256)
+    metadata: Attributes | None = None
+    expires_after: dict[str, Any] | None = None
+
+
+class MemberChangeBody(OpenAIBody):
+    """The new attributes of a file in a vector store, in place of all earlier ones."""
+
+    attributes: Attributes | None
 
 
 class BatchBody(OpenAIBody):
@@ -97,8 +111,7 @@ class Member:
 @router.post("")
 def create_store(body: StoreBody, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Create a vector store of uploaded files."""
-    if body.expires_after is not None:
-        raise build_parameter_problem("expires_after", "vector stores stay until they are deleted")
+    _refuse_expiry(body.expires_after)
     store_id = make_object_id("vs_")
     members = _collect_members(space, [MemberBody(file_id=file_id) for file_id in body.file_ids])
     data = {"name": body.name, "metadata": body.metadata or {}, "created_at": int(time())}
@@ -123,6 +136,19 @@ def list_stores(
 def get_store(store_id: StoreId, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a vector store, with the number of its files by state."""
     return build_json_reply(_describe_store(space, store_id, _find_store(space, store_id)))
+
+
+@router.post("/{store_id}")
+def change_store(
+    store_id: StoreId, body: StoreChangeBody, space: CurrentWorkspace, _: IngestCaller
+) -> Response:
+    """Change the name or the metadata of a vector store."""
+    _refuse_expiry(body.expires_after)
+    empty = {"name": "", "metadata": {}}
+    given = {name: getattr(body, name) or empty[name] for name in body.model_fields_set & {*empty}}
+    data = space.objects.change("vector_store", store_id, lambda stored: {**stored, **given})
+    store = _require_object(data, "vector_store", store_id)
+    return build_json_reply(_describe_store(space, store_id, store))
 
 
 @router.delete("/{store_id}")
@@ -201,6 +227,41 @@ def get_member(
     return build_json_reply(_describe_members(space, store_id, {file_id: data})[0])
 
 
+@router.post("/{store_id}/files/{file_id}")
+def change_member(
+    store_id: StoreId,
+    file_id: FileId,
+    body: MemberChangeBody,
+    space: CurrentWorkspace,
+    _: IngestCaller,
+) -> Response:
+    """Change the attributes of a file in a vector store."""
+    attributes = body.attributes or {}
+    data = space.objects.change(
+        "member", file_id, lambda stored: {**stored, "attributes": attributes}, store_id
+    )
+    member = _require_object(data, "file", file_id)
+    return build_json_reply(_describe_members(space, store_id, {file_id: member})[0])
+
+
+@router.get("/{store_id}/files/{file_id}/content")
+def get_member_text(
+    store_id: StoreId, file_id: FileId, space: CurrentWorkspace, _: ReadCaller
+) -> Response:
+    """Get the text that was read from a file, a part for each of its documents."""
+    data = _find_member(space, store_id, file_id)
+    [(_item, state)] = _pair_states(space, {file_id: data})
+    documents = space.engine.documents
+    texts = [documents.get(document).text for document in state.documents]
+    reply = {
+        "object": "vector_store.file_content.page",
+        "data": [{"type": "text", "text": text} for text in texts],
+        "has_more": False,
+        "next_page": None,
+    }
+    return build_json_reply(replace_invisible(reply))
+
+
 @router.delete("/{store_id}/files/{file_id}")
 def detach_file(
     store_id: StoreId, file_id: FileId, space: CurrentWorkspace, _: IngestCaller
@@ -236,6 +297,26 @@ def get_batch(
     return build_json_reply(_describe_batch(space, store_id, batch_id, data))
 
 
+@router.post("/{store_id}/file_batches/{batch_id}/cancel")
+def cancel_batch(
+    store_id: StoreId, batch_id: FileId, space: CurrentWorkspace, _: IngestCaller
+) -> Response:
+    """Cancel a batch: its files that are not ingested yet stay files, outside of searches here."""
+    batch = _find_batch(space, store_id, batch_id)
+    waiting = [
+        file_id
+        for (file_id, _data), state in _pair_states(
+            space, _choose_members(space, store_id, batch["files"])
+        )
+        if state.status == "in_progress"
+    ]
+    for file_id in waiting:
+        space.objects.change(
+            "member", file_id, lambda stored: {**stored, "is_cancelled": True}, store_id
+        )
+    return build_json_reply(_describe_batch(space, store_id, batch_id, batch))
+
+
 @router.get("/{store_id}/file_batches/{batch_id}/files")
 def list_batch_members(
     store_id: StoreId,
@@ -246,9 +327,7 @@ def list_batch_members(
 ) -> Response:
     """List the files of a batch that are still in the vector store, newest first."""
     files = _find_batch(space, store_id, batch_id)["files"]
-    members = space.objects.list_all("member", store_id)
-    chosen = {file_id: members[file_id] for file_id in files if file_id in members}
-    return _build_member_list(space, store_id, chosen, paging)
+    return _build_member_list(space, store_id, _choose_members(space, store_id, files), paging)
 
 
 def find_members(
@@ -341,6 +420,17 @@ def _collect_members(space: Workspace, files: Sequence[MemberBody]) -> dict[str,
     }
 
 
+def _refuse_expiry(policy: dict[str, Any] | None) -> None:
+    if policy is not None:
+        raise build_parameter_problem("expires_after", "vector stores stay until they are deleted")
+
+
+def _choose_members(space: Workspace, store_id: str, files: Iterable[str]) -> dict[str, ObjectData]:
+    """Return those of some files that are in the vector store."""
+    members = space.objects.list_all("member", store_id)
+    return {file_id: members[file_id] for file_id in files if file_id in members}
+
+
 def _attach_files(space: Workspace, store_id: str, members: Mapping[str, ObjectData]) -> None:
     for file_id, data in members.items():
         space.objects.put("member", file_id, data, store_id)
@@ -349,8 +439,10 @@ def _attach_files(space: Workspace, store_id: str, members: Mapping[str, ObjectD
 def _pair_states(
     space: Workspace, members: Mapping[str, ObjectData]
 ) -> Iterator[tuple[tuple[str, ObjectData], FileState]]:
+    """Yield the members with their states; a cancelled one is not searched here."""
     states = find_states(space, list(members.values()))
-    return zip(members.items(), states, strict=True)
+    for item, state in zip(members.items(), states, strict=True):
+        yield item, FileState(status="cancelled") if item[1].get("is_cancelled") else state
 
 
 def _build_member_list(
@@ -390,8 +482,7 @@ def _describe_members(
 
 def _count_states(space: Workspace, members: Mapping[str, ObjectData]) -> dict[str, int]:
     states = [state.status for _, state in _pair_states(space, members)]
-    counts = {name: states.count(name) for name in ("in_progress", "completed", "failed")}
-    return {**counts, "cancelled": 0, "total": len(states)}
+    return {**{name: states.count(name) for name in get_args(State)}, "total": len(states)}
 
 
 def _describe_store(space: Workspace, store_id: str, data: ObjectData) -> ObjectData:
@@ -413,15 +504,13 @@ def _describe_store(space: Workspace, store_id: str, data: ObjectData) -> Object
 
 
 def _describe_batch(space: Workspace, store_id: str, batch_id: str, data: ObjectData) -> ObjectData:
-    members = space.objects.list_all("member", store_id)
-    counts = _count_states(
-        space, {file_id: members[file_id] for file_id in data["files"] if file_id in members}
-    )
+    counts = _count_states(space, _choose_members(space, store_id, data["files"]))
+    status = "cancelled" if counts["cancelled"] else "completed"
     return {
         "id": batch_id,
         "object": "vector_store.files_batch",
         "vector_store_id": store_id,
         "created_at": data["created_at"],
         "file_counts": counts,
-        "status": "in_progress" if counts["in_progress"] else "completed",
+        "status": "in_progress" if counts["in_progress"] else status,
     }
