@@ -293,10 +293,9 @@ class Builder:
         if kind not in TABLE_KINDS:
             self._end_table()
         if self._blocks:
-            tight = any(
-                {kind, self._blocks[-1].kind} <= kinds for kinds in (TABLE_KINDS, {"list_item"})
-            )
-            gap = "\n" if tight else "\n\n"
+            last = self._blocks[-1].kind
+            is_tight = last in TABLE_KINDS if kind in TABLE_KINDS else kind == last == "list_item"
+            gap = "\n" if is_tight else "\n\n"
             self._parts.append(gap)
             self._length += len(gap)
         span = Span(self._length, self._length + len(text))
@@ -370,6 +369,8 @@ def is_title(text: str) -> bool:
 
 def clean_text(text: str) -> str:
     """Return `text` with line feeds as line ends and without control characters."""
+    if text.isprintable():  # most cells of a long table are
+        return text
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
 
 

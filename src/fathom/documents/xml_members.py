@@ -6,7 +6,7 @@ office file, and files with a wrong namespace prefix, then read the same.
 
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from lxml import etree
 
@@ -96,6 +96,33 @@ def read_facts(items: Iterable[Element], keys: Mapping[str, str]) -> tuple[str, 
     values = {get_local_name(item): get_text(item).strip() for item in items}
     facts: dict[str, Scalar] = {key: values[name] for name, key in keys.items() if values.get(name)}
     return values.get("title", ""), facts
+
+
+def iter_elements(stream: IO[bytes], tag: str) -> Iterator[Element]:
+    """Yield the elements of one name in a long XML file, each of which is gone after its turn.
+
+    Args:
+        stream: The file; it must declare no entities.
+        tag: The name with its namespace.
+
+    Raises:
+        etree.XMLSyntaxError: If the file is no XML, or is nested too deep.
+    """
+    for _, element in etree.iterparse(
+        stream,
+        tag=tag,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    ):
+        yield element
+        element.clear()
+        # The parent would keep the empty elements.
+        while element.getprevious() is not None:
+            del element.getparent()[0]
 
 
 def iter_children(element: Element, *names: str) -> Iterator[Element]:

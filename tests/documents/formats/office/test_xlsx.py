@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 from openpyxl.styles import Font
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from fathom.documents.base import ParseRefusal
+from fathom.documents.formats.office.sheet import read_strings
 from fathom.documents.formats.office.xlsx import parse
 
 
@@ -93,6 +95,67 @@ def test_a_title_above_and_a_second_table_below_are_read() -> None:
 
 def test_a_formula_without_value_shows_itself() -> None:
     assert read_lines(save_book(make_sheet([["Sum", "=1+2"]], title="Sheet1"))) == ["Sum | =1+2"]
+
+
+def change_sheet(book: Workbook, *changes: tuple[str, str]) -> bytes:
+    """Return a workbook with parts of its first sheet's XML replaced."""
+    changed = io.BytesIO()
+    data = io.BytesIO(save_book(book))
+    with zipfile.ZipFile(data) as archive, zipfile.ZipFile(changed, "w") as copy:
+        for name in archive.namelist():
+            content = archive.read(name).decode()
+            for old, new in changes if name.endswith("sheet1.xml") else ():
+                assert old in content
+                content = content.replace(old, new)
+            copy.writestr(name, content)
+    return changed.getvalue()
+
+
+def test_a_formula_that_cells_share_is_shown_as_each_cell_has_it() -> None:
+    data = change_sheet(
+        make_sheet([[1, 2, "=A1+B1"], [3, 4, "=x"], [5, 6, "=y"]], title="Sheet1"),
+        ("<f>A1+B1</f><v></v>", '<f t="shared" si="0" ref="C1:C3">A1+B1</f><v>3</v>'),
+        ("<f>x</f>", '<f t="shared" si="0"/>'),
+        ("<f>y</f><v></v>", '<f t="shared" si="0"/><v>11</v>'),
+    )
+    assert read_lines(data) == ["1 | 2 | 3", "3 | 4 | =A2+B2", "5 | 6 | 11"]
+
+
+def test_cells_are_placed_by_their_names_and_else_in_order() -> None:
+    book = make_sheet([["a", "b", "c"], ["d", "e", "f"]], title="Sheet1")
+    data = change_sheet(book, ('<c r="C1"', '<c r="E1"'), ('<c r="B2"', '<c r="G2"'))
+    assert read_lines(data) == ["a | b |  |  | c", "d |  | f |  |  |  | e"]
+    data = change_sheet(book, ('<c r="A1"', "<c"), ('<c r="B1"', "<c"), ('<row r="2"', "<row"))
+    assert read_lines(data) == ["a | b | c", "d | e | f"]
+
+
+def test_comments_between_cells_are_skipped() -> None:
+    book = make_sheet([["a", 5]], title="Sheet1")
+    assert read_lines(change_sheet(book, ('<c r="B1"', '<!-- x --><?y z?><c r="B1"'))) == ["a | 5"]
+
+
+def test_phonetic_hints_are_no_text_and_runs_are_joined() -> None:
+    runs = "<r><t>Ryo</t></r><r><t>kan</t></r><rPh sb='0' eb='1'><t>hint</t></rPh>"
+    book = make_sheet([["x", "y"]], title="Sheet1")
+    data = change_sheet(book, ("<is><t>x</t></is>", f"<is>{runs}</is>"))
+    assert read_lines(data) == ["Ryokan | y"]
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    shared = f'<sst xmlns="{main}"><si>{runs}</si><si/><si><t>a_x005F_b</t></si></sst>'
+    assert read_strings(io.BytesIO(shared.encode())) == ["Ryokan", "", "a_b"]
+
+
+def test_a_book_that_counts_from_1904_has_its_dates() -> None:
+    book = make_sheet([["Opened", date(2024, 5, 1)]], title="Sheet1")
+    book.epoch = CALENDAR_MAC_1904
+    assert read_lines(save_book(book)) == ["Opened | 2024-05-01"]
+
+
+def test_hidden_sheets_and_merged_cells_are_read() -> None:
+    book = make_sheet([["Fees", None], ["Bin", 3]], title="Sheet1")
+    book.active.merge_cells("A1:B1")
+    book.create_sheet("Sheet2").append(["old", 2])
+    book["Sheet2"].sheet_state = "hidden"
+    assert read_lines(save_book(book)) == ["Fees", "Bin | 3", "old | 2"]
 
 
 def test_each_sheet_is_a_page() -> None:

@@ -3,19 +3,22 @@
 import io
 import re
 import warnings
-import zipfile
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Callable
+from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
-import openpyxl
+from openpyxl.cell.read_only import ReadOnlyCell
+from openpyxl.reader.excel import ExcelReader
+from openpyxl.styles.numbers import is_date_format, is_timedelta_format
+from openpyxl.styles.stylesheet import apply_stylesheet
+from openpyxl.xml.constants import SHARED_STRINGS
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
-from fathom.documents.formats.office.cells import SheetCell, SheetRow, add_rows, format_value
+from fathom.documents.formats.office.cells import add_rows
 from fathom.documents.formats.office.package import OfficePackage
+from fathom.documents.formats.office.sheet import CellStyle, make_printer, read_rows, read_strings
 
-_MOST_CELLS = 1_000_000
-_MOST_EMPTY_ROWS = 1_000
 # The names that programs give to sheets without a name; they are no headings.
 _UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
 
@@ -31,8 +34,10 @@ def parse(data: bytes) -> ParsedDocument:
     builder = Builder()
     try:
         package.forbid_doctypes()
-        _add_sheets(data, builder)
-    except ParseRefusal:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they concern saving, and nothing is saved here
+            _add_sheets(data, builder)
+    except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # the library lets any error of a damaged part through
         raise ParseRefusal("failed", f"damaged workbook: {error}") from error
@@ -40,70 +45,54 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def _add_sheets(data: bytes, builder: Builder) -> None:
-    values = _open_workbook(data, cached=True)
-    formulas = _open_workbook(data, cached=False) if _has_formulas(data) else None
-    for number, sheet in enumerate(values.worksheets, start=1):
-        rows = _read_rows(sheet, None if formulas is None else formulas.worksheets[number - 1])
+    """Add the sheets in the order of the workbook."""
+    # The library reads the workbook and its styles, but not the cells and their texts.
+    reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    reader.read_manifest()
+    reader.read_workbook()
+    apply_stylesheet(reader.archive, reader.wb)
+    print_value = make_printer(_read_strings(reader), reader.wb.epoch, _style_cells(reader.wb))
+    links = [(sheet.name, link) for sheet, link in reader.parser.find_sheets()]
+    sheets = [
+        (name, link.target)
+        for name, link in links
+        if link.target in reader.valid_files and "chartsheet" not in link.Type
+    ]
+    for number, (name, part) in enumerate(sheets, start=1):
+        with reader.archive.open(part) as stream:
+            rows = read_rows(stream, print_value)
         builder.set_page(number)
-        if rows and not _UNNAMED.fullmatch(sheet.title):
-            builder.add_heading(sheet.title, 1)
+        if rows and not _UNNAMED.fullmatch(name):
+            builder.add_heading(name, 1)
         add_rows(builder, rows)
 
 
-def _open_workbook(data: bytes, *, cached: bool) -> Any:  # noqa: ANN401 - the library has no types
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they concern saving, and nothing is saved here
-        return openpyxl.load_workbook(
-            io.BytesIO(data), read_only=True, data_only=cached, keep_links=False
+def _read_strings(reader: Any) -> list[str]:  # noqa: ANN401 - the library has no types
+    """Return the texts that the cells of all sheets share."""
+    part = reader.package.find(SHARED_STRINGS)
+    if part is None:
+        return []
+    with reader.archive.open(part.PartName.lstrip("/")) as stream:
+        return read_strings(stream)
+
+
+def _style_cells(book: Any) -> Callable[[int], CellStyle]:  # noqa: ANN401 - see above
+    """Return the function that returns the style of a number."""
+    sheet = SimpleNamespace(parent=book)
+
+    @lru_cache
+    def get_style(style_id: int) -> CellStyle:
+        # The library tells styles of cells only.
+        cell = ReadOnlyCell(sheet, 1, 1, None, style_id=style_id)
+        try:
+            form, font = str(cell.number_format or ""), cell.font
+        except IndexError:  # the workbook lacks this style
+            return CellStyle()
+        return CellStyle(
+            is_date=is_date_format(form),
+            is_duration=is_timedelta_format(form),
+            is_percent="%" in form and style_id > 0,
+            is_bold=bool(font and font.b) and style_id > 0,
         )
 
-
-def _has_formulas(data: bytes) -> bool:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        sheets = [name for name in archive.namelist() if "/worksheets/" in name]
-        return any(b"<f" in archive.read(name) for name in sheets)
-
-
-def _read_rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 - see _open
-    rows: list[SheetRow] = []
-    cells = empty = 0
-    for row in _iter_rows(sheet, formulas):
-        empty = 0 if row else empty + 1
-        cells += len(row)
-        if empty > _MOST_EMPTY_ROWS:
-            break
-        if cells > _MOST_CELLS:
-            raise ParseRefusal(
-                "failed", f"sheet holds more than {_MOST_CELLS} cells; split the file"
-            )
-        rows.append(row)
-    while rows and not rows[-1]:
-        rows.pop()
-    return rows
-
-
-def _iter_rows(sheet: Any, formulas: Any | None) -> Iterator[SheetRow]:  # noqa: ANN401 - see _open
-    """Yield rows of printed cells; a formula's text replaces a value that was never computed."""
-    sheet.reset_dimensions()  # the stored dimension is often wrong
-    if formulas is not None:
-        formulas.reset_dimensions()
-    sources = iter(()) if formulas is None else formulas.iter_rows()
-    for row, source in zip_longest(sheet.iter_rows(), sources, fillvalue=()):
-        cells = [_read_cell(cell, formula) for cell, formula in zip_longest(row, source)]
-        while cells and not cells[-1].text:
-            cells.pop()
-        yield cells
-
-
-def _read_cell(cell: Any, formula: Any | None) -> SheetCell:  # noqa: ANN401 - see _open
-    value = cell.value
-    if value is None and formula is not None and formula.value is not None:
-        return SheetCell(str(getattr(formula.value, "text", formula.value)), is_text=False)
-    if not getattr(cell, "has_style", False):  # an empty cell lacks the attribute
-        return SheetCell(format_value(value).strip(), isinstance(value, str))
-    is_number = isinstance(value, float | int) and not isinstance(value, bool)
-    if is_number and "%" in str(cell.number_format or ""):
-        return SheetCell(f"{format_value(value * 100.0)}%", is_text=False)
-    return SheetCell(
-        format_value(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b)
-    )
+    return get_style

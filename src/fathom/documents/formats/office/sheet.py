@@ -1,0 +1,203 @@
+"""Rows of a worksheet, read from its XML: the library that opens the workbook takes far longer."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from itertools import repeat
+from typing import IO, NamedTuple
+
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import column_index_from_string
+from openpyxl.utils.datetime import from_excel, from_ISO8601
+
+from fathom.documents.base import ParseRefusal
+from fathom.documents.formats.office.cells import SheetCell, SheetRow, format_value
+from fathom.documents.xml_members import Element, iter_elements
+
+MOST_CELLS = 1_000_000
+"""The cells that a sheet may hold, the empty ones between others too."""
+_MOST_EMPTY_ROWS = 1_000
+_MOST_KEPT = 100_000
+"""The values whose printed cells are kept: the cells of a long sheet repeat each other."""
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
+_ITEM, _INLINE, _RUN, _TEXT = f"{_MAIN}si", f"{_MAIN}is", f"{_MAIN}r", f"{_MAIN}t"
+_DIGITS = "0123456789"
+_EMPTY = SheetCell("", is_text=False)
+
+
+class CellStyle(NamedTuple):
+    """The part of a cell's style that its text depends on.
+
+    Attributes:
+        is_date: Whether its number is printed as a date or a time.
+        is_duration: Whether its number is printed as hours, minutes or seconds.
+        is_percent: Whether its number is printed as a percentage.
+        is_bold: Whether it is set in bold type.
+    """
+
+    is_date: bool = False
+    is_duration: bool = False
+    is_percent: bool = False
+    is_bold: bool = False
+
+
+def read_strings(stream: IO[bytes]) -> list[str]:
+    """Return the texts that the cells of all sheets share, without phonetic hints."""
+    # Programs write `_x005F_` for an underscore that would begin such a code.
+    return [_read_text(item).replace("x005F_", "") for item in iter_elements(stream, _ITEM)]
+
+
+def read_rows(
+    stream: IO[bytes], print_value: Callable[[str, int, str], SheetCell]
+) -> list[SheetRow]:
+    """Return the rows of a worksheet up to the last one with text.
+
+    Args:
+        stream: The XML of the worksheet.
+        print_value: Returns the cell for a type, a style and a value, as `make_printer` makes it.
+
+    Raises:
+        ParseRefusal: `failed` for too many cells.
+    """
+    rows: list[SheetRow] = []
+    cells = empty = 0
+    for row in _SheetReader(print_value).iter_rows(stream):
+        empty = 0 if row else empty + 1
+        cells += len(row)
+        if empty > _MOST_EMPTY_ROWS:
+            break
+        _limit_cells(cells)
+        rows.append(row)
+    while rows and not rows[-1]:
+        rows.pop()
+    return rows
+
+
+def make_printer(
+    strings: Sequence[str], epoch: datetime, get_style: Callable[[int], CellStyle]
+) -> Callable[[str, int, str], SheetCell]:
+    """Return the function that prints the value of a cell.
+
+    Args:
+        strings: The texts that cells share.
+        epoch: The day from which the workbook counts.
+        get_style: Returns the style of a number.
+    """
+
+    @lru_cache(_MOST_KEPT)
+    def print_value(kind: str, style_id: int, text: str) -> SheetCell:
+        style = get_style(style_id)
+        value = strings[int(text)] if kind == "s" else _read_value(kind, text, style, epoch)
+        if style.is_percent and isinstance(value, float | int) and not isinstance(value, bool):
+            return SheetCell(f"{format_value(value * 100.0)}%", is_text=False)
+        return SheetCell(format_value(value).strip(), isinstance(value, str), style.is_bold)
+
+    return print_value
+
+
+def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> object:
+    """Return the value of a cell that holds no shared text."""
+    if kind == "b":
+        return bool(int(text))
+    if kind == "d":
+        return from_ISO8601(text)
+    if kind != "n":
+        return text
+    value = float(text) if "." in text or "e" in text.lower() else int(text)
+    if not style.is_date:
+        return value
+    try:
+        return from_excel(value, epoch, timedelta=style.is_duration)
+    except (OverflowError, ValueError):
+        return "#VALUE!"
+
+
+@dataclass(frozen=True, slots=True)
+class _SheetReader:
+    """A reader of one worksheet.
+
+    Attributes:
+        print_value: Returns the cell for a type, a style and a value.
+    """
+
+    print_value: Callable[[str, int, str], SheetCell]
+    _shared: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The formulas that several cells share, each with its first cell."""
+
+    def iter_rows(self, stream: IO[bytes]) -> Iterator[SheetRow]:
+        """Yield the rows in order, the missing ones too."""
+        last = 0
+        for row in iter_elements(stream, _ROW):
+            number = int(float(row.get("r") or last + 1))
+            yield from repeat((), number - last - 1)
+            yield self._read_row(row)
+            last = number
+
+    def _read_row(self, row: Element) -> SheetRow:
+        """Return the cells of a row up to the last one with text."""
+        cells: list[SheetCell] = []
+        column = 0
+        for element in row:
+            place = element.get("r", "")
+            column = column_index_from_string(place.rstrip(_DIGITS)) if place else column + 1
+            _limit_cells(column)
+            cell = self._read_cell(element, place)
+            if not cell.text:
+                continue
+            if column > len(cells):
+                cells.extend(repeat(_EMPTY, column - len(cells) - 1))
+                cells.append(cell)
+            else:
+                cells[column - 1] = cell
+        return cells
+
+    def _read_cell(self, element: Element, place: str) -> SheetCell:
+        """Return a printed cell; a formula's text replaces a value that was never computed."""
+        kind = element.get("t", "n")
+        text, formula = "", None
+        for child in element:
+            if child.tag == _VALUE and kind != "inlineStr":
+                text = child.text or ""
+            elif child.tag == _INLINE and kind == "inlineStr":
+                text = _read_text(child)
+            elif child.tag == _FORMULA:
+                formula = child
+        source = "" if formula is None else self._read_formula(formula, place, is_shown=not text)
+        if text:
+            return self.print_value(kind, int(element.get("s") or 0), text)
+        return SheetCell(source, is_text=False) if source else _EMPTY
+
+    def _read_formula(self, formula: Element, place: str, *, is_shown: bool) -> str:
+        """Return a formula as it stands in its cell; cells below and beside the first share it."""
+        source = f"={formula.text or ''}"
+        if formula.get("t") != "shared":
+            return source
+        name = formula.get("si", "")
+        if name not in self._shared:
+            self._shared[name] = source, place
+            return source
+        if not is_shown:
+            return source
+        first, origin = self._shared[name]
+        return str(Translator(first, origin).translate_formula(place))
+
+
+def _read_text(item: Element) -> str:
+    """Return the text of an item without its phonetic hints."""
+    if len(item) == 1 and item[0].tag == _TEXT:
+        return item[0].text or ""
+    parts: list[str] = []
+    for child in item:
+        if child.tag == _TEXT:
+            parts.append(child.text or "")
+        elif child.tag == _RUN:
+            parts += [part.text or "" for part in child if part.tag == _TEXT]
+    return "".join(parts)
+
+
+def _limit_cells(cells: int) -> None:
+    """Refuse a sheet of too many cells."""
+    if cells > MOST_CELLS:
+        raise ParseRefusal("failed", f"sheet holds more than {MOST_CELLS} cells; split the file")
