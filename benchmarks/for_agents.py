@@ -2,16 +2,19 @@
 
     python -m benchmarks.for_agents manuals [--index PLACE] [--questions N]
 
-Each question of the set is searched once by `fathom search`, and by a script that stands for an
-agent with grep: it takes the words of the question that are no function words, the rarest in the
-files first, prints the lines that hold the three rarest with a line around each, then those that
-hold two of them, then those with one. Printed is, for each, the share of questions whose gold
-quotes stand in the first 400, 800, 1,200 and more characters of the output, with an interval. A
-gold quote stands there if all its sentences do, whatever their white space.
+Each question of a sample is answered by one `fathom search`, by `fathom ask --brief` with a search
+after it where it refuses, and by a script that stands for an agent with grep: it takes the words of
+the question that are no function words, the rarest in the files first, prints the lines that hold
+the three rarest with a line around each, then those that hold two of them, then those with one.
+Printed is, for each, the share of answerable questions whose gold quotes stand in the first 400,
+800, 1,200 and more characters of the output, with an interval, and how many characters all
+questions take, refused ones included.
+
+A gold quote stands in an output if all its sentences do, whatever their white space. Where the set
+names no quotes, each sentence of a relevant document that holds an accepted answer is one.
 """
 
 import argparse
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,11 +25,12 @@ from statistics import fmean
 
 from fathom.config import parse_settings
 from fathom.engine import Engine
-from fathom.evaluation.datasets import load
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, load, read_rows
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.retrieval.excerpts import EXCERPT_HITS
-from fathom.serving.cli.output import format_excerpts
+from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS
+from fathom.serving.brief import find_nearest
+from fathom.serving.cli.output import format_brief, format_excerpts
 from fathom.text.language import load_stop_words
 from fathom.text.sentences import split
 
@@ -38,10 +42,10 @@ _WORD = re.compile(r"[\w.\-]*\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question with the quotes that answer it."""
+    """A question with the quotes that answer it; none if the documents hold no answer."""
 
     text: str
-    quotes: Sequence[str]
+    quotes: tuple[str, ...]
 
     def stands_in(self, output: str) -> bool:
         """Return whether one of the quotes stands in an output."""
@@ -99,24 +103,54 @@ def list_words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def read_questions(folder: Path) -> list[Asked]:
-    """Return the answerable questions of a set that have gold quotes."""
-    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+def read_questions(
+    engine: Engine, dataset: Dataset, folder: Path, count: int | None
+) -> list[Asked]:
+    """Return a sample of the questions of a set, with their gold quotes."""
+    file = find_file(folder, "queries.jsonl", "questions.jsonl")
+    quotes = {row["_id"]: row.get("metadata", {}).get("quotes") for _, row in read_rows(file)}
     return [
-        Asked(text=row["text"], quotes=row["metadata"]["quotes"])
-        for row in rows
-        if row["metadata"].get("quotes")
+        Asked(
+            text=question.text,
+            quotes=tuple(quotes[question.id] or find_sentences(engine, dataset, question)),
+        )
+        for question in dataset.sample(count)
     ]
+
+
+def find_sentences(engine: Engine, dataset: Dataset, question: DatasetQuestion) -> list[str]:
+    """Return the sentences of the relevant documents that hold an accepted answer."""
+    answers = [re.escape(normalize(answer)) for answer in question.answers]
+    if not (answers and question.answerable):
+        return []
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(answers)})(?!\w)")
+    texts = [engine.documents.get(name).text for name in dataset.qrels.get(question.id, ())]
+    sentences = (span.cut(text) for text in texts for span in split(text))
+    return [sentence for sentence in sentences if pattern.search(normalize(sentence))]
+
+
+def print_search(engine: Engine, text: str, chars: int = EXCERPT_CHARS) -> str:
+    """Return what `fathom search` prints."""
+    hits = engine.search(text, k=EXCERPT_HITS)
+    return format_excerpts(engine.excerpt(text, hits, chars=chars)) + "\n"
+
+
+def print_answer(engine: Engine, text: str) -> str:
+    """Return what `fathom ask --brief` prints, and a search after it where it refuses."""
+    answer = engine.ask(text)
+    nearest = find_nearest(engine, answer)
+    output = format_brief(answer, nearest) + "\n"
+    return output if nearest is None else output + print_search(engine, text)
 
 
 def find_in_search(engine: Engine, asked: Asked) -> list[bool]:
     """Return for each limit whether a gold quote stands in so many characters of a search."""
-    hits = engine.search(asked.text, k=EXCERPT_HITS)
-    return [
-        asked.stands_in(format_excerpts(engine.excerpt(asked.text, hits, chars=limit))[:limit])
-        for limit in LIMITS
-    ]
+    return [asked.stands_in(print_search(engine, asked.text, limit)[:limit]) for limit in LIMITS]
+
+
+def find_in(output: str, asked: Asked) -> list[bool]:
+    """Return for each limit whether a gold quote stands in so many characters of an output."""
+    return [asked.stands_in(output[:limit]) for limit in LIMITS]
 
 
 def find_in_lines(lines: LineSearch, asked: Asked) -> list[bool]:
@@ -126,7 +160,7 @@ def find_in_lines(lines: LineSearch, asked: Asked) -> list[bool]:
         output += line + "\n"
         if len(output) > LIMITS[-1]:
             break
-    return [asked.stands_in(output[:limit]) for limit in LIMITS]
+    return find_in(output, asked)
 
 
 def format_row(name: str, outcomes: Sequence[Sequence[bool]]) -> str:
@@ -139,27 +173,39 @@ def format_row(name: str, outcomes: Sequence[Sequence[bool]]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def read_texts(engine: Engine) -> list[tuple[str, str]]:
+    """Return the name and the text of every document."""
+    documents = (engine.documents.get(summary.id) for summary in engine.documents.list())
+    return [(Path(document.path).name, document.text) for document in documents]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--index", type=Path, default=Path(".work/for_agents"))
     parser.add_argument("--questions", type=int)
     options = parser.parse_args()
-    questions = read_questions(options.folder)[: options.questions]
     settings = parse_settings({"index.directory": str(options.index)})
-    with prepare_engine(Engine(settings), load(options.folder)) as engine:
-        texts = []
-        for summary in engine.documents.list():
-            document = engine.documents.get(summary.id)
-            texts.append((Path(document.path).name, document.text))
-        lines = LineSearch(texts)
-        searched = [find_in_search(engine, asked) for asked in questions]
-    grepped = [find_in_lines(lines, asked) for asked in questions]
-    print(f"{len(questions)} questions")
+    dataset = load(options.folder)
+    with prepare_engine(Engine(settings), dataset) as engine:
+        questions = read_questions(engine, dataset, options.folder, options.questions)
+        answerable = [asked for asked in questions if asked.quotes]
+        lines = LineSearch(read_texts(engine))
+        outputs = {asked: print_answer(engine, asked.text) for asked in questions}
+        rows = {
+            "fathom search": [find_in_search(engine, asked) for asked in answerable],
+            "fathom ask --brief": [find_in(outputs[asked], asked) for asked in answerable],
+            "grep": [find_in_lines(lines, asked) for asked in answerable],
+        }
+    print(f"{len(answerable)} answerable questions of {len(questions)}")
     print(f"| characters | {' | '.join(map(str, LIMITS))} |")
     print("|" + "---|" * (len(LIMITS) + 1))
-    print(format_row("fathom search", searched))
-    print(format_row("grep", grepped))
+    for name, outcomes in rows.items():
+        print(format_row(name, outcomes))
+    chars = sum(map(len, outputs.values()))
+    print(
+        f"fathom ask --brief, then a search where it refuses: {chars} characters of all questions"
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 import uvicorn
 from fastapi.testclient import TestClient
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from tests.serving.http.conftest import FILES
 
@@ -75,7 +75,7 @@ def test_the_client_of_the_sdk_uses_the_server_with_its_key(
         reply = await client.call_tool("ask", {"question": QUESTION})
         assert not reply.is_error
         assert reply.structured_content is not None
-        assert "Depot North, bay 5" in reply.structured_content["answer"]
+        assert "Depot North, bay 5" in reply.structured_content["answers"][0]["answer"]
         state = await client.call_tool("status", {})
         assert state.structured_content is not None
         assert state.structured_content["documents"] == len(FILES)
@@ -128,11 +128,21 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
             ("get_document", {"id": listed[0]["id"]}),
             ("get_document", {"id": listed[0]["path"]}),
             ("search", {"query": "emulsion"}),
+            ("grep", {"text": "Depot"}),
+            ("get_outline", {"id": listed[0]["id"]}),
             ("ask", {"question": QUESTION}),
         ):
             refused = get_reply(other, name, **arguments)
             assert refused["isError"], name
             assert "Depot" not in json.dumps(refused)
+
+    async def look(client: Client) -> None:
+        assert (await client.list_resources()).resources == []
+        with pytest.raises(MCPError):
+            await client.read_resource(f"fathom://documents/{listed[0]['id']}")
+
+    with listen(settings) as address:
+        use_client(address, other, look)
 
 
 def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
