@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_QUOTES = 3
 """The quotes of a short answer, at most."""
-NEAREST_CHARS = 600
+NEAREST_CHARS = 400
 """The characters of the sentences that come nearest."""
 
 

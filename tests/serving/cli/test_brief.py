@@ -16,7 +16,7 @@ def test_an_answer_is_a_few_lines_with_its_quote_and_place(filled: CommandRunner
     first, quote, sureness = ran.out.splitlines()
     assert (ran.code, first) == (0, filled("ask", QUESTION, "--json").json["short_answer"])
     assert quote == f'"{COST}"  corpus/fees.md:3'
-    assert sureness.startswith("confidence ")
+    assert sureness.startswith("P(right) 0.")
 
 
 def test_the_short_json_says_what_where_and_how_sure(filled: CommandRunner) -> None:  # noqa: F811
@@ -35,6 +35,7 @@ def test_a_refusal_gives_the_nearest_sentences_with_their_places(filled: Command
     assert ran.code == 3
     assert ran.out.startswith("I don't know: ")
     assert "corpus/" in ran.out
+    assert "not shown" not in ran.out
     shape = filled("ask", UNKNOWN, "--brief", "--json").json
     assert list(shape) == ["question", "status", "reason", "nearest"]
     assert shape["nearest"][0]["text"]

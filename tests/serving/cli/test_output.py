@@ -81,6 +81,19 @@ def test_a_tentative_answer_begins_with_not_sure() -> None:
     assert not format_brief(ANSWER, None).startswith("Not sure: ")
 
 
+def test_a_short_answer_prints_no_quote_twice() -> None:
+    assert format_brief(ANSWER, None).splitlines() == [
+        "It costs 4 [1]",
+        "/c/fees.pptx:7",
+        "P(right) 0.90",
+    ]
+    assert format_brief(replace(ANSWER, short_answer="4"), None).splitlines() == [
+        "4",
+        '"It costs 4"  /c/fees.pptx:7',
+        "P(right) 0.90",
+    ]
+
+
 def test_a_partial_list_says_so() -> None:
     partial = replace(ANSWER, stop_reason="partial_list")
     assert "Only a part: the documents found give fewer" in format_answer(partial)

@@ -146,16 +146,24 @@ def format_brief(answer: Answer, nearest: "Excerpts | None") -> str:
     if nearest is not None:
         reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
         head = "No answer" if answer.status == "failed" else ENGLISH.unknown
-        return f"{head}: {reason}.\n{format_excerpts(nearest)}"
+        return "\n".join([f"{head}: {reason}.", *_list_excerpts(nearest)])
     shape = serialize_brief(answer, nearest)
     text = " ".join(shape["answer"].split())
     lines = [f"{ENGLISH.unsure}: {text}" if answer.tentative else text]
     lines += [f"other documents: {' '.join(other.split())}" for other in shape["others"]]
-    lines += [
-        f'"{" ".join(quote["quote"].split())}"  {shorten_path(quote["at"])}'
-        for quote in shape["quotes"]
-    ]
-    return "\n".join([*lines, _format_confidence(answer)])
+    for quote in shape["quotes"]:
+        words = " ".join(quote["quote"].split())
+        # An answer of whole sentences holds its quotes already.
+        shown = "" if words in text else f'"{words}"  '
+        lines.append(shown + shorten_path(quote["at"]))
+    return "\n".join([*lines, _format_probability(answer)])
+
+
+def _format_probability(answer: Answer) -> str:
+    """Return the confidence of an answer in a few words."""
+    if answer.confidence is None or answer.phase == VERIFIED:
+        return _format_confidence(answer)
+    return f"P(right) {answer.confidence:.2f}"
 
 
 def _format_confidence(answer: Answer) -> str:
@@ -261,12 +269,15 @@ def format_excerpts(excerpts: "Excerpts") -> str:
     """Return excerpts: a line of place and the text of each, then what is left out."""
     if not excerpts.hits:
         return "nothing found"
-    entries = [
+    left = f"not shown: {excerpts.hits_left} hits, {excerpts.chars_left} characters"
+    return "\n".join([*_list_excerpts(excerpts), f"({left}; --chars N or --full shows more)"])
+
+
+def _list_excerpts(excerpts: "Excerpts") -> list[str]:
+    return [
         f"{shorten_path(excerpt.at)}  {excerpt.name}".rstrip() + f"\n{_indent(excerpt.text)}"
         for excerpt in excerpts.excerpts
     ]
-    left = f"not shown: {excerpts.hits_left} hits, {excerpts.chars_left} characters"
-    return "\n".join([*entries, f"({left}; --chars N or --full shows more)"])
 
 
 def _indent(text: str) -> str:
