@@ -40,13 +40,13 @@ def list_documents_first(
     """
 
     async def list_resources(
-        context: ServerRequestContext[Any, Any], call_next: CallNext
+        ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
-        listed = await call_next(context)
-        if context.method != "resources/list":
+        listed = await call_next(ctx)
+        if ctx.method != "resources/list":
             return listed
-        cursor = (context.params or {}).get("cursor")
-        return _list_page(find_engine(context), str(cursor or ""))
+        cursor = (ctx.params or {}).get("cursor")
+        return _list_page(find_engine(ctx), str(cursor or ""))
 
     return list_resources
 
