@@ -146,6 +146,8 @@ def list_probes(other: Tenant) -> Iterator[tuple[str, str, dict[str, Any], bool]
     for body in named:
         yield "POST", "/ask", {"json": {"question": QUESTION, **body}}, True
     yield "POST", "/search", {"json": {"query": other.word}}, False
+    yield "POST", "/lines", {"json": {"texts": [other.word]}}, False
+    yield "POST", "/ask", {"json": {"question": QUESTION, "brief": True}}, False
     yield (
         "POST",
         "/search",

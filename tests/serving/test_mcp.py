@@ -336,7 +336,8 @@ def test_stdout_carries_only_the_protocol_and_no_socket_is_opened(index_folder: 
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
     assert "I am searching" in errors
     assert (loud / "watched").read_text() == ""
-    assert replies[2]["result"]["structuredContent"]["status"] == "answered"
+    (answer,) = replies[2]["result"]["structuredContent"]["answers"]
+    assert answer["status"] == "answered"
 
 
 def test_ctrl_c_ends_a_server_with_a_connected_client(index_folder: Path) -> None:

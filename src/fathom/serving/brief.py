@@ -1,14 +1,17 @@
-"""Short answers for agents: the answer, its quotes with their places, and how sure it is.
+"""Short output for agents: an answer with its quotes and how sure it is, and lines with a text.
 
 A refusal gives the sentences that come nearest, in the form of `fathom search`.
 """
 
+import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fathom.retrieval.excerpts import EXCERPT_HITS, Excerpts
-from fathom.serving.shapes import serialize_excerpts
+from fathom.serving.shapes import serialize_excerpts, serialize_matching_lines
 from fathom.serving.wording import list_readings
+from fathom.text.instructions import gives_orders
 from fathom.types import Answer, Filter
 
 if TYPE_CHECKING:
@@ -18,6 +21,55 @@ MOST_QUOTES = 3
 """The quotes of a short answer, at most."""
 NEAREST_CHARS = 400
 """The characters of the sentences that come nearest."""
+LINE_CHARS = 300
+"""The characters of a line that holds a text."""
+MOST_LINES = 200
+"""The lines in one reply, at most."""
+
+
+def find_lines(
+    engine: "Engine",
+    texts: Sequence[str],
+    documents: Sequence[str] = (),
+    *,
+    match_case: bool = False,
+    most: int = MOST_LINES,
+) -> dict[str, Any]:
+    """Return the lines that hold one of several texts word for word, for callers elsewhere.
+
+    They may give no pattern, because matching a hostile one never ends.
+
+    Args:
+        engine: The engine over the documents.
+        texts: The texts.
+        documents: Only these documents: ids, paths, folders or patterns of paths.
+        match_case: Whether capital and small letters are different.
+        most: The lines, at most.
+
+    Raises:
+        UsageError: If a document is not there.
+    """
+    pattern = "|".join(map(re.escape, texts))
+    matches = engine.documents.grep(pattern, documents, ignore_case=not match_case)
+    lines = list(islice(matches, most))
+    shape = serialize_matching_lines(lines, has_more=next(matches, None) is not None)
+    expression = re.compile(pattern, 0 if match_case else re.IGNORECASE)
+    for line in shape["lines"]:
+        # The orders may stand in a part that is not shown.
+        line["gives_orders"] = gives_orders(line["text"])
+        line["text"] = _cut_around(line["text"], expression)
+    return shape
+
+
+def _cut_around(line: str, expression: re.Pattern[str]) -> str:
+    """Return a line, or of a long one the part around what it holds."""
+    if len(line) <= LINE_CHARS:
+        return line
+    match = expression.search(line)
+    middle = match.start() if match else 0
+    start = max(min(middle - LINE_CHARS // 2, len(line) - LINE_CHARS), 0)
+    end = start + LINE_CHARS
+    return f"{'… ' if start else ''}{line[start:end]}{' …' if end < len(line) else ''}"
 
 
 def find_nearest(

@@ -6,7 +6,6 @@ contains no invisible character, and a field says whether it gives orders to a m
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -34,14 +33,19 @@ from fathom.jsonable import Json
 from fathom.redaction import open_log
 from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
-from fathom.serving.brief import MOST_QUOTES, find_nearest, serialize_brief
+from fathom.serving.brief import (
+    MOST_LINES,
+    MOST_QUOTES,
+    find_lines,
+    find_nearest,
+    serialize_brief,
+)
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.mcp_resources import add_document_resources, list_documents_first
 from fathom.serving.shapes import (
     replace_invisible,
     serialize_calibration,
     serialize_excerpts,
-    serialize_matching_lines,
     serialize_outline,
 )
 from fathom.settings import MOST_HITS
@@ -62,9 +66,7 @@ MOST_CHARS = 20_000
 MOST_QUERIES = 20
 """The queries of one search, and the questions of one call, at most."""
 MOST_LISTED = 200
-"""The documents, or lines, in one reply, at most."""
-LINE_CHARS = 300
-"""The characters of a line that holds a text."""
+"""The documents in one reply, at most."""
 INSTRUCTIONS = """\
 Answers from the user's own documents, with verbatim quotes. Use `search` when you will read the \
 evidence yourself (short, best sentences first), `ask` when an answer with a probability of being \
@@ -443,7 +445,7 @@ class _Tools:
         match_case: Annotated[
             bool, Field(description="Capital and small letters are different.")
         ] = False,
-        most: Annotated[int, Field(ge=1, le=MOST_LISTED, description="How many lines.")] = 20,
+        most: Annotated[int, Field(ge=1, le=MOST_LINES, description="How many lines.")] = 20,
     ) -> Annotated[CallToolResult, LineList]:
         """Find every line that holds a text, also in PDF and Office files, with its place.
 
@@ -452,20 +454,8 @@ class _Tools:
         """
         texts = _list_queries(text)
         desk = self._find_desk(ctx)
-        # No pattern of the caller: matching one can take forever.
-        pattern = "|".join(map(re.escape, texts))
-
-        def find_lines() -> dict[str, Any]:
-            matches = desk.engine.documents.grep(pattern, documents, ignore_case=not match_case)
-            lines = list(islice(matches, most))
-            shape = serialize_matching_lines(lines, has_more=next(matches, None) is not None)
-            expression = re.compile(pattern, 0 if match_case else re.IGNORECASE)
-            for line in shape["lines"]:
-                line["gives_orders"] = gives_orders(line["text"])
-                line["text"] = _cut_around(line["text"], expression)
-            return shape
-
-        return _make_reply(await desk.run_in_turn(find_lines))
+        find = partial(find_lines, desk.engine, texts, documents, match_case=match_case, most=most)
+        return _make_reply(await desk.run_in_turn(find))
 
     def get_outline(
         self,
@@ -608,17 +598,6 @@ def _get_document(desk: Desk, name: str) -> Document:
     except UsageError as error:
         # The error names a command, which an agent without a shell cannot run.
         raise UsageError(str(error).replace("`fathom docs list`", "`list_documents`")) from None
-
-
-def _cut_around(line: str, expression: re.Pattern[str]) -> str:
-    """Return a line, or of a long one the part around what it holds."""
-    if len(line) <= LINE_CHARS:
-        return line
-    match = expression.search(line)
-    middle = match.start() if match else 0
-    start = max(min(middle - LINE_CHARS // 2, len(line) - LINE_CHARS), 0)
-    end = start + LINE_CHARS
-    return f"{'… ' if start else ''}{line[start:end]}{' …' if end < len(line) else ''}"
 
 
 async def _serialize_brief(desk: Desk, answer: Answer, filters: Sequence[str]) -> dict[str, Any]:

@@ -251,6 +251,40 @@ def test_a_search_with_a_number_of_characters_gives_short_excerpts(client: TestC
     assert "emulsion" in body["hits"][0]["text"]
 
 
+def test_an_answer_in_brief_has_few_fields_and_is_repeated_by_its_key(client: TestClient) -> None:
+    headers = {"Idempotency-Key": "brief"}
+    asked = {"question": QUESTION, "brief": True}
+    answer = client.post("/api/v1/ask", json=asked, headers=headers).json()
+    assert answer["status"] == "answered"
+    assert "Depot North, bay 5" in answer["answer"]
+    assert answer["quotes"][0]["at"].rpartition(":")[2].isdecimal()
+    assert client.post("/api/v1/ask", json=asked, headers=headers).json() == answer
+    whole = client.get(f"/api/v1/answers/{answer['trace_id']}").json()
+    assert whole["citations"][0]["quote"] == answer["quotes"][0]["quote"]
+    refused = ask(client, question=UNANSWERABLE, brief=True)
+    assert (refused["status"], "answer" in refused) == ("abstained", False)
+    assert refused["nearest"][0]["text"]
+    assert client.post("/api/v1/ask/stream", json=asked).status_code == 422
+
+
+def test_the_lines_that_hold_a_text_come_with_their_places(client: TestClient) -> None:
+    body = {"texts": ["(a+)+$", "depot north, BAY 5"]}
+    listed = client.post("/api/v1/lines", json=body).json()
+    assert not listed["has_more"]
+    assert all("Depot North, bay 5" in line["text"] for line in listed["lines"])
+    assert listed["lines"][0]["at"].rpartition(":")[2].isdecimal()
+    exact = client.post("/api/v1/lines", json={**body, "match_case": True}).json()
+    assert exact == {"lines": [], "has_more": False}
+    refused: list[dict[str, Any]] = [
+        {"texts": []},
+        {"texts": [""]},
+        {**body, "documents": ["nowhere.md"]},
+    ]
+    for wrong in refused:
+        reply = client.post("/api/v1/lines", json=wrong)
+        assert reply.status_code in {400, 422}, wrong
+
+
 def test_strategies_are_listed_with_a_description_and_the_limits_of_efforts(
     client: TestClient,
 ) -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Header, Query, Request
@@ -17,6 +18,7 @@ from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
+from fathom.serving.brief import MOST_LINES, find_lines, find_nearest, serialize_brief
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
@@ -100,6 +102,25 @@ class AskBody(Body):
     history: list[TurnBody] = Field(default_factory=list, max_length=200)
 
 
+class SingleAskBody(AskBody):
+    """A question whose answer comes in one reply; `brief` for the few fields that agents need."""
+
+    brief: bool = False
+
+
+class LinesBody(Body):
+    """Texts of which a line holds one, word for word."""
+
+    texts: list[Annotated[str, Field(min_length=1, max_length=1_000)]] = Field(
+        min_length=1, max_length=50
+    )
+    documents: list[Annotated[str, Field(max_length=1_000)]] = Field(
+        default_factory=list, max_length=50
+    )
+    match_case: bool = False
+    most: int = Field(default=20, ge=1, le=MOST_LINES)
+
+
 class SearchBody(Body):
     """A search; with `chars`, short excerpts in place of whole chunks."""
 
@@ -137,7 +158,7 @@ async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
 
 @router.post("/ask")
 async def ask(
-    body: AskBody,
+    body: SingleAskBody,
     request: Request,
     asking: Runner,
     space: CurrentWorkspace,
@@ -150,16 +171,26 @@ async def ask(
         question = await _build_question(body, space)
         answer = await asking.answer(caller, space, question)
         await _add_turn(body, space, answer)
-        return Response(encode_answer(answer), media_type="application/json")
+        if not body.brief:
+            return Response(encode_answer(answer), media_type="application/json")
+        text = await asking.run_in_turn(space, lambda: _encode_brief(space, answer, body.filters))
+        return Response(text, media_type="application/json")
 
     def rebuild_text(trace_id: str) -> str:
-        return encode_answer(space.engine.traces.answer(trace_id))
+        answer = space.engine.traces.answer(trace_id)
+        return _encode_brief(space, answer, body.filters) if body.brief else encode_answer(answer)
 
     note = ReplyNote(
         lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", rebuild_text
     )
     replying = space.replies.run_once(idempotency_key, json.dumps(body.model_dump()), work, note)
     return await run_while_connected(request, replying)
+
+
+def _encode_brief(space: Workspace, answer: Answer, filters: Sequence[str]) -> str:
+    """Encode an answer as JSON in the few fields that agents need."""
+    shape = serialize_brief(answer, find_nearest(space.engine, answer, filters))
+    return encode_json(replace_invisible({**shape, "trace_id": answer.trace_id}))
 
 
 @router.post("/ask/stream")
@@ -266,6 +297,23 @@ async def search(
 
     hits = await run_while_connected(request, asking.run_in_turn(space, find_hits))
     return build_json_reply(hits)
+
+
+@router.post("/lines")
+async def list_lines(
+    body: LinesBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
+) -> Response:
+    """Find the lines of the documents that hold one of several texts, word for word."""
+    find = partial(
+        find_lines,
+        space.engine,
+        body.texts,
+        body.documents,
+        match_case=body.match_case,
+        most=body.most,
+    )
+    lines = await run_while_connected(request, asking.run_in_turn(space, find))
+    return build_json_reply(replace_invisible(lines))
 
 
 @router.post("/feedback", status_code=201)
