@@ -6,7 +6,8 @@ from tests.tables.ports import PORTS, PORTS_CSV, read_document
 
 from fathom.documents.base import Builder
 from fathom.documents.formats.csv import parse
-from fathom.tables.rows import list_chunk_tables, list_document_tables
+from fathom.tables import rows
+from fathom.tables.rows import list_chunk_tables, list_document_tables, split_row
 
 
 @pytest.mark.parametrize(("text", "name"), [(PORTS, "ports.md"), (PORTS_CSV, "ports.csv")])
@@ -53,3 +54,21 @@ def test_columns_of_one_name_stay_apart() -> None:
     [table] = list_chunk_tables(chunk_of(document))
     assert [cell.column for cell in table.rows[0]] == [0, 1, 2, 3]
     assert [cell.text for cell in table.rows[0]] == ["Aldby", "2", "Brask", "3"]
+
+
+_LABELLED_ROWS = [
+    "A: 1 | C: 3",
+    "A: 1 | B: | C: 3",
+    "A: 1 |  | C: 3",
+    "A: 1 | B: 2 |",
+    "| A: 1 | B: 2",
+    "B: A: 1 | C: x: y",
+    "C: 3 | A: 1",
+    "A: 1 | 2 | C: 3",
+]
+
+
+@pytest.mark.parametrize("row", _LABELLED_ROWS)
+def test_the_short_way_for_labelled_rows_splits_them_as_the_long_one_does(row: str) -> None:
+    names = ("A", "B", "C")
+    assert split_row(row, 7, names) == rows._split_any(row, 7, names)

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -18,6 +18,9 @@ _BELONGING = re.compile(r"(?<=\w{3})nya$")
 """The Indonesian ending for "its"."""
 _UNIT = re.compile(r"(?<=\w) \([^()]*\)$")
 """The unit behind a head, which does not belong to its name."""
+_PLAIN_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
+"""A number that is its own stem."""
+_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _POSSESSIVE = re.compile(r"['\u2019`]s?\b(?=\W|$)")
 _ALIASES: Mapping[str, str] = {
     "nation": "country nationality", "country": "nation nationality location origin",
@@ -122,10 +125,26 @@ def split_words(text: str) -> list[StemmedWord]:
     words = []
     for match in _WORD.finditer(folded):
         word = match.group()
-        if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
+        if "," in word and _GROUPS.fullmatch(word):
             word = word.replace(",", "")
-        words.append(StemmedWord(word, _stem_word(word), match.start(), match.end()))
+        stem = word if _PLAIN_NUMBER.fullmatch(word) else _stem_word(word)
+        words.append(StemmedWord(word, stem, match.start(), match.end()))
     return words
+
+
+def split_cells(table: Table) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Return the stems of each distinct cell of each column."""
+    return tuple(
+        tuple(tuple(word.stem for word in split_words(cell.text)) for cell in content.cells)
+        for content in table.contents
+    )
+
+
+def list_long_stems(stems: Iterable[str]) -> tuple[str, ...]:
+    """Return the stems for which misspelt words may stand, each once."""
+    return tuple(
+        stem for stem in dict.fromkeys(stems) if len(stem) >= _LEAST_CORRECTED and stem.isalpha()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +168,14 @@ class TableWords:
     @classmethod
     def of(cls, table: Table) -> "TableWords":
         """Return the words of a table."""
-        stems = tuple(
-            tuple(tuple(word.stem for word in split_words(cell.text)) for cell in content.cells)
-            for content in table.contents
-        )
+        stems = split_cells(table)
         places: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for column, cells in enumerate(stems):
             for code, cell_stems in enumerate(cells):
                 for stem in cell_stems:
                     places[stem].add((column, code))
-        long_stems = (stem for stem in places if len(stem) >= _LEAST_CORRECTED and stem.isalpha())
         frozen_places = {stem: frozenset(at) for stem, at in places.items()}
-        return cls.join(table, stems, frozen_places, tuple(long_stems))
+        return cls.join(table, stems, frozen_places, list_long_stems(places))
 
     @classmethod
     def join(

@@ -14,10 +14,10 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar, overload
 
-from fathom.tables.links import TableWords
+from fathom.tables.links import TableWords, list_long_stems, split_cells
 from fathom.tables.rows import list_block_tables, list_table_blocks
 from fathom.tables.table import Cell, CellColumn, Column, Table, build_table
-from fathom.types import Document, Span
+from fathom.types import Block, Document, Span
 
 LEAST_PACKED = 300_000
 """The characters from which a table is packed; a shorter one is typed when it is asked about."""
@@ -53,29 +53,29 @@ def read_table(document: Document, start: int) -> PlacedTable | None:
     blocks = list_table_blocks(document.blocks, start)
     if not blocks:
         return None
-    raw = list_block_tables(document, blocks)[0]
+    table, names = _type_table(document, blocks)
     span = Span(blocks[0].span.start, blocks[-1].span.end)
-    rows = tuple(block.span for block in blocks if block.kind == "table_row")
-    return PlacedTable(span, TableWords.of(build_table(raw, document.title)), raw.names, rows)
+    return PlacedTable(span, TableWords.of(table), names, _list_rows(blocks))
 
 
 def pack_tables(document: Document) -> bytes:
     """Return the long tables of a document, packed; empty without one."""
-    tables = [
-        table
-        for start in _list_long_tables(document)
-        if (table := read_table(document, start)) is not None
-    ]
-    frames = [_dump([_describe_table(table) for table in tables])] if tables else []
-    for table in tables:
-        starts = array("q", (row.start for row in table.rows))
-        lengths = array("q", (row.end - row.start for row in table.rows))
+    tables = [list_table_blocks(document.blocks, start) for start in _list_long_tables(document)]
+    heads: list[object] = []
+    frames: list[bytes] = []
+    for blocks in tables:
+        rows = _list_rows(blocks)
+        table, names = _type_table(document, blocks)
+        cells = split_cells(table)
+        heads.append(_describe_table(blocks, table, names, cells))
+        starts = array("q", (row.start for row in rows))
+        lengths = array("q", (row.end - row.start for row in rows))
         frames.append((starts + lengths).tobytes())
-        for content, stems in zip(table.content.table.contents, table.content.stems, strict=True):
+        for content, stems in zip(table.contents, cells, strict=True):
             frames.append(array("I", content.codes).tobytes())
             frames.append(_dump(_list_values(content.cells)))
             frames.append("".join(f"\n {' '.join(words)} " for words in stems).encode())
-    packed = (zlib.compress(frame, _LEVEL) for frame in frames)
+    packed = (zlib.compress(frame, _LEVEL) for frame in ([_dump(heads), *frames] if heads else ()))
     return b"".join(_LENGTHS.pack(len(frame)) + frame for frame in packed)
 
 
@@ -99,21 +99,44 @@ def _dump(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _describe_table(table: PlacedTable) -> dict[str, object]:
-    """Return the head of a packed table."""
-    content = table.content.table
+def _type_table(document: Document, blocks: Sequence[Block]) -> tuple[Table, tuple[str, ...]]:
+    """Return the typed table of some blocks, and the cells of its head."""
+    raw = list_block_tables(document, blocks)[0]
+    return build_table(raw, document.title), raw.names
+
+
+def _list_rows(blocks: Sequence[Block]) -> tuple[Span, ...]:
+    """Return the places of the rows among the blocks of a table."""
+    return tuple(block.span for block in blocks if block.kind == "table_row")
+
+
+def _describe_table(
+    blocks: Sequence[Block],
+    table: Table,
+    names: Sequence[str],
+    cells: Sequence[Sequence[Sequence[str]]],
+) -> dict[str, object]:
+    """Return the head of a packed table.
+
+    Args:
+        blocks: The blocks of the table.
+        table: The typed table.
+        names: The cells of its head.
+        cells: The stems of each distinct cell of each column.
+    """
+    stems = (stem for column in cells for words in column for stem in words)
     return {
-        "span": [table.span.start, table.span.end],
-        "names": table.names,
-        "title": content.title,
+        "span": [blocks[0].span.start, blocks[-1].span.end],
+        "names": names,
+        "title": table.title,
         "columns": [
             [column.name, column.kind, column.unit, column.scale, column.is_order]
-            for column in content.columns
+            for column in table.columns
         ],
-        "rows": content.row_count,
-        "key": content.key,
-        "decimal_comma": content.decimal_comma,
-        "long_stems": table.content.long_stems,
+        "rows": table.row_count,
+        "key": table.key,
+        "decimal_comma": table.decimal_comma,
+        "long_stems": list_long_stems(stems),
     }
 
 

@@ -2,7 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple, overload
+
+from typing_extensions import override
 
 from fathom.documents.base import CELL_SEPARATOR, TABLE_KINDS
 from fathom.types import Block, Chunk, ChunkBlock, Document, Span
@@ -16,14 +20,19 @@ class NamedCell(NamedTuple):
     Attributes:
         name: The name of its column; empty if it has none.
         text: The content, without the name.
-        span: The place of the content in the text.
+        start: The place in the text at which the content begins.
         column: The place of its column, from 0.
     """
 
     name: str
     text: str
-    span: Span
+    start: int
     column: int
+
+    @property
+    def span(self) -> Span:
+        """The place of the content in the text."""
+        return Span(self.start, self.start + len(self.text))
 
 
 class RawTable(NamedTuple):
@@ -38,8 +47,38 @@ class RawTable(NamedTuple):
 
     names: tuple[str, ...]
     head: Span | None
-    rows: list[list[NamedCell]]
+    rows: Sequence[list[NamedCell]]
     headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _SplitRows(Sequence[list[NamedCell]]):
+    """The rows of a table, split when they are looked at: a long table need not be split whole.
+
+    Attributes:
+        text: The text that holds the rows.
+        places: The places of the rows.
+        names: The names of the columns.
+    """
+
+    text: str
+    places: Sequence[ChunkBlock]
+    names: tuple[str, ...]
+
+    @override
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, at: int) -> list[NamedCell]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[list[NamedCell]]: ...
+    @override
+    def __getitem__(self, at: int | slice) -> list[NamedCell] | Sequence[list[NamedCell]]:
+        if isinstance(at, slice):
+            return _SplitRows(self.text, self.places[at], self.names)
+        place = self.places[at]
+        return split_row(self.text[place.start : place.end], place.start, self.names)
 
 
 def list_chunk_tables(chunk: Chunk) -> list[RawTable]:
@@ -48,7 +87,11 @@ def list_chunk_tables(chunk: Chunk) -> list[RawTable]:
     head = chunk.headings[-1] if chunk.headings and CELL_SEPARATOR in chunk.headings[-1] else ""
     headings = chunk.headings[:-1] if head else chunk.headings
     tables = _iterate_tables(chunk.text, chunk.blocks, split_names(head))
-    return [table._replace(headings=headings) for table in tables if len(table.rows) > 1]
+    return [
+        table._replace(headings=headings, rows=list(table.rows))
+        for table in tables
+        if len(table.rows) > 1
+    ]
 
 
 def list_document_tables(document: Document) -> list[RawTable]:
@@ -87,19 +130,15 @@ def _iterate_tables(
     text: str, blocks: Iterable[ChunkBlock], names: tuple[str, ...]
 ) -> Iterator[RawTable]:
     """Yield the tables among blocks; the first one continues a table with these names."""
-    table = RawTable(names, None, [])
-    for block in blocks:
-        content = text[block.start : block.end]
-        if block.kind == "table_row":
-            table.rows.append(split_row(content, block.start, table.names))
+    head: Span | None = None
+    for is_row, group in groupby(blocks, key=lambda block: block.kind == "table_row"):
+        members = list(group)
+        if is_row:
+            yield RawTable(names, head, _SplitRows(text, members, names))
             continue
-        if table.rows:
-            yield table
-        is_head = block.kind == "table_head"
-        head = Span(block.start, block.end) if is_head else None
-        table = RawTable(split_names(content) if is_head else (), head, [])
-    if table.rows:
-        yield table
+        last = members[-1]
+        head = Span(last.start, last.end) if last.kind == "table_head" else None
+        names = split_names(head.cut(text)) if head else ()
 
 
 def _split_text(row: str) -> Iterator[tuple[str, int]]:
@@ -114,6 +153,32 @@ def _split_text(row: str) -> Iterator[tuple[str, int]]:
 
 def split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
     """Return the cells of a row with the names of their columns."""
+    return _split_labelled(row, start, names) or _split_any(row, start, names)
+
+
+def _split_labelled(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
+    """Return the cells of a row that all begin with the names of their columns, else nothing.
+
+    Most rows of long tables are such rows.
+    """
+    cells: list[NamedCell] = []
+    column = 0
+    if "|" in {row[:1], row[-1:]}:
+        return cells
+    for part in row.split(CELL_SEPARATOR):
+        while column < len(names) and not _is_label(names[column], part):
+            column += 1
+        if column == len(names) or part[-1].isspace():
+            return []
+        label = len(names[column]) + len(_LABEL)
+        cells.append(NamedCell(names[column], part[label:], start + label, column))
+        start += len(part) + len(CELL_SEPARATOR)
+        column += 1
+    return cells
+
+
+def _split_any(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
+    """Return the cells of any row with the names of their columns."""
     cells: list[NamedCell] = []
     for at, (text, place) in enumerate(_split_text(row)):
         # Rows with labels leave empty cells out, so the label tells the column.
@@ -124,7 +189,7 @@ def split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
         else:
             name, label, column = _read_label(text, at, names)
         begin = start + place + label
-        cells.append(NamedCell(name, text[label:], Span(begin, start + place + len(text)), column))
+        cells.append(NamedCell(name, text[label:], begin, column))
     return cells
 
 

@@ -5,9 +5,9 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
-from fathom.tables.rows import NamedCell, RawTable
+from fathom.tables.rows import RawTable
 from fathom.tables.values import (
     is_empty,
     parse_duration,
@@ -63,9 +63,6 @@ class Cell:
         return is_empty(self.text)
 
 
-_BLANK = Cell()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a typed table.
@@ -100,11 +97,17 @@ class CellColumn:
     numbers: Sequence[float | None]
 
     @classmethod
-    def of(cls, cells: Iterable[Cell]) -> Self:
-        """Return the column of the cells of all rows."""
-        places: dict[Cell, int] = {}
-        codes = array("I", (places.setdefault(cell, len(places)) for cell in cells))
-        return cls(tuple(places), codes, tuple(cell.number for cell in places))
+    def of(cls, texts: Iterable[str], read: Callable[[str], Cell]) -> Self:
+        """Return the column of the cells of all rows.
+
+        Args:
+            texts: The texts of the cells.
+            read: Returns the cell for a text.
+        """
+        places: dict[str, int] = {}
+        codes = array("I", (places.setdefault(text, len(places)) for text in texts))
+        cells = tuple(map(read, places))
+        return cls(cells, codes, tuple(cell.number for cell in cells))
 
     def __getitem__(self, row: int) -> Cell:
         return self.cells[self.codes[row]]
@@ -178,20 +181,18 @@ def build_table(raw: RawTable, title: str = "") -> Table:
         raw: The rows.
         title: The title of the document, for a table without a heading.
     """
-    width = max(len(raw.names), *(row[-1].column + 1 for row in raw.rows))
-    names = _name_columns(raw, width)
+    names, texts = _read_columns(raw)
     decimal_comma = _has_decimal_comma(raw, title)
     reader = _CellReader(decimal_comma=decimal_comma)
-    rows = [_fill_row(row, width, reader) for row in raw.rows]
-    contents = tuple(CellColumn.of(row[at] for row in rows) for at in range(width))
+    contents = tuple(CellColumn.of(column, reader.read) for column in texts)
     columns = tuple(
-        _type_column(names[at], list(contents[at]), is_first=at == 0) for at in range(width)
+        _type_column(name, contents[at], is_first=at == 0) for at, name in enumerate(names)
     )
     return Table(
         title=(raw.headings[-1] if raw.headings else "") or title,
         columns=columns,
         contents=contents,
-        row_count=len(rows),
+        row_count=len(raw.rows),
         key=_find_key(columns, contents),
         decimal_comma=decimal_comma,
     )
@@ -206,21 +207,23 @@ def _has_decimal_comma(raw: RawTable, title: str) -> bool:
     return detect_language(" ".join(words)) == "id"
 
 
-def _name_columns(raw: RawTable, width: int) -> list[str]:
-    """Return a name for each column; rows with labels name them where the head is missing."""
-    names = list(raw.names) + [""] * (width - len(raw.names))
-    for row in raw.rows:
+def _read_columns(raw: RawTable) -> tuple[list[str], list[list[str]]]:
+    """Return the name and the texts of each column, empty where a row has no cell.
+
+    Rows with labels name the columns where the head is missing.
+    """
+    count = len(raw.rows)
+    names = list(raw.names)
+    columns = [[""] * count for _ in names]
+    for at, row in enumerate(raw.rows):
         for cell in row:
-            names[cell.column] = names[cell.column] or cell.name
-    return names
-
-
-def _fill_row(row: Sequence[NamedCell], width: int, reader: "_CellReader") -> list[Cell]:
-    """Return a cell for each column."""
-    cells = [_BLANK] * width
-    for named in row:
-        cells[named.column] = reader.read(named.text)
-    return cells
+            while cell.column >= len(names):
+                names.append("")
+                columns.append([""] * count)
+            columns[cell.column][at] = cell.text
+            if not names[cell.column]:
+                names[cell.column] = cell.name
+    return names, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +248,30 @@ class _CellReader:
         return cell
 
 
-def _type_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
+class _CountedCell(NamedTuple):
+    """A distinct cell of a column.
+
+    Attributes:
+        cell: The cell, which holds a value.
+        frequency: The number of rows that have it.
+    """
+
+    cell: Cell
+    frequency: int
+
+
+def _type_column(name: str, content: CellColumn, *, is_first: bool) -> Column:
     """Return a column with the kind of most of its cells; the first one may number the rows."""
-    filled = [cell for cell in cells if not cell.is_blank]
+    counts = Counter(content.codes)
+    filled = [
+        _CountedCell(cell, counts[code])
+        for code, cell in enumerate(content.cells)
+        if not cell.is_blank
+    ]
     kind = _find_kind(name, filled)
     bare_name = re.sub(r"[^\w#.]", " ", name.lower()).strip()
-    is_counter = [cell.number for cell in filled] == [float(at + 1) for at in range(len(filled))]
+    numbers = [cell.number for cell, count in filled if count == 1]
+    is_counter = numbers == [float(at + 1) for at in range(len(filled))]
     return Column(
         name=name,
         kind=kind,
@@ -261,35 +282,41 @@ def _type_column(name: str, cells: Sequence[Cell], *, is_first: bool) -> Column:
     )
 
 
-def _find_unit(name: str, filled: Sequence[Cell]) -> str:
+def _find_unit(name: str, filled: Sequence[_CountedCell]) -> str:
     """Return the unit that most cells have, else the one that the head names, else nothing."""
-    common = Counter(cell.unit for cell in filled if cell.unit).most_common(1)
-    if common and 2 * common[0][1] > len(filled) and len(common[0][0]) <= _LONGEST_UNIT:
-        return common[0][0]
+    units: Counter[str] = Counter()
+    for cell, count in filled:
+        units[cell.unit] += count
+    common = units.most_common(1)[0][0] if units else ""
+    if common and 2 * units[common] > units.total() and len(common) <= _LONGEST_UNIT:
+        return common
     match = _UNIT.search(name)
     unit = next(filter(None, match.groups()), "") if match else ""
     return unit if len(unit) <= _LONGEST_UNIT and not any(map(str.isdigit, unit)) else ""
 
 
-def _find_kind(name: str, filled: Sequence[Cell]) -> ColumnKind:
+def _find_kind(name: str, filled: Sequence[_CountedCell]) -> ColumnKind:
     """Return the kind that enough of the cells have."""
 
-    def is_mostly(count: int) -> bool:
-        return bool(filled) and count >= _LEAST_SHARE * len(filled)
+    def count_cells(test: Callable[[Cell], object]) -> int:
+        return sum(count for cell, count in filled if test(cell))
 
-    years = sum(bool(cell.period) and _is_short(cell.text) for cell in filled)
-    bare_years = sum(
-        cell.number is not None and cell.period is not None and len(cell.text) <= 6
-        for cell in filled
+    def is_mostly(count: int) -> bool:
+        return bool(filled) and count >= _LEAST_SHARE * total
+
+    total = sum(count for _, count in filled)
+    years = count_cells(lambda cell: cell.period and _is_short(cell.text))
+    bare_years = count_cells(
+        lambda cell: cell.number is not None and cell.period is not None and len(cell.text) <= 6
     )
     if is_mostly(years) and (_YEAR_NAME.search(name) or not is_mostly(bare_years)):
         return "date"
     # Amounts of a thousand and more may look like years.
-    if is_mostly(bare_years) and bare_years == len(filled) and not _UNIT.search(name):
+    if is_mostly(bare_years) and bare_years == total and not _UNIT.search(name):
         return "date"
-    if is_mostly(sum(cell.duration is not None for cell in filled)):
+    if is_mostly(count_cells(lambda cell: cell.duration is not None)):
         return "duration"
-    return "number" if is_mostly(sum(cell.number is not None for cell in filled)) else "text"
+    return "number" if is_mostly(count_cells(lambda cell: cell.number is not None)) else "text"
 
 
 def _is_short(text: str) -> bool:

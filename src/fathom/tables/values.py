@@ -23,6 +23,8 @@ _NUMBER = re.compile(
     r"(?P<rest>.*)",
     re.IGNORECASE,
 )
+_MORE_DIGITS = re.compile(r"\s*[-\u2013:/]\s*\d|[.,]\d|\w*\d")
+_MARKS_BETWEEN = re.compile(r"[, \u00a0]")
 _GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
 _GROUPS_BY_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})")
@@ -86,7 +88,7 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
         return None
     rest = match["rest"]
     # "4-1" is a score, "1/4" a fraction of another kind, "12:30" a time.
-    if re.match(r"\s*[-\u2013:/]\s*\d|[.,]\d|\w*\d", rest):
+    if _MORE_DIGITS.match(rest):
         return None
     value = read_digits(match["digits"], decimal_comma=decimal_comma)
     negative = match["sign"] in {"-", "\u2212", "\u2013"}
@@ -99,12 +101,12 @@ def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
     if decimal_comma:
         digits = digits.replace(".", "").replace(",", ".")
     elif _GROUPS.fullmatch(digits):
-        digits = re.sub(r"[, \u00a0]", "", digits)
+        digits = _MARKS_BETWEEN.sub("", digits)
     elif digits.count(".") > 1 or ("," in digits and _GROUPS_BY_POINT.fullmatch(digits)):
         digits = digits.replace(".", "").replace(",", ".")
     elif _DECIMAL_COMMA.fullmatch(digits):
         digits = digits.replace(",", ".")
-    return float(re.sub(r"[, \u00a0]", "", digits))
+    return float(_MARKS_BETWEEN.sub("", digits))
 
 
 def prefers_decimal_comma(texts: Iterable[str]) -> bool | None:

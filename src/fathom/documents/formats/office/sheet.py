@@ -24,6 +24,7 @@ _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
 _ITEM, _INLINE, _RUN, _TEXT = f"{_MAIN}si", f"{_MAIN}is", f"{_MAIN}r", f"{_MAIN}t"
 _DIGITS = "0123456789"
+_find_column = lru_cache(1_000)(column_index_from_string)
 _EMPTY = SheetCell("", is_text=False)
 
 
@@ -139,10 +140,10 @@ class _SheetReader:
         """Return the cells of a row up to the last one with text."""
         cells: list[SheetCell] = []
         column = 0
+        _limit_cells(len(row))
         for element in row:
-            place = element.get("r", "")
-            column = column_index_from_string(place.rstrip(_DIGITS)) if place else column + 1
-            _limit_cells(column)
+            place = element.get("r")
+            column = _find_column(place.rstrip(_DIGITS)) if place else column + 1
             cell = self._read_cell(element, place)
             if not cell.text:
                 continue
@@ -153,7 +154,7 @@ class _SheetReader:
                 cells[column - 1] = cell
         return cells
 
-    def _read_cell(self, element: Element, place: str) -> SheetCell:
+    def _read_cell(self, element: Element, place: str | None) -> SheetCell:
         """Return a printed cell; a formula's text replaces a value that was never computed."""
         kind = element.get("t", "n")
         text, formula = "", None
@@ -164,7 +165,9 @@ class _SheetReader:
                 text = _read_text(child)
             elif child.tag == _FORMULA:
                 formula = child
-        source = "" if formula is None else self._read_formula(formula, place, is_shown=not text)
+        source = (
+            "" if formula is None else self._read_formula(formula, place or "", is_shown=not text)
+        )
         if text:
             return self.print_value(kind, int(element.get("s") or 0), text)
         return SheetCell(source, is_text=False) if source else _EMPTY
