@@ -123,12 +123,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def list_cases() -> Iterator[tuple[str, bool, tuple[str, ...]]]:
-    """Yield each command with and without an index, and with no and all common options."""
+    """Yield each command with no, each and all common options, and with all without an index."""
     for command, options in COMMANDS.items():
         accepted = tuple(option for option in OPTIONS if option in options)
-        for has_index in (False, True):
-            for chosen in sorted({(), accepted}):
-                yield command, has_index, chosen
+        for chosen in sorted({(), *((option,) for option in accepted), accepted}):
+            yield command, True, chosen
+        yield command, False, accepted
 
 
 @pytest.mark.parametrize(("command", "has_index", "options"), list(list_cases()))
