@@ -38,6 +38,8 @@ LIMITS = (400, 800, 1_200, 2_400, 4_800, 10_000)
 WORDS = 3
 """The words of a question that the script looks for."""
 _WORD = re.compile(r"[\w.\-]*\w")
+_MARKER = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+"""The mark of a list item, which `fathom search` leaves out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,7 @@ def find_sentences(engine: Engine, dataset: Dataset, question: DatasetQuestion) 
         return []
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(answers)})(?!\w)")
     texts = [engine.documents.get(name).text for name in dataset.qrels.get(question.id, ())]
-    sentences = (span.cut(text) for text in texts for span in split(text))
+    sentences = (_MARKER.sub("", span.cut(text)) for text in texts for span in split(text))
     return [sentence for sentence in sentences if pattern.search(normalize(sentence))]
 
 
