@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -42,7 +42,7 @@ _AMOUNT = re.compile(
 )
 """Words for an amount, which no number of rows is."""
 _COUNT = re.compile(
-    r"\b(?:how many|number of|amount of|total of|count of|how much|berapa(?: banyak)?|jumlah|"
+    r"\b(?:how many|numbers? of|amount of|total of|count of|how much|berapa(?: banyak)?|jumlah|"
     r"banyaknya|number)\b"
 )
 _COUNTING = re.compile(
@@ -53,6 +53,7 @@ _DISTINCT = re.compile(r"\b(?:different|distinct|unique|separate|various|berbeda
 _YES_NO = re.compile(
     r"(?:is|are|was|were|did|does|do|has|have|had|can|apakah|according to [\w ]+, (?:is|did|was))\b"
 )
+_EITHER = re.compile(r"\b(?:or|atau)\b")
 _YEARS_BETWEEN = re.compile(
     r"\bhow (?:long|many (?:\w+ )?(?:years?|days?|months?))\b|\bberapa (?:lama|tahun)\b"
 )
@@ -89,7 +90,8 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> str:
     noun = _find_uncounted_noun(reading, plan)
     if noun:
         return f"no column has {noun}"
-    if not _RECKONING.search(reading.text):
+    is_looked_up = plan.operation == "lookup" and _ASKS_THING.match(reading.text)
+    if is_looked_up or not _RECKONING.search(reading.text):
         return ""
     measures = reading.joined_measures
     units = {reading.table.columns[column].unit for column in measures}
@@ -498,10 +500,29 @@ def _plan_decision(reading: TableQuestion) -> Iterator[Computation]:
     """Yield yes or no."""
     if not _YES_NO.match(reading.text) or not reading.conditions.every:
         return
+    pair = next((group for group in reading.conditions.groups if len(group) == 2), ())
+    if pair and _EITHER.search(reading.text):
+        yield from _plan_either(reading, pair)
+        return
     rows = reading.select(reading.conditions.every)
     yield replace(
         reading.base, operation="decision", rows=rows, conditions=reading.conditions.every
     )
+
+
+def _plan_either(reading: TableQuestion, pair: Sequence[Condition]) -> Iterator[Computation]:
+    """Yield the one of two things that is so: "Was A or B built in 1965?"."""
+    others = [condition for condition in reading.kept if condition.column != pair[0].column]
+    sides = [side for side in pair if reading.select([*others, side])]
+    if others and len(sides) == 1:
+        conditions = (*others, sides[0])
+        yield replace(
+            reading.base,
+            operation="lookup",
+            rows=reading.select(conditions),
+            conditions=conditions,
+            target=pair[0].column,
+        )
 
 
 def _plan_lookup(reading: TableQuestion) -> Iterator[Computation]:
