@@ -39,6 +39,7 @@ from fathom.tables.rows import list_document_tables
         ("What share of the cranes is in Norland?", ["27.0588"]),
         ("What is the ratio of cranes in Dunmor to cranes in Brask?", ["1"]),
         ("Is Brask in Norland?", ["yes"]),
+        ("Is Brask or Corvo in Sudria?", ["Corvo"]),
         ("Which port has the same number of cranes as Brask?", ["Dunmor"]),
         ("List the ports that have exactly 9 cranes.", ["Brask", "Dunmor"]),
         ("How many ports have a tour of at least 2 minutes?", ["2"]),
@@ -215,3 +216,22 @@ def test_a_head_with_small_words_is_named_by_its_other_words() -> None:
 )
 def test_indonesian_wordings_are_computed(question: str, value: str) -> None:
     assert ask(question, PELABUHAN, "pelabuhan.md").result.values == (value,)
+
+
+MEDALS = """\
+Rank,Nation,Gold,Silver,Bronze,Total
+1,Norland,4,2,1,7
+2,Sudria,1,3,0,4
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is the number of silver medals won by Norland and Sudria combined?", "5"),
+        ("What is the difference in gold medals between Norland and Sudria?", "3"),
+        ("What is the total numbers of medals won by Sudria?", "4"),
+    ],
+)
+def test_medals_are_counted_by_their_kind(question: str, value: str) -> None:
+    assert ask(question, MEDALS, "medals.csv").result.values == (value,)

@@ -80,10 +80,11 @@ ENDS = {
 }  # fmt: skip
 _CUES = split_set(
     "how many much which what who whom whose where when is are was were do does did has have had "
-    "total number numbers amount count sum average mean difference between combined altogether list "
-    "name tell me give times most least next previous prior after before following only more less than "
-    "there table chart listed according this that these those all each every other same long year "
-    "years besides berapa jumlah siapa apa mana kapan rata selisih paling banyak total yang the "
+    "total number numbers amount count sum average mean difference between combined altogether "
+    "list name tell me give times most least next previous prior after before following only more "
+    "less than there table chart listed according this that these those all each every other same "
+    "long year years besides berapa jumlah siapa apa mana kapan rata selisih paling banyak total "
+    "yang the "
     "listing in of per persen add adding dijumlahkan jumlahkan tambahkan digabung"
 )
 """Words that ask for an operation or carry no content; they begin and end no phrase of cells."""
