@@ -8,7 +8,6 @@ from fathom.errors import UsageError
 from fathom.evaluation.planning import (
     BEST,
     FOLDS,
-    LOOK,
     ORACLE,
     ROUTER,
     RULES,
@@ -20,6 +19,7 @@ from fathom.evaluation.planning import (
 )
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.ppo import Training
+from fathom.planner.process import LOOK
 
 REWARD = Reward(alpha=0.05)
 QUICK = Training(updates=40, episodes=256, noise=0.0, prior=0.0)

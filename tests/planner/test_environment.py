@@ -18,6 +18,7 @@ from fathom.planner.environment import (
 )
 from fathom.planner.observation import COLUMNS, Observation
 from fathom.planner.policy import Decision, FixedSequence
+from fathom.planner.process import make_action_chooser
 
 FREE = Reward(alpha=0.0)
 
@@ -149,7 +150,7 @@ def test_a_policy_is_asked_in_every_state_with_its_observation() -> None:
 
     observed: list[tuple[tuple[Action, ...], tuple[Action, ...], float]] = []
     world = Environment.from_questions([make_question(0), make_question(1)], FREE)
-    choices = world.choose_by_policy(Recorder(actions=HELPS[:1]))
+    choices = world.choose_by(make_action_chooser(Recorder(actions=HELPS[:1])))
     assert len(observed) == len(world.states)
     assert set(world.follow(choices).sequences) == {("bridge", "stop")}
     for (tried, legal, coverage), state in zip(observed, range(len(observed)), strict=True):

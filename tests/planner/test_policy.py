@@ -8,12 +8,11 @@ from tests.planner.test_observation import OBSERVER, observe
 
 from fathom.errors import SettingsError, UsageError
 from fathom.planner.actions import ACTIONS, Action, list_legal_actions
+from fathom.planner.network import MAX_POLICY_BYTES, Layer, PolicyNetwork
 from fathom.planner.observation import COLUMNS, DraftFeatures, Observation
 from fathom.planner.policy import (
-    MAX_POLICY_BYTES,
     SHIPPED_POLICY,
     FixedSequence,
-    Layer,
     LearnedPolicy,
     ModelFallbackPolicy,
     Policy,
@@ -28,7 +27,7 @@ LOCAL: tuple[Action, ...] = tuple(action for action in ACTIONS if action != "mod
 def make_learned(seed: int = 0, **changes: object) -> LearnedPolicy:
     rng = np.random.default_rng(seed)
     sizes = [(len(COLUMNS), 8), (8, len(LOCAL))]
-    policy = LearnedPolicy(
+    network = PolicyNetwork(
         columns=tuple(COLUMNS),
         mean=np.zeros(len(COLUMNS)),
         spread=np.ones(len(COLUMNS)),
@@ -39,7 +38,7 @@ def make_learned(seed: int = 0, **changes: object) -> LearnedPolicy:
         most=2,
         origin={"commit": "abc"},
     )
-    return replace(policy, **changes)  # type: ignore[arg-type]
+    return LearnedPolicy(network=replace(network, **changes))  # type: ignore[arg-type]
 
 
 def make_fixed(action: Action) -> LearnedPolicy:
@@ -60,10 +59,10 @@ def make_drafts(*confidences: float) -> tuple[DraftFeatures, ...]:
 def test_the_shipped_policy_chooses_each_executor_for_some_question() -> None:
     policy = load_policy("learned")
     assert isinstance(policy, LearnedPolicy)
-    rng = np.random.default_rng(0)
-    around = rng.uniform(-1.5, 1.5, (20_000, len(policy.columns)))
-    chosen = policy.compute_logits(policy.mean + policy.spread * around).argmax(axis=1)
-    assert {policy.actions[place] for place in chosen.tolist()} == set(LOCAL)
+    network, rng = policy.network, np.random.default_rng(0)
+    around = rng.uniform(-1.5, 1.5, (20_000, len(network.columns)))
+    chosen = network.compute_logits(network.mean + network.spread * around).argmax(axis=1)
+    assert {network.actions[place] for place in chosen.tolist()} == set(LOCAL)
 
 
 def test_rules_show_a_sure_answer_and_stop_at_an_unsure_one() -> None:
@@ -175,29 +174,32 @@ def test_instead_of_abstaining_a_model_is_asked_if_there_is_one() -> None:
 
 def test_a_file_holds_the_policy_with_its_origin() -> None:
     policy = make_learned()
-    again = LearnedPolicy.from_json(policy.to_json())
+    text = policy.network.to_json()
+    again = LearnedPolicy(network=PolicyNetwork.from_json(text))
     open_ = list_legal_actions((), has_model=False)
     assert again.choose(observe(), open_).action == policy.choose(observe(), open_).action
-    assert again.origin == {"commit": "abc"}
-    assert again.to_json() == policy.to_json()
+    assert again.network.origin == {"commit": "abc"}
+    assert again.network.to_json() == text
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"format": 0}, "format 0"),
-        ({"columns": ["height"]}, "unknown height"),
-        ({"actions": ["dance"]}, "unknown dance"),
+        ({"columns": ["height", *list(COLUMNS)[1:]]}, "unknown height"),
+        ({"actions": ["dance", *LOCAL[1:]]}, "unknown dance"),
+        ({"strategy": "mao"}, "a policy of mao"),
         ({"mean": [0.0]}, "not a policy"),
         ({"layers": []}, "not a policy"),
     ],
 )
 def test_a_file_of_another_version_is_refused_with_the_next_step(
-    change: dict[str, object], message: str
+    tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
-    text = json.dumps({**json.loads(make_learned().to_json()), **change})
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps({**json.loads(make_learned().network.to_json()), **change}))
     with pytest.raises(UsageError, match=message) as refused:
-        LearnedPolicy.from_json(text, name="policy.json")
+        load_policy(str(file))
     assert "train" in str(refused.value)
 
 
@@ -205,12 +207,12 @@ def test_a_policy_is_never_larger_than_allowed(tmp_path: Path) -> None:
     huge = Layer(weights=np.full((len(COLUMNS), 900), 0.123456), offset=np.zeros(900))
     last = Layer(weights=np.zeros((900, len(LOCAL))), offset=np.zeros(len(LOCAL)))
     with pytest.raises(ValueError, match="200000 at most"):
-        make_learned(layers=(huge, last)).to_json()
+        make_learned(layers=(huge, last)).network.to_json()
 
 
 def test_settings_name_a_policy(tmp_path: Path) -> None:
     file = tmp_path / "own.json"
-    file.write_text(make_learned().to_json(), encoding="utf-8")
+    file.write_text(make_learned().network.to_json(), encoding="utf-8")
     assert load_policy("rules", min_confidence=0.4) == RulePolicy(min_confidence=0.4)
     assert load_policy(str(file)).name == str(file)
     assert load_policy("rules", ["bridge"]) == FixedSequence(actions=("bridge",))
@@ -236,8 +238,8 @@ def test_the_shipped_policy_names_its_origin_and_decides() -> None:
     assert len(text.encode()) <= MAX_POLICY_BYTES
     policy = load_policy("learned")
     assert isinstance(policy, LearnedPolicy)
-    assert set(policy.origin) >= {"data", "fingerprint", "commit", "reward", "training"}
-    assert sum(policy.origin["data"].values()) >= 50
+    assert set(policy.network.origin) >= {"data", "fingerprint", "commit", "reward", "training"}
+    assert sum(policy.network.origin["data"].values()) >= 50
     decision = policy.choose(
         observe(drafts=make_drafts(0.9)), list_legal_actions((), has_model=False)
     )

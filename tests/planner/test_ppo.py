@@ -6,7 +6,6 @@ from tests.planner.worlds import make_questions
 
 from fathom.planner.environment import Environment, Reward
 from fathom.planner.observation import Vector
-from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import (
     Learner,
     Network,
@@ -185,5 +184,5 @@ def test_it_follows_the_rules_if_the_data_are_silent() -> None:
     learner = Learner.from_environment(world, replace(SHORT, prior=0.1))
     list(learner.learn())
     sequences = world.follow(learner.choose_actions(world)).sequences
-    assert sequences == world.follow(world.choose_by_policy(RulePolicy())).sequences
+    assert sequences == world.follow(world.choose_by(world.process.choose_by_rules)).sequences
     assert len(set(sequences)) == 2

@@ -6,8 +6,8 @@ import numpy as np
 from tests.planner.worlds import make_questions
 
 from fathom.planner.environment import Environment, Reward
+from fathom.planner.network import MAX_POLICY_BYTES, PolicyNetwork
 from fathom.planner.observation import COLUMNS
-from fathom.planner.policy import MAX_POLICY_BYTES, LearnedPolicy
 from fathom.planner.ppo import Training
 from fathom.planner.train import TrainingRun, compute_fingerprint, train_policy
 
@@ -71,7 +71,7 @@ def test_progress_is_reported_and_checkpoints_are_kept(tmp_path: Path) -> None:
 def test_the_exported_policy_chooses_like_the_trained_one() -> None:
     done = train()
     world = Environment.from_questions(RECORDED, Reward())
-    again = LearnedPolicy.from_json(done.policy.to_json())
+    again = PolicyNetwork.from_json(done.policy.to_json())
     places = [list(COLUMNS).index(name) for name in again.columns]
     logits = np.array([again.compute_logits(row[places]) for row in world.inputs])
     likeliest = np.argmax(np.where(world.legal, logits, -np.inf), axis=1)

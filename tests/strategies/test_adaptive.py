@@ -324,9 +324,11 @@ def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
     )
     for outcome in outcomes:
         answer, _ = run_forced(folder, *outcome.tried)
+        assert outcome.answer is not None
         assert (outcome.answer.answer, outcome.answer.phase) == (answer.answer, answer.phase)
         assert outcome.usage.retrievals == answer.usage.retrievals
-        assert outcome.observation.tried == outcome.tried
+        flags = {f"tried_{action}": float(action in outcome.tried) for action in EXECUTOR_ACTIONS}
+        assert flags.items() <= outcome.features.items()
 
 
 def test_agreement_of_retrievers_is_a_signal(tmp_path: Path) -> None:
@@ -342,6 +344,6 @@ def test_agreement_of_retrievers_is_a_signal(tmp_path: Path) -> None:
             strategy = make_strategy("adaptive", engine.assembly)
             assert isinstance(strategy, Adaptive)
             outcome = asyncio.run(take_first(strategy, engine.executor))
-            shares[retriever] = outcome.observation.agreement
+            shares[retriever] = outcome.features["agreement"]
     assert shares["keyword"] == 0
     assert shares["hybrid"] > 0

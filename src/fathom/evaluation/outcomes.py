@@ -1,4 +1,4 @@
-"""The recording of what every sequence of executors answers on the questions of a data set.
+"""The recording of what every sequence of choices answers on the questions of a data set.
 
 A planner learns from these records (`fathom.planner`). A line of the file is one question with all
 its outcomes, so a run that was killed continues after the last whole line.
@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, DatasetQuestion
 from fathom.evaluation.jsonl import append_line, read_whole_lines
@@ -19,16 +17,19 @@ from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, build_filters, hash_setup
 from fathom.planner.environment import RecordedOutcome, RecordedQuestion
-from fathom.planner.observation import COLUMNS, Observation, build_features
+from fathom.planner.process import find_process
 from fathom.question.question import Question
 from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
 from fathom.settings.adaptive import AdaptiveSettings
+from fathom.settings.mao import MaoSettings
 from fathom.types import Hit, Query
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
     from fathom.strategies.action_outcomes import ActionOutcome
+    from fathom.strategies.adaptive import Adaptive
+    from fathom.strategies.mao import Mao
 
 DEPTH = 2
 """The default number of executors in a row that are recorded."""
@@ -71,23 +72,32 @@ class OutcomeFile:
 
     Attributes:
         file: The file; without one the questions stay in memory only.
+        strategy: The strategy whose choices it holds.
         by_question: The recorded questions by data set and id of the question.
     """
 
     file: Path | None = None
+    strategy: str = "adaptive"
     by_question: dict[tuple[str, str], RecordedQuestion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the file.
 
         Raises:
-            UsageError: If a line is no recorded question, or one of another version.
+            UsageError: If a line is no recorded question, or one of another version or strategy, or
+                the strategy's planner cannot be trained.
         """
+        find_process(self.strategy)
         for number, line in enumerate(read_whole_lines(self.file), start=1):
             try:
                 recorded = RecordedQuestion.from_json(json.loads(line))
             except (ValueError, TypeError, UsageError) as error:
                 raise UsageError(f"{self.file}:{number}: {error}") from None
+            if recorded.strategy != self.strategy:
+                raise UsageError(
+                    f"{self.file}:{number}: an outcome of {recorded.strategy}, not of "
+                    f"{self.strategy}; name another file for the records"
+                )
             self.by_question[recorded.dataset, recorded.question] = recorded
 
     def add(self, recorded: RecordedQuestion) -> None:
@@ -109,12 +119,13 @@ def record_outcomes(
     most: int = DEPTH,
     on_progress: OnProgress = lambda _what, _done, _all: None,
 ) -> list[RecordedQuestion]:
-    """Try every legal sequence of executors on questions that have not been tried yet.
+    """Try every legal sequence of a planner's choices on questions that have not been tried yet.
 
     No language model is asked to read; other roles use one where the settings give them one.
 
     The engine's index must hold the corpus of the data set. Questions that cannot be graded are
-    left out, and new records are added to the file.
+    left out, and new records are added to the file. `most` bounds the executors of `adaptive` in a
+    row.
 
     Returns:
         The recorded questions of `questions`, in their order.
@@ -125,9 +136,10 @@ def record_outcomes(
     gradable = [item for item in questions if item.answers or not item.answerable]
     if not gradable:
         raise UsageError(f"{dataset.name}: no question has an answer to compare with")
-    setup = hash_setup(engine, "adaptive")
+    setup = hash_setup(engine, file.strategy)
     collected: list[RecordedQuestion] = []
-    tree = _make_outcome_lister(engine, most)
+    groups = group_questions(dataset, gradable)
+    list_outcomes = _make_outcome_lister(engine, file.strategy, most)
     for number, question in enumerate(gradable, start=1):
         record = file.by_question.get((dataset.name, question.id))
         if record is not None and record.setup != setup:
@@ -135,61 +147,117 @@ def record_outcomes(
                 f"{dataset.name} {question.id}: recorded with another index, code or settings; "
                 "name another file for the records, or remove this one"
             )
-        # A shallower record is replaced, since its longer sequences were never tried.
-        if record is None or max(len(outcome.tried) for outcome in record.outcomes) < most:
-            record = _record_question(dataset, question, tree(question), setup)
+        if record is None or _is_too_shallow(record, most):
+            record = RecordedQuestion(
+                dataset=dataset.name,
+                question=question.id,
+                answerable=question.answerable,
+                outcomes=tuple(
+                    _grade_outcome(dataset, question, file.strategy, outcome)
+                    for outcome in list_outcomes(question)
+                ),
+                setup=setup,
+                strategy=file.strategy,
+                group=groups.get(question.id, ""),
+            )
             file.add(record)
         collected.append(record)
         on_progress(f"{dataset.name} {PROGRESS_NAME}", number, len(gradable))
     return collected
 
 
+def group_questions(dataset: Dataset, questions: Sequence[DatasetQuestion]) -> dict[str, str]:
+    """Return a name for the questions that share relevant documents, directly or over others.
+
+    Returns:
+        The name of the group by id of the question; a question without relevant documents is in
+        none.
+    """
+    groups: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for question in questions:
+        documents = sorted({*dataset.qrels.get(question.id, {}), *question.documents})
+        joined = {groups[document] for document in documents if document in groups}
+        name = min(joined, default=question.id)
+        groups = {document: name if old in joined else old for document, old in groups.items()}
+        names = {other: name if old in joined else old for other, old in names.items()}
+        groups.update(dict.fromkeys(documents, name))
+        if documents:
+            names[question.id] = name
+    return names
+
+
+def _is_too_shallow(record: RecordedQuestion, most: int) -> bool:
+    """Return whether longer sequences of executors are to be tried than were recorded."""
+    deepest = max(len(outcome.tried) for outcome in record.outcomes)
+    return record.strategy == "adaptive" and deepest < most
+
+
 def _make_outcome_lister(
-    engine: "Engine", most: int
+    engine: "Engine", name: str, most: int
 ) -> "Callable[[DatasetQuestion], list[ActionOutcome]]":
     """Return the function that lists all outcomes of a question."""
     from fathom.strategies.action_outcomes import iterate_outcomes
-    from fathom.strategies.adaptive import Adaptive
 
-    assembly = engine.assembly
     # Models load before the first question, whose recorded seconds would else include it.
-    assembly.prepare()
+    engine.assembly.prepare()
     engine.models.warm_up()
     engine.reader()
-    search = assembly.search(engine.settings.get_section(AdaptiveSettings).retriever)
-    cache = CachingRetriever(search.open_retriever())
-    cached_search = replace(search, open_retriever=lambda: cache)
-    # A language model would be asked anew for every sequence.
-    strategy = replace(Adaptive.with_search(cached_search, assembly), model_reader=None)
+    strategy, cache = _open_strategy(engine, name)
 
     async def list_outcomes(question: DatasetQuestion) -> "list[ActionOutcome]":
         cache.forget()
         filters = build_filters(question)
-        tree = iterate_outcomes(
+        outcomes = iterate_outcomes(
             strategy, Question(question.text), engine.executor, filters=filters, most=most
         )
-        return [outcome async for outcome in tree]
+        return [outcome async for outcome in outcomes]
 
     return lambda question: run_in_loop(list_outcomes(question))
 
 
-def _record_question(
-    dataset: Dataset, question: DatasetQuestion, tree: "Sequence[ActionOutcome]", setup: str
-) -> RecordedQuestion:
-    return RecordedQuestion(
-        dataset=dataset.name,
-        question=question.id,
-        answerable=question.answerable,
-        outcomes=tuple(_grade_outcome(dataset, question, outcome) for outcome in tree),
-        setup=setup,
+def _open_strategy(engine: "Engine", name: str) -> "tuple[Adaptive | Mao, CachingRetriever]":
+    """Return the strategy with a local reader, and the cache of its searches."""
+    from fathom.agents.reader.local import LocalReader
+    from fathom.strategies.adaptive import Adaptive
+    from fathom.strategies.mao import Mao
+
+    assembly, settings = engine.assembly, engine.settings
+    is_mao = name == Mao.name
+    search = assembly.search(
+        settings.get_section(MaoSettings).retriever
+        if is_mao
+        else settings.get_section(AdaptiveSettings).retriever
     )
+    cache = CachingRetriever(search.open_retriever())
+    search = replace(search, open_retriever=lambda: cache)
+    # A language model would be asked anew for every sequence.
+    if is_mao:
+        mao = Mao.with_search(search, assembly)
+        return replace(mao, reader=LocalReader.of(assembly)), cache
+    return replace(Adaptive.with_search(search, assembly), model_reader=None), cache
 
 
 def _grade_outcome(
-    dataset: Dataset, question: DatasetQuestion, outcome: "ActionOutcome"
+    dataset: Dataset, question: DatasetQuestion, strategy: str, outcome: "ActionOutcome"
 ) -> RecordedOutcome:
+    """Return the outcome with the value of its answer; without an answer it has none."""
+    features = {name: round(value, 6) for name, value in outcome.features.items()}
+    spent = RecordedOutcome(
+        tried=outcome.tried,
+        features=features,
+        f1=0.0,
+        wrong=False,
+        answered=False,
+        tokens=outcome.usage.tokens,
+        retrievals=outcome.usage.retrievals,
+        waits=outcome.waits,
+        seconds=round(outcome.usage.seconds, 4),
+    )
+    if outcome.answer is None:
+        return spent
     record = Record(
-        strategy="adaptive",
+        strategy=strategy,
         dataset=dataset.name,
         question=question.id,
         text=question.text,
@@ -202,23 +270,9 @@ def _grade_outcome(
         usage={},
         seconds=0.0,
     )
-    values = np.round(build_features(outcome.observation), 6).tolist()
-    return RecordedOutcome(
-        tried=outcome.tried,
-        features=dict(zip(COLUMNS, values, strict=True)),
+    return replace(
+        spent,
         f1=round(SCORES["F1"](record) or 0.0, 6),
         wrong=SCORES["CRAG-truthfulness"](record) == -1,
         answered=record.is_answered,
-        tokens=outcome.usage.tokens,
-        retrievals=outcome.usage.retrievals,
-        waits=_count_waits(outcome.observation),
-        seconds=round(outcome.usage.seconds, 4),
     )
-
-
-def _count_waits(observation: Observation) -> int:
-    """Return the waits for split retrievals: one if parallel, else one for each sub-question."""
-    situation = observation.situation
-    if "split" not in observation.tried:
-        return 0
-    return 1 if situation.parallel > 1 else int(situation.serial) if situation.serial > 1 else 0

@@ -26,7 +26,6 @@ from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress
 from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
 from fathom.jsonable import hash_text
-from fathom.planner.actions import Action, iterate_sequences
 from fathom.planner.environment import (
     Environment,
     Episodes,
@@ -35,7 +34,6 @@ from fathom.planner.environment import (
     RecordedQuestion,
     Reward,
 )
-from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import Training
 from fathom.planner.train import ALPHAS, train_policy
 
@@ -45,9 +43,8 @@ BEST = "best fixed sequence"
 ROUTER = "router by data set"
 RULES = "rules"
 SIGNIFICANT = 0.05
-LOOK = "first look alone"
 
-Sequences = Sequence[tuple[Action, ...]]
+Sequences = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +55,15 @@ class SystemRun:
         name: The name of the system in tables.
         questions: The questions.
         outcomes: The outcome that the system showed for each.
-        sequences: The actions of each, its end included.
+        sequences: The plan of each: the actions of `adaptive` with the end, the workflow of `mao`
+            for the question itself.
         earned: The reward of each.
     """
 
     name: str
     questions: tuple[RecordedQuestion, ...]
     outcomes: tuple[RecordedOutcome, ...]
-    sequences: tuple[tuple[Action, ...], ...]
+    sequences: tuple[tuple[str, ...], ...]
     earned: tuple[float, ...]
 
     @classmethod
@@ -75,7 +73,7 @@ class SystemRun:
             name=name,
             questions=walks.environment.questions,
             outcomes=walks.outcomes,
-            sequences=walks.sequences,
+            sequences=tuple(map(walks.environment.process.summarize, walks.sequences)),
             earned=tuple(map(float, walks.earned)),
         )
 
@@ -100,7 +98,7 @@ class SystemRun:
 
         It is 0 where all questions of each data set go one way.
         """
-        groups: dict[str, list[tuple[Action, ...]]] = {}
+        groups: dict[str, list[tuple[str, ...]]] = {}
         for question, sequence in zip(self.questions, self.sequences, strict=True):
             groups.setdefault(question.dataset, []).append(sequence)
         total = len(self.sequences)
@@ -129,16 +127,16 @@ def _compute_entropy(sequences: Sequences) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSequences:
-    """The best fixed sequence of executors, for all questions and for each data set."""
+    """The best fixed sequence of choices, for all questions and for each data set."""
 
-    overall: tuple[Action, ...]
-    routes: dict[str, tuple[Action, ...]]
+    overall: tuple[str, ...]
+    routes: dict[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, questions: Sequence[RecordedQuestion], reward: Reward) -> Self:
         """Choose the sequences on these questions; of equal ones the first, the shortest."""
         world = Environment.from_questions(questions, reward)
-        tries = list(iterate_sequences(has_model=False, most=world.most))
+        tries = world.process.list_fixed(world.most)
         earned = np.array(
             [world.follow(world.choose_sequence(sequence)).earned for sequence in tries]
         )
@@ -174,11 +172,11 @@ def run_systems(
     """
     world = Environment.from_questions(test_questions, reward)
     fixed = FixedSequences.of(training_questions, reward)
-    yield SystemRun.of(LOOK, world.follow(world.choose_sequence(())))
+    yield SystemRun.of(world.process.plain, world.follow(world.choose_sequence(())))
     best = world.choose_sequence(fixed.overall)
     yield SystemRun.of(BEST, world.follow(best))
     yield SystemRun.of(ROUTER, world.follow(fixed.route(world)))
-    yield SystemRun.of(RULES, world.follow(world.choose_by_policy(RulePolicy())))
+    yield SystemRun.of(RULES, world.follow(world.choose_by(world.process.choose_by_rules)))
     for alpha in alphas:
         trained = train_policy(training_questions, replace(reward, alpha=alpha), training)
         yield SystemRun.of(name_ppo(alpha), world.follow(trained.learner.choose_actions(world)))
@@ -218,13 +216,20 @@ def cross_fit(
 
 
 def _deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
-    """Deal the questions into folds, each with the same share of each data set.
+    """Deal the questions into folds, each with about the same share of each data set.
 
-    The order is that of the hashes of their ids.
+    Questions that share documents come into the same fold. The order is that of the hashes of their
+    names.
     """
-    # Dealing in this order, like cards, gives each fold the same share of each data set.
-    order = sorted(questions, key=lambda question: (question.dataset, hash_text(question.question)))
-    return [order[at::FOLDS] for at in range(FOLDS)]
+    groups: dict[tuple[str, str], list[RecordedQuestion]] = {}
+    for question in questions:
+        name = hash_text(question.group or question.question)
+        groups.setdefault((question.dataset, name), []).append(question)
+    folds: list[list[RecordedQuestion]] = [[] for _ in range(FOLDS)]
+    # Dealing in this order to the smallest fold gives each the same share of each data set.
+    for _, group in sorted(groups.items()):
+        min(folds, key=len).extend(group)
+    return folds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,11 @@ MAX_EXECUTORS = 3
 """The largest number of executors that work on a question."""
 
 
+def parse_action(name: str) -> Action:
+    """Return the action of this name."""
+    return next(action for action in ACTIONS if action == name)
+
+
 def list_legal_actions(
     tried: Sequence[Action], *, has_model: bool, most: int = MAX_EXECUTORS
 ) -> tuple[Action, ...]:

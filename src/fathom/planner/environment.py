@@ -1,17 +1,17 @@
-"""Recorded outcomes as an environment: those of all sequences of executors on every question.
+"""Recorded outcomes as an environment: those of all sequences of choices on every question.
 
-Each question was worked on with all legal sequences of executors beforehand, so that an episode is
-a walk through the record: no model is called while a policy learns, and the reward of any policy is
+Each question was worked on with all legal sequences of choices beforehand, so that an episode is a
+walk through the record: no model is called while a policy learns, and the reward of any policy is
 known exactly, as is the best reward in hindsight.
 
 The reward is that of MAO-ARAG (arXiv 2508.01005, section 3.2, equations 4 to 6): F1 of the answer -
 alpha * (tokens / 1000 + 0.25 a search + 0.25 a parallel split or serial sub-question) - 1 for an
-illegal action, which ends the episode with the draft as it is. Two rules are Fathom's: abstaining
-earns what F1 gives it (1 where there is no answer), and a wrong answer may cost something besides
-earning nothing.
+illegal choice, in place of which the strategy's fallback is taken. Two rules are Fathom's:
+abstaining earns what F1 gives it (1 where there is no answer), and a wrong answer may cost
+something besides earning nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -20,15 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import UsageError
-from fathom.planner.actions import (
-    ACTIONS,
-    END_ACTIONS,
-    Action,
-    iterate_sequences,
-    list_legal_actions,
-)
-from fathom.planner.observation import COLUMNS, Vector, restore_observation
-from fathom.planner.policy import Policy
+from fathom.planner.actions import END_ACTIONS
+from fathom.planner.observation import Vector
+from fathom.planner.process import ChoiceProcess, Chooser, find_process
 
 RETRIEVAL_PRICE = 0.25
 WAIT_PRICE = 0.25
@@ -43,11 +37,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedOutcome:
-    """The outcome of some executors, as if the draft had been shown then.
+    """The outcome of some choices, as if the draft had been shown then.
 
     Attributes:
-        tried: The executors, in order.
-        features: The planner's columns at that point, by name.
+        tried: The choices, in order.
+        features: The planner's columns at that point, by name; empty where nothing is left to
+            choose.
         f1: F1 of the answer; 1 for an abstention where there is no answer.
         wrong: Whether the answer shown is not right.
         answered: Whether an answer is shown.
@@ -57,7 +52,7 @@ class RecordedOutcome:
         seconds: Wall time of the run so far; not part of the reward.
     """
 
-    tried: tuple[Action, ...]
+    tried: tuple[str, ...]
     features: Mapping[str, float]
     f1: float
     wrong: bool
@@ -82,8 +77,11 @@ class RecordedQuestion:
         dataset: The data set of the question; a router sees nothing else.
         question: The id of the question there.
         answerable: Whether the question has an answer.
-        outcomes: One for each sequence of executors, each after its own beginning.
+        outcomes: One for each sequence of choices, each after its own beginning.
         setup: The setup that produced the outcomes; another setup gives other outcomes.
+        strategy: The strategy whose choices they are.
+        group: The name of the questions that share documents with this one; a question alone has
+            none.
     """
 
     dataset: str
@@ -91,6 +89,8 @@ class RecordedQuestion:
     answerable: bool
     outcomes: tuple[RecordedOutcome, ...]
     setup: str = ""
+    strategy: str = "adaptive"
+    group: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as a JSON object for one line of a file."""
@@ -113,39 +113,77 @@ class RecordedQuestion:
             raise UsageError(f"not a recorded question ({error}); record it again") from error
         # Features are looked up by name: other columns would train on numbers that mean something
         # else.
+        columns = set(find_process(question.strategy).columns)
         for outcome in question.outcomes:
-            if set(outcome.features) != set(COLUMNS):
+            if outcome.features and set(outcome.features) != columns:
                 raise UsageError(
                     f"{question.dataset} {question.question}: recorded with other columns; "
                     "record the outcomes again"
                 )
         return question
 
-    def find_outcome(self, tried: Sequence[Action]) -> RecordedOutcome | None:
-        """Return the outcome of these executors; `None` if it was not recorded."""
+    def find_outcome(self, tried: Sequence[str]) -> RecordedOutcome | None:
+        """Return the outcome of these choices; `None` if it was not recorded."""
         return next((outcome for outcome in self.outcomes if outcome.tried == tuple(tried)), None)
+
+    def list_states(self, most: int) -> list[tuple[str, ...]]:
+        """Return the sequences after which there is a choice, short ones first.
+
+        Args:
+            most: The largest number of choices before the last one.
+
+        Raises:
+            UsageError: If the outcome of a choice was not recorded.
+        """
+        process = find_process(self.strategy)
+        outcomes = {outcome.tried: outcome for outcome in self.outcomes}
+        states: list[tuple[str, ...]] = []
+        waiting: list[tuple[str, ...]] = [()]
+        while waiting:
+            tried = waiting.pop(0)
+            if tried not in outcomes:
+                raise UsageError(
+                    f"{self.dataset} {self.question}: no outcome of "
+                    f"{','.join(tried) or 'the look'}; record the outcomes again"
+                )
+            if outcomes[tried].features:
+                states.append(tried)
+                legal = process.list_legal(tried, most=most)
+                waiting += [(*tried, action) for action in legal if action not in END_ACTIONS]
+        return states
+
+
+def find_common_process(questions: Sequence[RecordedQuestion]) -> ChoiceProcess:
+    """Return the choices that these questions were recorded with.
+
+    Raises:
+        UsageError: If there is no question, or they were recorded for several strategies.
+    """
+    if not questions:
+        raise UsageError("no outcomes were recorded; record some first")
+    strategies = sorted({question.strategy for question in questions})
+    if len(strategies) > 1:
+        raise UsageError(f"outcomes of {' and '.join(strategies)} in one file; train on one")
+    return find_process(strategies[0])
 
 
 def compute_depth(questions: Sequence[RecordedQuestion]) -> int:
-    """Return the largest number of executors that every question was worked on with.
+    """Return the largest number of choices before the last one that a table can hold.
 
     Raises:
         UsageError: If there is no question, or one lacks a sequence that it should have.
     """
-    if not questions:
-        raise UsageError("no outcomes were recorded; record some first")
-    most = min(max(len(outcome.tried) for outcome in question.outcomes) for question in questions)
-    # Without a model only: `model` is never learned, so its outcomes may be missing.
-    sequences = list(iterate_sequences(has_model=False, most=most))
+    process = find_common_process(questions)
+    most = process.pick_depth([max(map(len, _list_open(question))) for question in questions])
     for question in questions:
-        recorded = {outcome.tried for outcome in question.outcomes}
-        lacking = [",".join(sequence) for sequence in sequences if sequence not in recorded]
-        if lacking:
-            raise UsageError(
-                f"{question.dataset} {question.question}: no outcome of "
-                f"{lacking[0] or 'the look'}; record the outcomes again"
-            )
+        question.list_states(most)
     return most
+
+
+def _list_open(question: RecordedQuestion) -> Iterator[tuple[str, ...]]:
+    """Yield the sequences after which something is left to choose, the empty one always."""
+    yield ()
+    yield from (outcome.tried for outcome in question.outcomes if outcome.features)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,14 +215,14 @@ class Reward:
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """All episodes as one table; a state is a question with the executors that have worked on it.
+    """All episodes as one table; a state is a question with the choices made so far.
 
     Attributes:
+        process: The choices of the strategy.
         questions: The recorded questions.
         reward: The reward of an episode.
-        most: The largest number of executors in a row.
-        actions: The actions that can be chosen, in the order of the table's columns.
-        states: For each state the place of its question, and the executors tried.
+        most: The largest number of choices before the last one.
+        states: For each state the place of its question, and the choices tried.
         inputs: States x columns: the features that a policy sees.
         legal: States x actions: whether a policy may choose the action.
         after: States x actions: the state that follows, or `END`.
@@ -193,11 +231,11 @@ class Environment:
         starts: The first state of each question.
     """
 
+    process: ChoiceProcess
     questions: tuple[RecordedQuestion, ...]
     reward: Reward
     most: int
-    actions: tuple[Action, ...]
-    states: tuple[tuple[int, tuple[Action, ...]], ...]
+    states: tuple[tuple[int, tuple[str, ...]], ...]
     inputs: Vector
     legal: Mask
     after: Places
@@ -219,51 +257,52 @@ class Environment:
         Raises:
             UsageError: If outcomes are missing.
         """
-        depth = compute_depth(questions)
+        process, depth = find_common_process(questions), compute_depth(questions)
         most = depth if most is None else min(most, depth)
-        # Recorded outcomes come from runs without a language model, so `model` cannot be learned.
-        actions = tuple(action for action in ACTIONS if action != "model")
-        tries = list(iterate_sequences(has_model=False, most=most))
-        states = tuple((index, tried) for index in range(len(questions)) for tried in tries)
+        states = tuple(
+            (index, tried)
+            for index, question in enumerate(questions)
+            for tried in question.list_states(most)
+        )
         state_numbers = {state: number for number, state in enumerate(states)}
-        shape = (len(states), len(actions))
-        # The outcome of an illegal action is an end: `after` stays `END` unless an executor
-        # follows.
+        outcomes = [{outcome.tried: outcome for outcome in item.outcomes} for item in questions]
+        shape = (len(states), len(process.actions))
         mask, after = np.zeros(shape, dtype=bool), np.full(shape, END)
         rewards, turns = np.zeros(shape), np.zeros(shape)
-        rows: list[list[float]] = []
         for number, (index, tried) in enumerate(states):
-            question = questions[index]
-            outcomes = {recorded.tried: recorded for recorded in question.outcomes}
-            outcome = outcomes[tried]
-            rows.append([outcome.features[name] for name in COLUMNS])
-            legal_actions = list_legal_actions(tried, has_model=False, most=most)
-            for column, action in enumerate(actions):
-                earned = reward.reward_answer(outcome)
-                if action not in legal_actions:
-                    earned -= reward.illegal
-                elif action == "abstain":
-                    earned = reward.reward_abstention(question)
-                elif action not in END_ACTIONS:
-                    following = outcomes[*tried, action]
-                    after[number, column] = state_numbers[index, (*tried, action)]
-                    earned = -reward.alpha * (following.cost - outcome.cost)
-                    turns[number, column] = 1 + following.waits - outcome.waits
-                rewards[number, column] = earned
-                mask[number, column] = action in legal_actions
+            legal_actions = process.list_legal(tried, most=most)
+            for column, action in enumerate(process.actions):
+                is_legal = action in legal_actions
+                step = (*tried, action if is_legal else process.fallback)
+                mask[number, column] = is_legal
+                after[number, column] = state_numbers.get((index, step), END)
+                earned, turns[number, column] = _take_step(
+                    process, reward, questions[index], outcomes[index], step
+                )
+                rewards[number, column] = earned - (0.0 if is_legal else reward.illegal)
         return cls(
+            process=process,
             questions=tuple(questions),
             reward=reward,
             most=most,
-            actions=actions,
             states=states,
-            inputs=np.array(rows),
+            inputs=np.array(
+                [
+                    [outcomes[index][tried].features[name] for name in process.columns]
+                    for index, tried in states
+                ]
+            ),
             legal=mask,
             after=after,
             rewards=rewards,
             turns=turns,
-            starts=np.arange(0, len(states), len(tries)),
+            starts=np.array([number for number, (_, tried) in enumerate(states) if not tried]),
         )
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions that can be chosen, in the order of the table's columns."""
+        return self.process.actions
 
     @cached_property
     def datasets(self) -> tuple[str, ...]:
@@ -284,24 +323,24 @@ class Environment:
             now[running] = self.after[states, chosen]
         return Episodes(environment=self, last=last, ends=ends, earned=earned)
 
-    def choose_sequence(self, sequence: Sequence[Action]) -> Places:
-        """Return the choices of a fixed sequence: these executors, then `stop`."""
-        stop = self.actions.index("stop")
-        choices = np.full(len(self.states), stop)
+    def choose_sequence(self, sequence: Sequence[str]) -> Places:
+        """Return the choices of a fixed sequence, which goes on with the strategy's fallback."""
+        fallback = self.actions.index(self.process.fallback)
+        choices = np.full(len(self.states), fallback)
         for number, (_, tried) in enumerate(self.states):
             depth = len(tried)
             if depth < len(sequence) and tuple(sequence[:depth]) == tried:
                 choices[number] = self.actions.index(sequence[depth])
         return choices
 
-    def choose_by_policy(self, policy: Policy) -> Places:
-        """Return the choices of a policy in every state; `follow` takes them."""
+    def choose_by(self, choose: Chooser) -> Places:
+        """Return the choices of a function in every state; `follow` takes them."""
         chosen_places = np.zeros(len(self.states), dtype=np.int64)
         for state, row in enumerate(self.inputs):
-            observation = restore_observation(dict(zip(COLUMNS, map(float, row), strict=True)))
+            values = dict(zip(self.process.columns, map(float, row), strict=True))
             pairs = zip(self.actions, self.legal[state], strict=True)
-            chosen = policy.choose(observation, [action for action, legal in pairs if legal])
-            chosen_places[state] = self.actions.index(chosen.action)
+            action = choose(values, [action for action, legal in pairs if legal])
+            chosen_places[state] = self.actions.index(action)
         return chosen_places
 
     def choose_in_hindsight(self) -> Places:
@@ -342,10 +381,11 @@ class Episodes:
         reached: list[RecordedOutcome] = []
         for state, end in zip(self.last, self.ends, strict=True):
             place, tried = self.environment.states[state]
-            question = self.environment.questions[place]
-            outcome = question.find_outcome(tried)
+            question, action = self.environment.questions[place], self.environment.actions[end]
+            steps = tried if action in END_ACTIONS else (*tried, action)
+            outcome = question.find_outcome(steps)
             assert outcome is not None
-            if self.environment.actions[end] == "abstain":
+            if action == "abstain":
                 outcome = replace(
                     outcome, f1=float(not question.answerable), wrong=False, answered=False
                 )
@@ -353,10 +393,31 @@ class Episodes:
         return tuple(reached)
 
     @cached_property
-    def sequences(self) -> tuple[tuple[Action, ...], ...]:
+    def sequences(self) -> tuple[tuple[str, ...], ...]:
         """The actions of each episode, with its end."""
         actions = self.environment.actions
         return tuple(
             (*self.environment.states[state][1], actions[end])
             for state, end in zip(self.last, self.ends, strict=True)
         )
+
+
+def _take_step(
+    process: ChoiceProcess,
+    reward: Reward,
+    question: RecordedQuestion,
+    outcomes: Mapping[tuple[str, ...], RecordedOutcome],
+    step: tuple[str, ...],
+) -> tuple[float, int]:
+    """Return the immediate reward of the last of these choices, and the turns that it takes."""
+    tried, action = step[:-1], step[-1]
+    before = outcomes[tried]
+    if action in END_ACTIONS:
+        if action == "abstain":
+            return reward.reward_abstention(question), 0
+        return reward.reward_answer(before), 0
+    following = outcomes[step]
+    earned = -reward.alpha * (following.cost - before.cost)
+    if not following.features:
+        earned += reward.reward_answer(following)
+    return earned, process.turns + following.waits - before.waits

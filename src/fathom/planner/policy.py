@@ -1,22 +1,22 @@
 """The policies of `adaptive`: written rules, a fixed sequence, and a learned network."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol
 
-import numpy as np
+from fathom.errors import SettingsError
+from fathom.planner.actions import (
+    ACTIONS,
+    END_ACTIONS,
+    MAX_EXECUTORS,
+    Action,
+    is_legal_sequence,
+    parse_action,
+)
+from fathom.planner.network import PolicyNetwork, read_network
+from fathom.planner.observation import COLUMNS, Observation, build_features
 
-from fathom.errors import SettingsError, UsageError
-from fathom.planner.actions import ACTIONS, END_ACTIONS, MAX_EXECUTORS, Action, is_legal_sequence
-from fathom.planner.observation import COLUMNS, Observation, Vector, build_features
-
-MAX_POLICY_BYTES = 200_000
-"""The largest size of an exported policy, in bytes."""
-FORMAT = 1
-"""The version of the file format of exported policies."""
 SHIPPED_POLICY = Path(__file__).parent / "resources" / "policy.json"
 
 
@@ -159,154 +159,35 @@ class ModelFallbackPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """One layer of a network: `values @ weights + offset`."""
-
-    weights: Vector
-    offset: Vector
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedPolicy:
-    """A small network: standardised columns, hidden layers with tanh, one output per action.
+    """The policy of a network, which takes the likeliest legal action.
 
-    The likeliest legal action is taken. The policy never chooses an action that its training data
-    could not show, such as a language model; but where it would abstain and a model is there, the
-    model is asked.
-
-    Attributes:
-        columns: Names of the inputs, each one of `COLUMNS`.
-        mean: Mean of each column in the training data.
-        spread: Standard deviation of each column there, at least a little above 0.
-        layers: The layers from the inputs to the actions; the last has as many outputs as
-            `actions`.
-        actions: The actions that the policy learned about.
-        most: The largest number of executors in a row in the training data.
-        origin: The data it was trained on, the commit, the seed and the settings of training.
+    It never chooses an action that its training data could not show, such as a language model; but
+    where it would abstain and a model is there, the model is asked.
     """
 
-    columns: tuple[str, ...]
-    mean: Vector
-    spread: Vector
-    layers: tuple[Layer, ...]
-    actions: tuple[Action, ...]
-    most: int
-    origin: Mapping[str, Any] = field(default_factory=dict)
-    name: str = "learned"
+    network: PolicyNetwork
 
-    def __post_init__(self) -> None:
-        sizes = [len(self.columns), *(layer.offset.size for layer in self.layers)]
-        shapes = [layer.weights.shape for layer in self.layers]
-        fits_inputs = self.mean.size == self.spread.size == len(self.columns)
-        if not fits_inputs or shapes != list(pairwise(sizes)) or sizes[-1] != len(self.actions):
-            raise ValueError(f"layers of {shapes} between {self.columns} and {self.actions}")
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self.network.name
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
         """Choose the likeliest legal action; `model` in place of an abstention."""
-        is_full = len(observation.tried) >= self.most
-        candidates = [
-            action
-            for action in self.actions
-            if action in legal and (action in END_ACTIONS or not is_full)
-        ]
-        probabilities = self.compute_probabilities(observation, candidates)
-        # Rounded, so that machines with other arithmetic choose alike; ties go to the first action.
-        action = max(
-            candidates,
-            key=lambda candidate: (round(probabilities[candidate], 9), -ACTIONS.index(candidate)),
-        )
-        if action == "abstain" and "model" in legal:
+        is_full = len(observation.tried) >= self.network.most
+        candidates = [action for action in legal if action in END_ACTIONS or not is_full]
+        values = dict(zip(COLUMNS, map(float, build_features(observation)), strict=True))
+        choice = self.network.choose(values, candidates)
+        if choice.action == "abstain" and "model" in legal:
             return Decision(
                 action="model", probabilities={"model": 1.0}, reason="the model in place of nobody"
             )
         return Decision(
-            action=action,
-            probabilities=probabilities,
-            reason=f"{probabilities[action]:.0%} likely the best",
+            action=parse_action(choice.action),
+            probabilities={parse_action(name): p for name, p in choice.probabilities.items()},
+            reason=choice.reason,
         )
-
-    def compute_probabilities(
-        self, observation: Observation, actions: Sequence[Action]
-    ) -> dict[Action, float]:
-        """Return the probability of each of these actions, in their order."""
-        logits = self.compute_logits(build_features(observation)[self._locate_columns()])
-        selected = np.array([logits[self.actions.index(action)] for action in actions])
-        # Without the largest logit, which cancels out, exp() could overflow.
-        powers = np.exp(selected - selected.max())
-        shares = powers / powers.sum()
-        return {
-            action: round(float(share), 6) for action, share in zip(actions, shares, strict=True)
-        }
-
-    def compute_logits(self, values: Vector) -> Vector:
-        """Return one number for each of `actions`, from the values of `columns`."""
-        hidden = (values - self.mean) / self.spread
-        for layer in self.layers[:-1]:
-            hidden = np.tanh(hidden @ layer.weights + layer.offset)
-        last = self.layers[-1]
-        return np.asarray(hidden @ last.weights + last.offset, dtype=np.float64)
-
-    def _locate_columns(self) -> list[int]:
-        """Return the places of the policy's columns in `COLUMNS`."""
-        names = list(COLUMNS)
-        return [names.index(name) for name in self.columns]
-
-    def to_json(self) -> str:
-        """Return the policy as the text of a file, with its origin.
-
-        Raises:
-            ValueError: If the text would be larger than `MAX_POLICY_BYTES`.
-        """
-        text = json.dumps(
-            {
-                "format": FORMAT,
-                "origin": dict(self.origin),
-                "actions": self.actions,
-                "most": self.most,
-                "columns": self.columns,
-                "mean": _round_values(self.mean),
-                "spread": _round_values(self.spread),
-                "layers": [
-                    {"weights": _round_values(layer.weights), "offset": _round_values(layer.offset)}
-                    for layer in self.layers
-                ],
-            },
-            ensure_ascii=False,
-        )
-        if len(text.encode()) > MAX_POLICY_BYTES:
-            raise ValueError(f"a policy of {len(text.encode())} bytes; {MAX_POLICY_BYTES} at most")
-        return text + "\n"
-
-    @classmethod
-    def from_json(cls, text: str, *, name: str = "learned") -> Self:
-        """Build the policy from the text of a file.
-
-        Raises:
-            UsageError: If it is no policy, or one of a version with other columns or actions.
-        """
-        try:
-            fields = json.loads(text)
-            if fields["format"] != FORMAT:
-                raise UsageError(f"{name}: a policy of format {fields['format']}; train it again")
-            unknown = [column for column in fields["columns"] if column not in COLUMNS]
-            unknown += [action for action in fields["actions"] if action not in ACTIONS]
-            if unknown:
-                raise UsageError(f"{name}: unknown {', '.join(unknown)}; train the policy again")
-            return cls(
-                columns=tuple(fields["columns"]),
-                mean=np.array(fields["mean"], dtype=np.float64),
-                spread=np.array(fields["spread"], dtype=np.float64),
-                layers=tuple(
-                    Layer(weights=np.array(layer["weights"]), offset=np.array(layer["offset"]))
-                    for layer in fields["layers"]
-                ),
-                actions=tuple(fields["actions"]),
-                most=int(fields["most"]),
-                origin=fields["origin"],
-                name=name,
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{name}: not a policy ({error}); train it again") from error
 
 
 def load_policy(name: str, forced: Sequence[str] = (), *, min_confidence: float = 0.5) -> Policy:
@@ -319,7 +200,7 @@ def load_policy(name: str, forced: Sequence[str] = (), *, min_confidence: float 
 
     Raises:
         SettingsError: If there is no such file, or the forced actions are not legal.
-        UsageError: If the file holds no policy, as `LearnedPolicy.from_json` finds.
+        UsageError: If the file holds no policy, or one of another strategy or version.
     """
     if forced:
         if not is_legal_sequence(forced, has_model=True):
@@ -327,25 +208,14 @@ def load_policy(name: str, forced: Sequence[str] = (), *, min_confidence: float 
                 f"adaptive.forced = {', '.join(forced)}: give at most {MAX_EXECUTORS} of "
                 f"{', '.join(action for action in ACTIONS if action not in END_ACTIONS)}, each once"
             )
-        return FixedSequence(actions=tuple(map(_parse_action, forced)))
+        return FixedSequence(actions=tuple(map(parse_action, forced)))
     if name == "rules":
         return RulePolicy(min_confidence=min_confidence)
-    file = SHIPPED_POLICY if name == "learned" else Path(name)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(
-            f"adaptive.policy = {name!r}: no such file; give rules, learned, or a file "
-            "that `fathom train planner` wrote"
-        ) from None
-    return LearnedPolicy.from_json(text, name=name)
-
-
-def _parse_action(name: str) -> Action:
-    """Return the action of this name."""
-    return next(action for action in ACTIONS if action == name)
-
-
-def _round_values(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array
-    """Return an array as nested lists of rounded numbers, for JSON."""
-    return np.round(values, 6).tolist()
+    network = read_network(
+        name,
+        SHIPPED_POLICY,
+        strategy="adaptive",
+        columns=tuple(COLUMNS),
+        actions=ACTIONS,
+    )
+    return LearnedPolicy(network=network)

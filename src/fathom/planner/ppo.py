@@ -14,7 +14,6 @@ import numpy as np
 
 from fathom.planner.environment import END, Environment, Mask, Places
 from fathom.planner.observation import Vector
-from fathom.planner.policy import RulePolicy
 
 _MASKED = -1e9
 _SMALL = 1e-8
@@ -270,7 +269,7 @@ class Learner:
             # A small last layer makes the first policy nearly uniform.
             actor=Network.from_sizes((*sizes, len(environment.actions)), 0.01, rng),
             critic=Network.from_sizes((*sizes, 1), 1.0, rng),
-            guide=environment.choose_by_policy(RulePolicy()),
+            guide=environment.choose_by(environment.process.choose_by_rules),
             rng=rng,
         )
 

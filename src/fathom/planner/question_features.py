@@ -5,7 +5,7 @@ of text, so that rules and a small network can read them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
@@ -74,6 +74,10 @@ class QuestionFeatures:
             f"the best holds {self.coverage:.0%} of the question's words, all together "
             f"{self.reach:.0%}"
         )
+
+    def name_values(self) -> dict[str, float]:
+        """Return all features by name."""
+        return asdict(self)
 
     def list_values(self) -> tuple[float, ...]:
         """Return all features, in the order of their names."""

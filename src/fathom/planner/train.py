@@ -7,8 +7,7 @@ from typing import Any
 
 from fathom.jsonable import dump_canonical, hash_text
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
-from fathom.planner.observation import COLUMNS
-from fathom.planner.policy import Layer, LearnedPolicy
+from fathom.planner.network import Layer, PolicyNetwork
 from fathom.planner.ppo import Learner, Training, TrainingProgress
 
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.3)
@@ -28,7 +27,7 @@ class TrainingRun:
         learner: The trained learner, which chooses for a whole environment at once.
     """
 
-    policy: LearnedPolicy
+    policy: PolicyNetwork
     curve: tuple[TrainingProgress, ...]
     learner: Learner
 
@@ -76,7 +75,7 @@ def train_policy(
     )
 
 
-def export_policy(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
+def export_policy(learner: Learner, origin: Mapping[str, Any]) -> PolicyNetwork:
     """Return the policy learned so far; columns that never vary are left out."""
     varied = learner.environment.inputs.std(axis=0) > 0
     first, offset = learner.actor.layers[0]
@@ -87,13 +86,16 @@ def export_policy(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
         (varying_weights, offset + constant[~varied] @ constant_weights),
         *learner.actor.layers[1:],
     ]
-    return LearnedPolicy(
-        columns=tuple(name for name, varies in zip(COLUMNS, varied, strict=True) if varies),
+    environment = learner.environment
+    names = zip(environment.process.columns, varied, strict=True)
+    return PolicyNetwork(
+        strategy=environment.process.strategy,
+        columns=tuple(name for name, varies in names if varies),
         mean=learner.mean[varied],
         spread=learner.spread[varied],
         layers=tuple(Layer(weights=weights, offset=offset) for weights, offset in layers),
-        actions=learner.environment.actions,
-        most=learner.environment.most,
+        actions=environment.actions,
+        most=environment.most,
         origin=origin,
     )
 

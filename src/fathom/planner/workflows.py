@@ -5,9 +5,11 @@ here it is a policy behind a protocol: rules, a prompted language model (the pap
 planner), or a learned policy.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self, TypeGuard, get_args
 
 from pydantic import BaseModel, Field
@@ -17,6 +19,7 @@ from fathom.llm import role_models
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
+from fathom.planner.network import PolicyNetwork, read_network
 from fathom.planner.question_features import QuestionFeatures
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
@@ -37,7 +40,10 @@ def _permute_before_answer(*executors: Executor) -> tuple[Workflow, ...]:
     return tuple((*ordering, "AG") for size in sizes for ordering in permutations(executors, size))
 
 
-FIRST_TURN: tuple[Workflow, ...] = (("QDS",), ("QDP",), *_permute_before_answer("QR", "R", "DS"))
+SPLITS: tuple[Workflow, ...] = (("QDS",), ("QDP",))
+"""The workflows that split a question; its sub-questions are not split again."""
+
+FIRST_TURN: tuple[Workflow, ...] = (*SPLITS, *_permute_before_answer("QR", "R", "DS"))
 """The 18 workflows for the question itself."""
 
 SUB_TURN: tuple[Workflow, ...] = _permute_before_answer("R", "DS")
@@ -46,10 +52,24 @@ SUB_TURN: tuple[Workflow, ...] = _permute_before_answer("R", "DS")
 DEFAULT: Workflow = ("R", "AG")
 """The substitute for an illegal workflow; legal in every turn."""
 
+SHIPPED_WORKFLOWS = Path(__file__).parent / "resources" / "workflows.json"
+"""The policy `learned`."""
+_FIXED = re.compile("QDS|QDP|((QR|R|DS),){0,3}AG")
+
 
 def list_legal_workflows(*, first: bool) -> tuple[Workflow, ...]:
     """Return the workflows of a turn in a fixed order, the output order of a learned planner."""
     return FIRST_TURN if first else SUB_TURN
+
+
+def spell_workflow(workflow: Sequence[str]) -> str:
+    """Return the name of a workflow: its executors, joined by commas."""
+    return ",".join(workflow)
+
+
+def parse_workflow(name: str) -> Workflow:
+    """Return the workflow of this name; it is legal in some turn."""
+    return next(workflow for workflow in FIRST_TURN if spell_workflow(workflow) == name)
 
 
 def is_legal_workflow(plan: Sequence[str], *, first: bool) -> TypeGuard[Workflow]:
@@ -137,7 +157,7 @@ class WorkflowPrices:
 
     def estimate_cost(self, workflow: Workflow, situation: QuestionFeatures) -> float:
         """Return the cost of a workflow, at least 0."""
-        if workflow in {("QDS",), ("QDP",)}:
+        if workflow in SPLITS:
             is_serial = workflow == ("QDS",)
             # A split yields two sub-questions at least, or it would not be one.
             sub_questions = max(2.0, situation.serial if is_serial else situation.parallel)
@@ -293,11 +313,48 @@ class FixedWorkflow:
         return WorkflowPlan(workflow=self.first if situation.first else self.sub, reason="always")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedWorkflows:
+    """The policy of a network that PPO trained, which chooses the likeliest legal workflow."""
+
+    network: PolicyNetwork
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self.network.name
+
+    def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
+        """Choose the likeliest of the workflows."""
+        names = tuple(map(spell_workflow, legal))
+        choice = self.network.choose(situation.name_values(), names)
+        return WorkflowPlan(workflow=parse_workflow(choice.action), reason=choice.reason)
+
+
 def make_workflow_policy(name: str, *, score_gap: float) -> WorkflowPolicy:
-    """Return the policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one."""
+    """Return the policy that the settings name.
+
+    Args:
+        name: `rules`, a workflow ("R,DS,AG") that is always chosen, `learned` (the shipped policy),
+            or the path of an exported one.
+        score_gap: The gap of the rules.
+
+    Raises:
+        SettingsError: If there is no such file.
+        UsageError: If the file holds no policy, or one of another strategy or version.
+    """
     if name == "rules":
         return WorkflowRules(score_gap=score_gap)
-    return FixedWorkflow(first=tuple(name.split(",")))
+    if _FIXED.fullmatch(name):
+        return FixedWorkflow(first=tuple(name.split(",")))
+    network = read_network(
+        name,
+        SHIPPED_WORKFLOWS,
+        strategy="mao",
+        columns=QuestionFeatures.list_names(),
+        actions=tuple(map(spell_workflow, FIRST_TURN)),
+    )
+    return LearnedWorkflows(network=network)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

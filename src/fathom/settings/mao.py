@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-from pydantic import Field
-
 from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section, constant
 
@@ -30,5 +28,6 @@ class MaoSettings(Section):
     terms; 0 is never, as in the paper."""
     alpha: float = constant(0.1, ge=0, le=1)
     """The weight of cost against a right answer (section 3.2); a model that plans is told it."""
-    policy: str = Field(default="rules", pattern="^(rules|QDS|QDP|((QR|R|DS),){0,3}AG)$")
-    """The planner if no language model plans: rules, or always the same workflow."""
+    policy: str = "rules"
+    """The planner if no language model plans: `rules`, one workflow for all questions (`R,DS,AG`),
+    `learned` (the shipped policy), or the file of a trained policy."""

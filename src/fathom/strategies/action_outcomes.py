@@ -1,49 +1,83 @@
-"""The outcomes of every choice that `adaptive` could make for one question.
+"""The outcomes of every choice that the planner of a strategy could make for one question.
 
 A planner that learns from records also needs the outcomes of the choices that were not made. The
-sequences of executors form a tree; each of them is worked on once, from the state that the sequence
+sequences of choices form a tree; each of them is worked on once, from the state that the sequence
 before it left.
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
-from fathom.planner.actions import END_ACTIONS, Action, list_legal_actions
-from fathom.planner.observation import Observation
+from fathom.planner.actions import END_ACTIONS, list_legal_actions
+from fathom.planner.observation import COLUMNS, Observation, build_features
+from fathom.planner.workflows import list_legal_workflows, parse_workflow, spell_workflow
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin
-from fathom.strategies.adaptive import Adaptive, AdaptiveState
+from fathom.strategies.adaptive import Adaptive
+from fathom.strategies.mao import Mao, MaoState, Turn
 from fathom.types import Answer, Filter
 from fathom.usage import Budget, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """The outcome of a sequence of executors.
+    """The outcome of a sequence of choices.
 
     Attributes:
-        tried: The executors, in order; empty for the first look alone.
-        observation: The observation on which the next choice is made.
-        answer: The answer if the next choice is `stop`.
+        tried: The choices, in order; empty for the first look alone.
+        features: The numbers on which the next choice is made, by name; empty after the last.
+        answer: The answer if the work ended here; `None` where the strategy cannot end.
         usage: The usage of the whole sequence, including the first look. Its seconds are those of
             this machine, where later sequences find in caches what earlier ones have read.
+        waits: The parallel splits and serial sub-questions of the whole sequence.
     """
 
-    tried: tuple[Action, ...]
-    observation: Observation
-    answer: Answer
+    tried: tuple[str, ...]
+    features: Mapping[str, float]
+    answer: Answer | None
     usage: Usage
+    waits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachedState:
+    """A state of the graph, with the choices and the usage up to it."""
+
+    state: Any
+    tried: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+class ChoiceTree(Protocol):
+    """The protocol of the trees of choices for one question, one for each strategy."""
+
+    async def start(self, question: Question, filters: tuple[Filter, ...]) -> ReachedState:
+        """Return the state after the first look."""
+        ...
+
+    async def extend(self, reached: ReachedState, action: str) -> ReachedState:
+        """Return the state in which the choice after this one is made, or the last."""
+        ...
+
+    def list_next_actions(self, reached: ReachedState) -> list[str]:
+        """Return the choices that lead to further states."""
+        ...
+
+    async def build_outcome(self, reached: ReachedState) -> ActionOutcome:
+        """Return the outcome of the choices up to a state."""
+        ...
 
 
 async def iterate_outcomes(
-    strategy: Adaptive,
+    strategy: Adaptive | Mao,
     question: Question,
     executor: Executor,
     *,
@@ -55,77 +89,163 @@ async def iterate_outcomes(
     No budget limits the runs, and no trace is kept.
 
     Args:
-        strategy: The strategy, whose policy is not asked.
+        strategy: The strategy, whose planner is not asked.
         question: The question.
         executor: Runs synchronous work.
         filters: The conditions on the documents that may be used.
-        most: The largest number of executors in a row; by default as many as the strategy allows.
+        most: The largest number of executors of `adaptive` in a row; by default as many as the
+            strategy allows.
     """
     recorder, ledger = (
         Recorder(Origin(question=question.text, strategy=strategy.name)),
         Ledger(Budget()),
     )
-    tree = _SequenceTree(strategy, RunContext(ledger=ledger, scope=recorder, executor=executor))
+    meter = _Meter(RunContext(ledger=ledger, scope=recorder, executor=executor))
+    tree: ChoiceTree
+    if isinstance(strategy, Mao):
+        tree = WorkflowTree(strategy, meter)
+    else:
+        tree = ExecutorTree(strategy, meter, strategy.most if most is None else most)
     # Breadth first, so that a sequence comes after its beginning.
     waiting = [await tree.start(question, filters)]
     while waiting:
         worked = waiting.pop(0)
         yield await tree.build_outcome(worked)
-        waiting += [
-            await tree.extend(worked, action) for action in tree.list_next_actions(worked, most)
-        ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TreeState:
-    """A state of the graph, with the usage up to it."""
-
-    state: AdaptiveState
-    usage: Usage
+        waiting += [await tree.extend(worked, action) for action in tree.list_next_actions(worked)]
 
 
 @dataclass(frozen=True, slots=True)
-class _SequenceTree:
-    """The tree of the sequences of executors for one question."""
+class _Meter:
+    """The measurement of what each node of a graph takes."""
 
-    strategy: Adaptive
     context: RunContext
 
-    async def start(self, question: Question, filters: tuple[Filter, ...]) -> _TreeState:
+    async def run_node(
+        self, strategy: Adaptive | Mao, name: str, reached: ReachedState
+    ) -> ReachedState:
+        """Return the state that a node of the graph leaves, and the usage up to it."""
+        before, start = self.context.ledger.usage, time.monotonic()
+        state = await getattr(strategy, name)(reached.state, Runtime(context=self.context))
+        seconds = round(time.monotonic() - start, 6)
+        spent = _subtract_usage(self.context.ledger.usage, before)
+        return replace(reached, state=state, usage=reached.usage + replace(spent, seconds=seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorTree:
+    """The tree of the executors of `adaptive`; the work may end after each of them."""
+
+    strategy: Adaptive
+    meter: _Meter
+    most: int
+
+    async def start(self, question: Question, filters: tuple[Filter, ...]) -> ReachedState:
         """Return the state after the first look."""
-        return await self._run_node("look", self.strategy.start(question, filters), Usage())
+        first = ReachedState(state=self.strategy.start(question, filters))
+        return await self.meter.run_node(self.strategy, "look", first)
 
-    async def extend(self, reached: _TreeState, action: Action) -> _TreeState:
+    async def extend(self, reached: ReachedState, action: str) -> ReachedState:
         """Return the state after one more executor and the gate."""
-        worked = await self._run_node(action, reached.state, reached.usage)
-        return await self._run_node("gate", worked.state, worked.usage)
+        worked = await self.meter.run_node(self.strategy, action, reached)
+        gated = await self.meter.run_node(self.strategy, "gate", worked)
+        return replace(gated, tried=(*reached.tried, action))
 
-    def list_next_actions(self, reached: _TreeState, most: int | None) -> list[Action]:
+    def list_next_actions(self, reached: ReachedState) -> list[str]:
         """Return the executors that may come next."""
-        strategy = self.strategy
-        limit = strategy.most if most is None else most
         actions = list_legal_actions(
-            reached.state.tried, has_model=strategy.model_reader is not None, most=limit
+            reached.state.tried, has_model=self.strategy.model_reader is not None, most=self.most
         )
         return [action for action in actions if action not in END_ACTIONS]
 
-    async def build_outcome(self, reached: _TreeState) -> ActionOutcome:
+    async def build_outcome(self, reached: ReachedState) -> ActionOutcome:
         """Return the outcome as if the question were answered in this state."""
-        answer = await self.strategy.finish(reached.state, self.context)
+        context = self.meter.context
+        answer = await self.strategy.finish(reached.state, context)
+        observation = self.strategy.build_observation(reached.state, context)
+        values = map(float, build_features(observation))
         return ActionOutcome(
-            tried=reached.state.tried,
-            observation=self.strategy.build_observation(reached.state, self.context),
+            tried=reached.tried,
+            features=dict(zip(COLUMNS, values, strict=True)),
             answer=replace(answer, usage=reached.usage),
             usage=reached.usage,
+            waits=_count_waits(observation),
         )
 
-    async def _run_node(self, name: str, state: AdaptiveState, usage: Usage) -> _TreeState:
-        """Return the state that a node of the graph leaves, and the usage up to it."""
-        before, start = self.context.ledger.usage, time.monotonic()
-        next_state = await getattr(self.strategy, name)(state, Runtime(context=self.context))
-        seconds = round(time.monotonic() - start, 6)
-        spent = _subtract_usage(self.context.ledger.usage, before)
-        return _TreeState(state=next_state, usage=usage + replace(spent, seconds=seconds))
+
+@dataclass(frozen=True, slots=True)
+class WorkflowTree:
+    """The tree of the workflows of `mao`, one for each turn; it answers after the last turn.
+
+    Turns that the strategy plans at the same time follow one another here, as none of their
+    workflows is begun before all are chosen.
+    """
+
+    strategy: Mao
+    meter: _Meter
+
+    async def start(self, question: Question, filters: tuple[Filter, ...]) -> ReachedState:
+        """Return the state after the first look."""
+        first = ReachedState(state=self.strategy.start(question, filters))
+        return await self.meter.run_node(self.strategy, "look", first)
+
+    async def extend(self, reached: ReachedState, action: str) -> ReachedState:
+        """Return the state after a turn's workflow is chosen, and done if no other turn waits."""
+        state: MaoState = reached.state
+        turn = _find_unplanned(state)
+        assert turn is not None
+        planned = turn.with_plan(parse_workflow(action), self.strategy.observe_turn(turn))
+        turns = tuple(planned if other is turn else other for other in state.turns)
+        reached = replace(
+            reached, state=replace(state, turns=turns), tried=(*reached.tried, action)
+        )
+        while _find_unplanned(reached.state) is None:
+            node = await self.strategy.choose_next_node(reached.state)
+            if node == "finalize":
+                return reached
+            reached = await self.meter.run_node(self.strategy, node, reached)
+            if node == "follow":
+                reached = await self.meter.run_node(self.strategy, "look", reached)
+            if node == "summarize":
+                return reached
+        return reached
+
+    def list_next_actions(self, reached: ReachedState) -> list[str]:
+        """Return the workflows of the next turn."""
+        turn = _find_unplanned(reached.state)
+        if turn is None:
+            return []
+        return [spell_workflow(plan) for plan in list_legal_workflows(first=turn.number == 0)]
+
+    async def build_outcome(self, reached: ReachedState) -> ActionOutcome:
+        """Return the answer after the last turn, and before it the features of the next turn."""
+        state: MaoState = reached.state
+        turn = _find_unplanned(state)
+        answer = None
+        if turn is None:
+            answer = await self.strategy.finish(state, self.meter.context)
+        situation = self.strategy.observe_turn(turn) if turn else None
+        # Parallel sub-questions wait once for all.
+        turns = len(state.sub_turns)
+        return ActionOutcome(
+            tried=reached.tried,
+            features=situation.name_values() if situation else {},
+            answer=replace(answer, usage=reached.usage) if answer else None,
+            usage=reached.usage,
+            waits=min(1, turns) if state.manner == "parallel" else turns,
+        )
+
+
+def _find_unplanned(state: MaoState) -> Turn | None:
+    """Return the first turn that has no workflow yet."""
+    return next((turn for turn in state.turns if not turn.plan), None)
+
+
+def _count_waits(observation: Observation) -> int:
+    """Count the waits for split retrievals: one if parallel, else one for each sub-question."""
+    situation = observation.situation
+    if "split" not in observation.tried:
+        return 0
+    return 1 if situation.parallel > 1 else int(situation.serial) if situation.serial > 1 else 0
 
 
 def _subtract_usage(after: Usage, before: Usage) -> Usage:

@@ -15,7 +15,7 @@ from fathom.agents.reader.base import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.summarizer import SubAnswer, Summarizer
-from fathom.planner.question_features import QuestionObserver
+from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.planner.workflows import (
     DEFAULT,
     Executor,
@@ -108,6 +108,10 @@ class Turn:
             answer=draft.short_answer,
             confidence=draft.confidence,
         )
+
+    def with_plan(self, workflow: Workflow, situation: QuestionFeatures) -> "Turn":
+        """Return the turn with the workflow chosen in this situation, none of it done yet."""
+        return replace(self, coverage=situation.coverage, plan=workflow, todo=workflow)
 
     @property
     def all_hits(self) -> tuple[Hit, ...]:
@@ -208,8 +212,14 @@ class Mao(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
+        return cls.with_search(
+            assembly.search(assembly.settings.get_section(MaoSettings).retriever), assembly
+        )
+
+    @classmethod
+    def with_search(cls, search: Search, assembly: "Assembly") -> Self:
+        """Build the strategy from the assembly, with this search."""
         settings = assembly.settings.get_section(MaoSettings)
-        search = assembly.search(settings.retriever)
         return cls(
             search=search,
             follow_anchors=AnchoredSearch.of(assembly, search)
@@ -339,6 +349,10 @@ class Mao(GraphStrategy):
 
     # The work on one turn.
 
+    def observe_turn(self, turn: Turn) -> QuestionFeatures:
+        """Return the features of a turn and its look, from which its workflow is chosen."""
+        return self.observer(turn.question, turn.look or (), first=turn.number == 0)
+
     async def _look(self, turn: Turn, query: Query, context: RunContext) -> Turn:
         """Take the first look at a turn's question."""
         hits = await self._search(turn, query, context)
@@ -349,7 +363,7 @@ class Mao(GraphStrategy):
     ) -> Turn:
         """Choose the workflow of a turn; the default replaces an illegal one."""
         first = turn.number == 0
-        situation = self.observer(turn.question, turn.look or (), first=first)
+        situation = self.observe_turn(turn)
         choose = partial(
             self.planner.plan,
             turn.question,
@@ -357,15 +371,14 @@ class Mao(GraphStrategy):
             list_legal_workflows(first=first),
             tried=tried,
         )
-        turn = replace(turn, coverage=situation.coverage)
         outcome = await attempt_work("plan", choose, context)
         workflow = outcome.value.workflow if outcome.value else ()
         # A language model may plan outside of the grammar.
         if is_legal_workflow(workflow, first=first):
-            return replace(turn, plan=workflow, todo=workflow)
+            return turn.with_plan(workflow, situation)
         with context.step("refuse", agent="grammar") as step:
             step.set_outcome(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
-        return replace(turn, plan=DEFAULT, todo=DEFAULT)
+        return turn.with_plan(DEFAULT, situation)
 
     async def _rewrite(self, turn: Turn, _: Query, context: RunContext) -> Turn:
         """Rewrite the question of a turn; it stays as it is if that fails."""

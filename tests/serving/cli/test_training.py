@@ -12,7 +12,7 @@ from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, toy_dataset
 
 from fathom.evaluation.outcomes import OutcomeFile
-from fathom.planner.policy import LearnedPolicy
+from fathom.planner.network import PolicyNetwork
 
 __all__ = ["run", "toy_dataset"]
 
@@ -33,7 +33,7 @@ def test_questions_are_recorded_and_the_learned_policy_answers(
     assert done["origin"]["data"] == {"toy": 2}
     assert (done["rows"], done["tests"]) == ([], [])
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 2
-    policy = LearnedPolicy.from_json((tmp_path / "planner.json").read_text())
+    policy = PolicyNetwork.from_json((tmp_path / "planner.json").read_text())
     assert policy.origin == done["origin"]
     assert run("ingest", f"{toy_dataset}/corpus.jsonl").code == 0
     settings = ("--strategy", "adaptive", "--set", "adaptive.policy=planner.json")

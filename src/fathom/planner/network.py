@@ -1,0 +1,214 @@
+"""The network of a learned policy, and its file: numbers in, a probability for each choice out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from fathom.errors import SettingsError, UsageError
+from fathom.planner.observation import Vector
+
+MAX_POLICY_BYTES = 200_000
+"""The largest size of an exported policy, in bytes."""
+FORMAT = 1
+"""The version of the file format of exported policies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer of a network: `values @ weights + offset`."""
+
+    weights: Vector
+    offset: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkChoice:
+    """The likeliest of some choices.
+
+    Attributes:
+        probabilities: The probability of each of them; they add up to 1.
+    """
+
+    action: str
+    probabilities: Mapping[str, float]
+
+    @property
+    def reason(self) -> str:
+        """The reason of the choice, in a few words."""
+        return f"{self.probabilities[self.action]:.0%} likely the best"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyNetwork:
+    """A small network: standardised columns, hidden layers with tanh, one output per choice.
+
+    Attributes:
+        columns: The names of the inputs.
+        mean: Mean of each column in the training data.
+        spread: Standard deviation of each column there, at least a little above 0.
+        layers: The layers from the inputs to the choices; the last has as many outputs as
+            `actions`.
+        actions: The choices that the network learned about.
+        most: The largest number of choices before the last one in the training data.
+        strategy: The strategy whose planner it is.
+        origin: The data it was trained on, the commit, the seed and the settings of training.
+    """
+
+    columns: tuple[str, ...]
+    mean: Vector
+    spread: Vector
+    layers: tuple[Layer, ...]
+    actions: tuple[str, ...]
+    most: int
+    strategy: str = "adaptive"
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "learned"
+
+    def __post_init__(self) -> None:
+        sizes = [len(self.columns), *(layer.offset.size for layer in self.layers)]
+        shapes = [layer.weights.shape for layer in self.layers]
+        fits_inputs = self.mean.size == self.spread.size == len(self.columns)
+        if not fits_inputs or shapes != list(pairwise(sizes)) or sizes[-1] != len(self.actions):
+            raise ValueError(f"layers of {shapes} between {self.columns} and {self.actions}")
+
+    def choose(self, values: Mapping[str, float], legal: Sequence[str]) -> NetworkChoice:
+        """Choose the likeliest of the legal choices that the network learned about."""
+        candidates = [action for action in self.actions if action in legal]
+        probabilities = self.compute_probabilities(values, candidates)
+        # Rounded, so that machines with other arithmetic choose alike; ties go to the first.
+        action = max(
+            candidates,
+            key=lambda name: (round(probabilities[name], 9), -self.actions.index(name)),
+        )
+        return NetworkChoice(action=action, probabilities=probabilities)
+
+    def compute_probabilities(
+        self, values: Mapping[str, float], actions: Sequence[str]
+    ) -> dict[str, float]:
+        """Return the probability of each of these choices, in their order."""
+        logits = self.compute_logits(np.array([values[name] for name in self.columns]))
+        selected = np.array([logits[self.actions.index(action)] for action in actions])
+        # Without the largest logit, which cancels out, exp() could overflow.
+        powers = np.exp(selected - selected.max())
+        shares = powers / powers.sum()
+        return {
+            action: round(float(share), 6) for action, share in zip(actions, shares, strict=True)
+        }
+
+    def compute_logits(self, inputs: Vector) -> Vector:
+        """Return one number for each of `actions`, from the values of `columns`."""
+        hidden = (inputs - self.mean) / self.spread
+        for layer in self.layers[:-1]:
+            hidden = np.tanh(hidden @ layer.weights + layer.offset)
+        last = self.layers[-1]
+        return np.asarray(hidden @ last.weights + last.offset, dtype=np.float64)
+
+    def to_json(self) -> str:
+        """Return the network as the text of a file, with its origin.
+
+        Raises:
+            ValueError: If the text would be larger than `MAX_POLICY_BYTES`.
+        """
+        text = json.dumps(
+            {
+                "format": FORMAT,
+                "strategy": self.strategy,
+                "origin": dict(self.origin),
+                "actions": self.actions,
+                "most": self.most,
+                "columns": self.columns,
+                "mean": _round_values(self.mean),
+                "spread": _round_values(self.spread),
+                "layers": [
+                    {"weights": _round_values(layer.weights), "offset": _round_values(layer.offset)}
+                    for layer in self.layers
+                ],
+            },
+            ensure_ascii=False,
+        )
+        if len(text.encode()) > MAX_POLICY_BYTES:
+            raise ValueError(f"a policy of {len(text.encode())} bytes; {MAX_POLICY_BYTES} at most")
+        return text + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, name: str = "learned") -> Self:
+        """Build the network from the text of a file.
+
+        Raises:
+            UsageError: If it is no policy, or one of another format.
+        """
+        try:
+            fields = json.loads(text)
+            if fields["format"] != FORMAT:
+                raise UsageError(f"{name}: a policy of format {fields['format']}; train it again")
+            return cls(
+                columns=tuple(fields["columns"]),
+                mean=np.array(fields["mean"], dtype=np.float64),
+                spread=np.array(fields["spread"], dtype=np.float64),
+                layers=tuple(
+                    Layer(weights=np.array(layer["weights"]), offset=np.array(layer["offset"]))
+                    for layer in fields["layers"]
+                ),
+                actions=tuple(fields["actions"]),
+                most=int(fields["most"]),
+                # Files of before `mao` had a learned planner do not say it.
+                strategy=fields.get("strategy", "adaptive"),
+                origin=fields["origin"],
+                name=name,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{name}: not a policy ({error}); train it again") from error
+
+    def check(self, strategy: str, columns: Sequence[str], actions: Sequence[str]) -> None:
+        """Accept the network if it is one of this strategy, with these columns and choices.
+
+        Raises:
+            UsageError: If it is not.
+        """
+        if self.strategy != strategy:
+            raise UsageError(
+                f"{self.name}: a policy of {self.strategy}; train one of {strategy} "
+                f"(`fathom train planner --strategy {strategy}`)"
+            )
+        unknown = [column for column in self.columns if column not in columns]
+        unknown += [action for action in self.actions if action not in actions]
+        if unknown:
+            raise UsageError(f"{self.name}: unknown {', '.join(unknown)}; train the policy again")
+
+
+def read_network(
+    name: str, shipped: Path, *, strategy: str, columns: Sequence[str], actions: Sequence[str]
+) -> PolicyNetwork:
+    """Return the network that the setting `policy` of a strategy names.
+
+    Args:
+        name: `learned`, or the path of a file.
+        shipped: The file of `learned`.
+        strategy: The strategy.
+        columns: The columns that may be inputs.
+        actions: The choices that may be outputs.
+
+    Raises:
+        SettingsError: If there is no such file.
+        UsageError: If the file holds no policy, or one of another strategy or version.
+    """
+    try:
+        text = (shipped if name == "learned" else Path(name)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(
+            f"{strategy}.policy = {name!r}: no such file; give rules, learned, or a file "
+            "that `fathom train planner` wrote"
+        ) from None
+    network = PolicyNetwork.from_json(text, name=name)
+    network.check(strategy, columns, actions)
+    return network
+
+
+def _round_values(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array
+    """Return an array as nested lists of rounded numbers, for JSON."""
+    return np.round(values, 6).tolist()
