@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,10 +7,16 @@ from tests.factories import engine_at, hit_of
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.outcomes import CachingRetriever, OutcomeFile, record_outcomes
+from fathom.evaluation.outcomes import (
+    CachingRetriever,
+    OutcomeFile,
+    group_questions,
+    record_outcomes,
+)
 from fathom.planner.actions import iterate_sequences
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.observation import COLUMNS
+from fathom.planner.question_features import QuestionFeatures
 from fathom.types import Hit, Query
 
 QUESTIONS = [
@@ -41,11 +48,15 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 def record_dataset(
-    folder: Path, dataset: Dataset, file: Path | None = None, **sections: object
+    folder: Path,
+    dataset: Dataset,
+    file: Path | None = None,
+    strategy: str = "adaptive",
+    **sections: object,
 ) -> list[RecordedQuestion]:
     with engine_at(folder, **sections) as engine:
         engine.ingest([dataset.corpus])
-        return record_outcomes(engine, dataset, dataset.questions, OutcomeFile(file))
+        return record_outcomes(engine, dataset, dataset.questions, OutcomeFile(file, strategy))
 
 
 def test_every_legal_sequence_of_every_gradable_question_is_recorded(
@@ -141,3 +152,50 @@ def test_outcomes_equal_those_of_runs_without_memory(tmp_path: Path, dataset: Da
         assert outcome is not None
         assert outcome.retrievals == answer.usage.retrievals
         assert outcome.answered == (answer.status == "answered")
+
+
+def test_every_workflow_of_mao_is_recorded_for_the_question_and_its_sub_questions(
+    tmp_path: Path, dataset: Dataset
+) -> None:
+    first, pair, _ = record_dataset(tmp_path, dataset, strategy="mao")
+    # Nothing to split: 18 answers after the look.
+    assert [len(outcome.tried) for outcome in first.outcomes] == [0, *[1] * 18]
+    look = first.find_outcome(())
+    assert look is not None
+    assert set(look.features) == set(QuestionFeatures.list_names())
+    # Two sides of a comparison: 5 workflows for the one, and 25 for both.
+    split = [outcome for outcome in pair.outcomes if outcome.tried[:1] == ("QDP",)]
+    assert [len(outcome.tried) for outcome in split] == [1, *[2] * 5, *[3] * 25]
+    assert [outcome.features["first"] for outcome in split[:6]] == [0] * 6
+    assert {outcome.waits for outcome in split} == {1}
+    world = Environment.from_questions([first, pair], Reward())
+    assert (world.most, len(world.states)) == (2, 8)
+
+
+def test_outcomes_of_workflows_equal_those_of_runs(tmp_path: Path, dataset: Dataset) -> None:
+    outcomes = record_dataset(tmp_path, dataset, strategy="mao")
+    for plan in ("AG", "R,AG", "QR,R,DS,AG", "QDP", "QDS"):
+        with engine_at(tmp_path, mao={"policy": plan}) as engine:
+            for recorded, question in zip(outcomes, dataset.questions, strict=False):
+                answer = engine.ask(question.text, strategy="mao")
+                # A fixed workflow answers sub-questions by R,AG.
+                same = [o for o in recorded.outcomes if o.tried[:1] == (plan,) and not o.features]
+                outcome = next(o for o in same if set(o.tried[1:]) <= {"R,AG"})
+                assert outcome.retrievals == answer.usage.retrievals
+                assert outcome.answered == (answer.status == "answered")
+
+
+def test_outcomes_of_another_strategy_are_not_mixed(tmp_path: Path, dataset: Dataset) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    record_dataset(tmp_path, dataset, file)
+    with pytest.raises(UsageError, match="an outcome of adaptive, not of mao; name another file"):
+        OutcomeFile(file, "mao")
+
+
+def test_questions_that_share_documents_are_a_group(dataset: Dataset) -> None:
+    first, second, third, fourth = dataset.questions
+    qrels = {"1": {"a": 1}, "2": {"b": 1}, "3": {"a": 1, "b": 1}}
+    joined = group_questions(replace(dataset, qrels=qrels), [first, second, third, fourth])
+    assert joined == {"1": "1", "2": "1", "3": "1"}
+    apart = group_questions(replace(dataset, qrels={"1": {"a": 1}, "2": {"b": 1}}), [first, second])
+    assert len(set(apart.values())) == 2

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from fathom.errors import SettingsError, UsageError
+from fathom.jsonable import hash_text
 from fathom.planner.observation import Vector
 
 MAX_POLICY_BYTES = 200_000
@@ -24,6 +26,13 @@ class Layer:
 
     weights: Vector
     offset: Vector
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Self:
+        """Build the layer from its part of a file."""
+        weights, offset = np.array(fields["weights"]), np.array(fields["offset"])
+        # Without any column, a list of rows does not tell how long they are.
+        return cls(weights=weights if weights.size else np.zeros((0, offset.size)), offset=offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +52,7 @@ class NetworkChoice:
         return f"{self.probabilities[self.action]:.0%} likely the best"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PolicyNetwork:
     """A small network: standardised columns, hidden layers with tanh, one output per choice.
 
@@ -75,6 +84,11 @@ class PolicyNetwork:
         fits_inputs = self.mean.size == self.spread.size == len(self.columns)
         if not fits_inputs or shapes != list(pairwise(sizes)) or sizes[-1] != len(self.actions):
             raise ValueError(f"layers of {shapes} between {self.columns} and {self.actions}")
+
+    @cached_property
+    def version(self) -> str:
+        """The name with a short hash of the network, which a trace records."""
+        return f"{self.name} {hash_text(replace(self, origin={}).to_json())[:8]}"
 
     def choose(self, values: Mapping[str, float], legal: Sequence[str]) -> NetworkChoice:
         """Choose the likeliest of the legal choices that the network learned about."""
@@ -150,10 +164,7 @@ class PolicyNetwork:
                 columns=tuple(fields["columns"]),
                 mean=np.array(fields["mean"], dtype=np.float64),
                 spread=np.array(fields["spread"], dtype=np.float64),
-                layers=tuple(
-                    Layer(weights=np.array(layer["weights"]), offset=np.array(layer["offset"]))
-                    for layer in fields["layers"]
-                ),
+                layers=tuple(map(Layer.from_json, fields["layers"])),
                 actions=tuple(fields["actions"]),
                 most=int(fields["most"]),
                 # Files of before `mao` had a learned planner do not say it.
@@ -164,49 +175,56 @@ class PolicyNetwork:
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{name}: not a policy ({error}); train it again") from error
 
-    def check(self, strategy: str, columns: Sequence[str], actions: Sequence[str]) -> None:
-        """Accept the network if it is one of this strategy, with these columns and choices.
 
-        Raises:
-            UsageError: If it is not.
-        """
-        if self.strategy != strategy:
-            raise UsageError(
-                f"{self.name}: a policy of {self.strategy}; train one of {strategy} "
-                f"(`fathom train planner --strategy {strategy}`)"
-            )
-        unknown = [column for column in self.columns if column not in columns]
-        unknown += [action for action in self.actions if action not in actions]
-        if unknown:
-            raise UsageError(f"{self.name}: unknown {', '.join(unknown)}; train the policy again")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkKind:
+    """The networks that the setting `policy` of a strategy can name.
 
-
-def read_network(
-    name: str, shipped: Path, *, strategy: str, columns: Sequence[str], actions: Sequence[str]
-) -> PolicyNetwork:
-    """Return the network that the setting `policy` of a strategy names.
-
-    Args:
-        name: `learned`, or the path of a file.
-        shipped: The file of `learned`.
+    Attributes:
         strategy: The strategy.
         columns: The columns that may be inputs.
         actions: The choices that may be outputs.
-
-    Raises:
-        SettingsError: If there is no such file.
-        UsageError: If the file holds no policy, or one of another strategy or version.
+        shipped: The file of `learned`.
+        others: The other values of the setting, in words.
     """
-    try:
-        text = (shipped if name == "learned" else Path(name)).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(
-            f"{strategy}.policy = {name!r}: no such file; give rules, learned, or a file "
-            "that `fathom train planner` wrote"
-        ) from None
-    network = PolicyNetwork.from_json(text, name=name)
-    network.check(strategy, columns, actions)
-    return network
+
+    strategy: str
+    columns: tuple[str, ...]
+    actions: tuple[str, ...]
+    shipped: Path
+    others: str
+
+    def read(self, name: str) -> PolicyNetwork:
+        """Return the network `learned`, or that of a file.
+
+        Raises:
+            SettingsError: If there is no such file.
+            UsageError: If the file holds no policy, or one of another strategy or version.
+        """
+        try:
+            file = self.shipped if name == "learned" else Path(name)
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise SettingsError(
+                f"{self.strategy}.policy = {name!r}: no such file; give {self.others}, learned, or "
+                f"a file that `fathom train planner --strategy {self.strategy}` wrote"
+            ) from None
+        network = PolicyNetwork.from_json(text, name=name)
+        self._check(network)
+        return network
+
+    def _check(self, network: PolicyNetwork) -> None:
+        if network.strategy != self.strategy:
+            raise UsageError(
+                f"{network.name}: a policy of {network.strategy}; train one of {self.strategy} "
+                f"(`fathom train planner --strategy {self.strategy}`)"
+            )
+        unknown = [column for column in network.columns if column not in self.columns]
+        unknown += [action for action in network.actions if action not in self.actions]
+        if unknown:
+            raise UsageError(
+                f"{network.name}: unknown {', '.join(unknown)}; train the policy again"
+            )
 
 
 def _round_values(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array

@@ -14,10 +14,17 @@ from fathom.planner.actions import (
     is_legal_sequence,
     parse_action,
 )
-from fathom.planner.network import PolicyNetwork, read_network
+from fathom.planner.network import NetworkKind, PolicyNetwork
 from fathom.planner.observation import COLUMNS, Observation, build_features
 
 SHIPPED_POLICY = Path(__file__).parent / "resources" / "policy.json"
+NETWORKS = NetworkKind(
+    strategy="adaptive",
+    columns=tuple(COLUMNS),
+    actions=ACTIONS,
+    shipped=SHIPPED_POLICY,
+    others="rules",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,11 +218,4 @@ def load_policy(name: str, forced: Sequence[str] = (), *, min_confidence: float 
         return FixedSequence(actions=tuple(map(parse_action, forced)))
     if name == "rules":
         return RulePolicy(min_confidence=min_confidence)
-    network = read_network(
-        name,
-        SHIPPED_POLICY,
-        strategy="adaptive",
-        columns=tuple(COLUMNS),
-        actions=ACTIONS,
-    )
-    return LearnedPolicy(network=network)
+    return LearnedPolicy(network=NETWORKS.read(name))

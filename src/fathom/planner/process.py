@@ -150,7 +150,10 @@ class WorkflowChoices(ChoiceProcess):
 
     strategy: str = "mao"
     columns: tuple[str, ...] = QuestionFeatures.list_names()
-    actions: tuple[str, ...] = tuple(map(spell_workflow, FIRST_TURN))
+    # Splits come last: of equally good plans the first is taken, and that is to be the plain one.
+    actions: tuple[str, ...] = tuple(
+        spell_workflow(plan) for plan in sorted(FIRST_TURN, key=lambda plan: plan in SPLITS)
+    )
     fallback: str = spell_workflow(DEFAULT)
     turns: int = 0
     plain: str = spell_workflow(DEFAULT)

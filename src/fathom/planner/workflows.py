@@ -19,7 +19,7 @@ from fathom.llm import role_models
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
-from fathom.planner.network import PolicyNetwork, read_network
+from fathom.planner.network import NetworkKind, PolicyNetwork
 from fathom.planner.question_features import QuestionFeatures
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
@@ -53,7 +53,13 @@ DEFAULT: Workflow = ("R", "AG")
 """The substitute for an illegal workflow; legal in every turn."""
 
 SHIPPED_WORKFLOWS = Path(__file__).parent / "resources" / "workflows.json"
-"""The policy `learned`."""
+NETWORKS = NetworkKind(
+    strategy="mao",
+    columns=QuestionFeatures.list_names(),
+    actions=tuple(map(",".join, FIRST_TURN)),
+    shipped=SHIPPED_WORKFLOWS,
+    others="rules, a workflow (R,DS,AG)",
+)
 _FIXED = re.compile("QDS|QDP|((QR|R|DS),){0,3}AG")
 
 
@@ -321,8 +327,8 @@ class LearnedWorkflows:
 
     @property
     def name(self) -> str:
-        """The name of the network."""
-        return self.network.name
+        """The name and the version of the network: a trace tells which one chose."""
+        return self.network.version
 
     def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
         """Choose the likeliest of the workflows."""
@@ -347,14 +353,7 @@ def make_workflow_policy(name: str, *, score_gap: float) -> WorkflowPolicy:
         return WorkflowRules(score_gap=score_gap)
     if _FIXED.fullmatch(name):
         return FixedWorkflow(first=tuple(name.split(",")))
-    network = read_network(
-        name,
-        SHIPPED_WORKFLOWS,
-        strategy="mao",
-        columns=QuestionFeatures.list_names(),
-        actions=tuple(map(spell_workflow, FIRST_TURN)),
-    )
-    return LearnedWorkflows(network=network)
+    return LearnedWorkflows(network=NETWORKS.read(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

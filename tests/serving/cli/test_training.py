@@ -3,8 +3,10 @@
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.evaluation.test_datasets import write_dataset
 from tests.planner.worlds import make_questions
@@ -12,7 +14,7 @@ from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, toy_dataset
 
 from fathom.evaluation.outcomes import OutcomeFile
-from fathom.planner.network import PolicyNetwork
+from fathom.planner.network import Layer, PolicyNetwork
 
 __all__ = ["run", "toy_dataset"]
 
@@ -72,6 +74,53 @@ def test_the_policy_is_compared_with_untrained_ones(run: CommandRunner, records:
     for alpha in ("0", "0.05", "0.1", "0.2", "0.3"):
         assert f"PPO, alpha {alpha}" in done.out
     assert "adaptive.policy=planner.json" in done.out
+
+
+def write_policy(file: Path, workflow: str) -> None:
+    """Write a policy that always chooses the workflow, where the trained one in the file stood."""
+    trained = PolicyNetwork.from_json(file.read_text())
+    last = Layer(
+        weights=trained.layers[-1].weights * 0,
+        offset=np.array([float(name == workflow) for name in trained.actions]),
+    )
+    file.write_text(replace(trained, layers=(*trained.layers[:-1], last)).to_json())
+
+
+def test_the_planner_of_mao_is_trained_and_asked_and_a_replay_tells_it_from_another(
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
+) -> None:
+    options = ("--strategy", "mao", "--records", "kept.jsonl", "--updates", "5", "--no-measure")
+    done = run("train", "planner", toy_dataset, *options)
+    assert "`--set mao.policy=planner.json` asks it" in done.out
+    file = tmp_path / "planner.json"
+    assert PolicyNetwork.from_json(file.read_text()).strategy == "mao"
+    write_policy(file, "R,AG")
+    assert run("ingest", f"{toy_dataset}/corpus.jsonl").code == 0
+    settings = ("--strategy", "mao", "--set", "mao.policy=planner.json")
+    asked = run("ask", QUESTION, *settings, "--json").json
+    assert asked["phase"] == "R,AG"
+    assert "the same answer, byte for byte" in run("replay", asked["trace_id"]).out
+    # Another policy in the file: the replay says which was asked then, and which now.
+    write_policy(file, "AG")
+    changed = run("replay", asked["trace_id"])
+    assert "verdict: " in changed.out + changed.err
+    assert (changed.out + changed.err).count("planner.json ") >= 2
+
+
+def test_a_policy_of_another_strategy_is_refused(
+    run: CommandRunner, records: str, toy_dataset: str
+) -> None:
+    assert run("train", "planner", "--records", records, "--updates", "2", "--no-measure").code == 0
+    assert run("ingest", f"{toy_dataset}/corpus.jsonl").code == 0
+    done = run("ask", QUESTION, "--strategy", "mao", "--set", "mao.policy=planner.json")
+    check_one_line(done, code=2)
+    assert "a policy of adaptive; train one of mao" in done.err
+    done = run("train", "planner", "--records", records, "--strategy", "mao")
+    check_one_line(done, code=2)
+    assert "an outcome of adaptive, not of mao" in done.err
+    done = run("train", "planner", toy_dataset, "--strategy", "naive")
+    check_one_line(done, code=2)
+    assert "naive: no planner to train; name adaptive or mao" in done.err
 
 
 @pytest.mark.parametrize(

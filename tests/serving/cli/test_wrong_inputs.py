@@ -57,7 +57,7 @@ SETTINGS: tuple[tuple[Sequence[str], str], ...] = (
         ("ask", Q, "--set", "retrieval.retriever=Magic"),
         "'Magic' in --set: retriever 'Magic': choose one of vector, keyword",
     ),
-    (("ask", Q, "--set", "mao.policy=Qds"), "(rules|QDS|QDP|"),
+    (("ask", Q, "--strategy", "mao", "--set", "mao.policy=Qds"), "rules, a workflow (R,DS,AG)"),
     (("ask", Q, "--set", "models.threads=5000"), "less than or equal to 1024"),
     (("ask", Q, "--set", "ask.min_confidence=inf"), "finite number"),
     (("ask", Q, "--set", "llm.base_url=http://a:b@c/"), "user name or password"),

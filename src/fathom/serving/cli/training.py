@@ -42,6 +42,9 @@ def planner(
         list[Path] | None,
         typer.Argument(help="Folders in the BEIR layout, or files of questions about the index."),
     ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="The strategy whose planner learns: adaptive or mao.")
+    ] = "adaptive",
     records: Annotated[
         Path | None,
         typer.Option(help="Keep the outcomes here; those it holds are not recorded again."),
@@ -66,14 +69,14 @@ def planner(
         Path | None, typer.Option(help="Write policies of the training so far into this folder.")
     ] = None,
     measure: Annotated[
-        bool, typer.Option(help="Compare with fixed sequences, a router, rules and hindsight.")
+        bool, typer.Option(help="Compare with fixed plans, a router, rules and hindsight.")
     ] = True,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Record what all sequences of `adaptive`'s executors come to, and train its policy by PPO."""
+    """Record what all choices of a strategy's planner come to, and train its policy by PPO."""
     from fathom.evaluation.outcomes import OutcomeFile
     from fathom.evaluation.planning import cross_fit
     from fathom.planner.environment import Reward
@@ -83,7 +86,7 @@ def planner(
     from fathom.serving.cli.output import show, show_json
 
     _check_arguments(datasets, records, [out, curves], checkpoints)
-    outcomes = OutcomeFile(records)
+    outcomes = OutcomeFile(records, strategy)
     if datasets:
         with build_engine(index, assignments, offline=offline) as engine:
             _record_outcomes(engine, datasets, outcomes, queries)
@@ -115,7 +118,9 @@ def planner(
         show_json({"policy": str(out), "origin": origin, "rows": rows, "tests": tests})
     else:
         measured = f"{table.to_text()}\n" if table else ""
-        show(f"{measured}{out}: `--set adaptive.policy={out}` asks it, or the same in fathom.toml")
+        show(
+            f"{measured}{out}: `--set {strategy}.policy={out}` asks it, or the same in fathom.toml"
+        )
 
 
 @train.command()
