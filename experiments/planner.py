@@ -5,11 +5,11 @@ texts) and the page `results/planner.md` is written. No index, model or data set
 
     python -m experiments.planner --record --data DATA --indexes DIR --records FOLDER
     python -m experiments.planner --publish --records FOLDER
-    python -m experiments.planner --ship FILE
+    python -m experiments.planner --ship
 
 The first asks every workflow of each question of the development sets and of the two clean sets,
 and goes on where it was stopped; the second publishes what was recorded; the third trains the
-policy `learned`.
+shipped policy.
 
 Measured is on questions that nothing was learned or chosen on: five folds of the development sets
 (questions that share documents are in the same fold), and the clean sets.
@@ -24,6 +24,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
@@ -36,14 +38,16 @@ from fathom.evaluation.planning import (
     PlannerTable,
     SystemRun,
     cross_fit,
+    deal_folds,
     name_ppo,
     run_systems,
 )
 from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
 from fathom.jsonable import dump_canonical
-from fathom.planner.environment import RecordedOutcome, RecordedQuestion, Reward
-from fathom.planner.ppo import Training
+from fathom.planner.environment import Environment, RecordedOutcome, RecordedQuestion, Reward
+from fathom.planner.ppo import Learner, Training
 from fathom.planner.train import ALPHAS, train_policy
+from fathom.planner.workflows import SHIPPED_WORKFLOWS
 
 HERE = Path(__file__).parent
 PUBLISHED = HERE / "results" / "workflows.jsonl.gz"
@@ -60,12 +64,18 @@ CLEAN = ("squad-fresh", "2wiki-fresh")
 QUERIES = {**dict.fromkeys(DEVELOPMENT, 150), **dict.fromkeys(CLEAN, 100)}
 ARMS: Mapping[str, tuple[str, ...]] = {
     "one search": ("mao.coverage_threshold=0",),
-    "bridges": (),
+    "default": (),
 }
-"""The settings with which R is one search, as in the paper, and with which it follows bridges."""
-SHIPPED_ARM, SHIPPED_ALPHA = "bridges", 0.1
-"""What `learned` is trained on: the default settings, and the default of `mao.alpha`."""
+"""The settings of each arm."""
+TITLES = {
+    "one search": "R is one search, as in the paper",
+    "default": "The default settings: R follows bridges",
+}
+SHIPPED_ARM, SHIPPED_ALPHA = "one search", 0.1
+"""The arm and the weight of cost that the shipped policy learns from; the paper's, as `--paper mao`
+uses it."""
 BLIND = (BEST, ROUTER, RULES)
+READING = "PPO, workflows that read"
 
 
 def record_all(data: Path, indexes: Path, folder: Path) -> None:
@@ -95,9 +105,12 @@ def locate_records(folder: Path, arm: str) -> Path:
     return folder / f"{arm.replace(' ', '-')}.jsonl"
 
 
-def publish(folder: Path) -> None:
+def publish(folder: Path, file: Path) -> None:
     """Write the outcomes of all arms, each with the name of its arm in place of its setup."""
-    with gzip.GzipFile(PUBLISHED, "wb", compresslevel=9, mtime=0) as packed:
+    with (
+        file.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=9, mtime=0) as packed,
+    ):
         for arm in ARMS:
             for question in OutcomeFile(locate_records(folder, arm), "mao").list_questions():
                 packed.write((dump_canonical(shorten(question, arm)) + "\n").encode())
@@ -119,11 +132,11 @@ def shorten(question: RecordedQuestion, arm: str) -> dict[str, Any]:
     return fields
 
 
-def read_published(arm: str) -> list[RecordedQuestion]:
-    """Return the published outcomes of an arm."""
-    with gzip.open(PUBLISHED, "rt", encoding="utf-8") as lines:
+def read_published(file: Path, arm: str, sets: Sequence[str]) -> list[RecordedQuestion]:
+    """Return the published outcomes of an arm on some data sets."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
         questions = [RecordedQuestion.from_json(json.loads(line)) for line in lines]
-    return [question for question in questions if question.setup == arm]
+    return [item for item in questions if item.setup == arm and item.dataset in sets]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,24 +154,63 @@ class Measured:
         return name_ppo(self.alpha)
 
 
-def measure_arm(arm: str, training: Training, alphas: Sequence[float]) -> Iterator[Measured]:
+def measure_arm(
+    file: Path, arm: str, training: Training, alphas: Sequence[float]
+) -> Iterator[Measured]:
     """Yield every system at every weight of cost, on held-out and on clean questions."""
-    questions = read_published(arm)
-    learning = [question for question in questions if question.dataset in DEVELOPMENT]
-    clean = [question for question in questions if question.dataset in CLEAN]
+    learning = read_published(file, arm, DEVELOPMENT)
+    clean = read_published(file, arm, CLEAN)
     for alpha in alphas:
         reward = Reward(alpha=alpha)
         table = cross_fit(learning, reward, training, alphas=(alpha,))
+        folds = deal_folds(learning)
+        first, *rest = (
+            run_reading(
+                [item for fold in folds if fold is not asked for item in fold],
+                asked,
+                reward,
+                training,
+            )
+            for asked in folds
+        )
+        table = replace(table, systems=(*table.systems, first.join(rest)))
         yield Measured(arm=arm, questions="held out", alpha=alpha, table=table)
-        systems = tuple(run_systems(learning, clean, reward, training, alphas=(alpha,)))
+        systems = (
+            *run_systems(learning, clean, reward, training, alphas=(alpha,)),
+            run_reading(learning, clean, reward, training),
+        )
         table = PlannerTable(reward=reward, systems=systems)
         yield Measured(arm=arm, questions="clean", alpha=alpha, table=table)
 
 
+def run_reading(
+    learning: Sequence[RecordedQuestion],
+    asked: Sequence[RecordedQuestion],
+    reward: Reward,
+    training: Training,
+) -> SystemRun:
+    """Return the run of PPO that learns and chooses among the workflows that read something."""
+    learner = Learner.from_environment(keep_reading(learning, reward), training)
+    for _ in learner.learn():
+        pass
+    world = keep_reading(asked, reward)
+    return SystemRun.of(READING, world.follow(learner.choose_actions(world)))
+
+
+def keep_reading(questions: Sequence[RecordedQuestion], reward: Reward) -> Environment:
+    """Return the environment in which workflows without R, which never answer, are not legal."""
+    world = Environment.from_questions(questions, reward)
+    reads = [name in {"QDS", "QDP"} or "R" in name.split(",") for name in world.actions]
+    return replace(world, legal=world.legal & np.array(reads))
+
+
 def format_systems(measured: Sequence[Measured]) -> Iterator[str]:
     """Yield the lines of a table: a line for each system at each weight of cost."""
-    yield "| alpha | system | F1 | cost | searches | reward | regret | entropy |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield (
+        "| alpha | system | F1 | right - wrong | abstained | cost | searches | reward | regret "
+        "| entropy |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for item in measured:
         for row in item.table.rows():
             name = "PPO" if row["system"] == item.ppo else row["system"]
@@ -167,6 +219,8 @@ def format_systems(measured: Sequence[Measured]) -> Iterator[str]:
                 f"{item.alpha:g}",
                 name,
                 format_mean(means["F1"], intervals["F1"]),
+                f"{means['CRAG-truthfulness']:.3f}",
+                f"{means['abstained']:.3f}",
                 f"{means['cost']:.2f}",
                 f"{means['retrievals']:.1f}",
                 format_mean(means["reward"], intervals["reward"]),
@@ -182,11 +236,11 @@ def format_mean(mean: float, interval: Sequence[float]) -> str:
 
 
 def format_tests(measured: Sequence[Measured]) -> Iterator[str]:
-    """Yield the lines of a table: PPO against each system that learns nothing of the question."""
-    yield "| alpha | PPO against | F1 | reward | p of the reward, by Holm |"
-    yield "|---|---|---|---|---|"
-    for item in measured:
-        ppo = item.table.find_system(item.ppo)
+    """Yield the lines of a table: PPO against the systems that did not learn from questions."""
+    yield "| alpha | system | against | F1 | reward | p of the reward, by Holm |"
+    yield "|---|---|---|---|---|---|"
+    for item, system in ((one, name) for one in measured for name in (one.ppo, READING)):
+        ppo = item.table.find_system(system)
         others = [item.table.find_system(name) for name in BLIND]
         differences = [
             [mine - theirs for mine, theirs in zip(ppo.earned, other.earned, strict=True)]
@@ -198,8 +252,9 @@ def format_tests(measured: Sequence[Measured]) -> Iterator[str]:
                 mine - theirs
                 for mine, theirs in zip(ppo.values("F1"), other.values("F1"), strict=True)
             ]
-            cells = [f"{item.alpha:g}", other.name, format_gain(gains), format_gain(rewards)]
-            yield f"| {' | '.join(cells)} | {p:.3f} |"
+            shown = "PPO" if system == item.ppo else system
+            cells = [f"{item.alpha:g}", shown, other.name, format_gain(gains), format_gain(rewards)]
+            yield f"| {' | '.join(cells)} | {'< 0.001' if p < 0.001 else f'{p:.3f}'} |"
 
 
 def format_gain(values: Sequence[float]) -> str:
@@ -263,7 +318,9 @@ def compose_page(measured: Sequence[Measured]) -> str:
         "are chosen for the same reward on the same questions as PPO learned from. No language "
         "model is asked, so tokens cost nothing. Cost counts the first look; reward does not, as "
         "every workflow takes it. Entropy is that of the question's workflow inside a data set, "
-        "in bits; 4.17 is the most. Intervals are 95 % bootstrap (BCa).",
+        "in bits; 4.17 is the most. A workflow without R has nothing to read, so it never answers: "
+        "*PPO, workflows that read* learns and chooses without these. Intervals are 95 % "
+        "bootstrap (BCa).",
     ]
     for arm in ARMS:
         for kind in ("held out", "clean"):
@@ -271,14 +328,9 @@ def compose_page(measured: Sequence[Measured]) -> str:
             if not part:
                 continue
             counts = count_questions(part[0])
-            lines += ["", f"## R with {describe(arm)}, {kind} questions", "", counts, ""]
+            lines += ["", f"## {TITLES[arm]}: {kind} questions", "", counts, ""]
             lines += [*format_systems(part), "", *format_tests(part), "", *format_choices(part)]
     return "\n".join(lines) + "\n"
-
-
-def describe(arm: str) -> str:
-    """Return the settings of an arm in words."""
-    return "one search, as in the paper" if arm == "one search" else "bridges, the default"
 
 
 def count_questions(item: Measured) -> str:
@@ -295,19 +347,19 @@ def count_questions(item: Measured) -> str:
     return f"{len(names)} questions ({counts}), {where}."
 
 
-def ship(file: Path, training: Training) -> None:
-    """Train the policy `learned` on all development questions, and write it."""
-    questions = [item for item in read_published(SHIPPED_ARM) if item.dataset in DEVELOPMENT]
-    origin = {"command": "python -m experiments.planner --ship", "settings": SHIPPED_ARM}
+def ship(training: Training) -> None:
+    """Train the shipped policy on all published development questions, and write it."""
+    questions = read_published(PUBLISHED, SHIPPED_ARM, DEVELOPMENT)
+    origin = {"command": "python -m experiments.planner --ship", "settings": TITLES[SHIPPED_ARM]}
     trained = train_policy(questions, Reward(alpha=SHIPPED_ALPHA), training, origin=origin)
-    file.write_text(trained.policy.to_json(), encoding="utf-8")
+    SHIPPED_WORKFLOWS.write_text(trained.policy.to_json(), encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help="ask all workflows")
     parser.add_argument("--publish", action="store_true", help="publish what was recorded")
-    parser.add_argument("--ship", type=Path, help="write the policy `learned` here")
+    parser.add_argument("--ship", action="store_true", help="train the shipped policy")
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--indexes", type=Path, help="an index of each data set")
     parser.add_argument("--records", type=Path, help="folder of the records")
@@ -317,11 +369,11 @@ def main() -> None:
     if arguments.record:
         record_all(arguments.data, arguments.indexes, arguments.records)
     elif arguments.publish:
-        publish(arguments.records)
+        publish(arguments.records, PUBLISHED)
     elif arguments.ship:
-        ship(arguments.ship, training)
+        ship(training)
     else:
-        measured = [item for arm in ARMS for item in measure_arm(arm, training, ALPHAS)]
+        measured = [item for arm in ARMS for item in measure_arm(PUBLISHED, arm, training, ALPHAS)]
         PAGE.write_text(compose_page(measured), encoding="utf-8")
 
 

@@ -201,7 +201,7 @@ def cross_fit(
     Raises:
         UsageError: If there are fewer than two questions a fold.
     """
-    folds = _deal_folds(questions)
+    folds = deal_folds(questions)
     if min(map(len, folds)) < 2:
         raise UsageError(f"{len(questions)} recorded questions are too few to measure a planner on")
     runs: dict[str, list[SystemRun]] = {}
@@ -215,7 +215,7 @@ def cross_fit(
     )
 
 
-def _deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
+def deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
     """Deal the questions into folds, each with about the same share of each data set.
 
     Questions that share documents come into the same fold. The order is that of the hashes of their

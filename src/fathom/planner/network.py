@@ -184,30 +184,30 @@ class NetworkKind:
         strategy: The strategy.
         columns: The columns that may be inputs.
         actions: The choices that may be outputs.
-        shipped: The file of `learned`.
+        shipped: The files of the networks that have a name.
         others: The other values of the setting, in words.
     """
 
     strategy: str
     columns: tuple[str, ...]
     actions: tuple[str, ...]
-    shipped: Path
+    shipped: Mapping[str, Path]
     others: str
 
     def read(self, name: str) -> PolicyNetwork:
-        """Return the network `learned`, or that of a file.
+        """Return the network of a name, or that of a file.
 
         Raises:
             SettingsError: If there is no such file.
             UsageError: If the file holds no policy, or one of another strategy or version.
         """
         try:
-            file = self.shipped if name == "learned" else Path(name)
-            text = file.read_text(encoding="utf-8")
+            text = self.shipped.get(name, Path(name)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
+            names = ", ".join([self.others, *self.shipped])
             raise SettingsError(
-                f"{self.strategy}.policy = {name!r}: no such file; give {self.others}, learned, or "
-                f"a file that `fathom train planner --strategy {self.strategy}` wrote"
+                f"{self.strategy}.policy = {name!r}: no such file; give {names}, or a file that "
+                f"`fathom train planner --strategy {self.strategy}` wrote"
             ) from None
         network = PolicyNetwork.from_json(text, name=name)
         self._check(network)

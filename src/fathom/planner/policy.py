@@ -22,7 +22,7 @@ NETWORKS = NetworkKind(
     strategy="adaptive",
     columns=tuple(COLUMNS),
     actions=ACTIONS,
-    shipped=SHIPPED_POLICY,
+    shipped={"learned": SHIPPED_POLICY},
     others="rules",
 )
 

@@ -57,7 +57,7 @@ NETWORKS = NetworkKind(
     strategy="mao",
     columns=QuestionFeatures.list_names(),
     actions=tuple(map(",".join, FIRST_TURN)),
-    shipped=SHIPPED_WORKFLOWS,
+    shipped={"learned": SHIPPED_WORKFLOWS},
     others="rules, a workflow (R,DS,AG)",
 )
 _FIXED = re.compile("QDS|QDP|((QR|R|DS),){0,3}AG")
