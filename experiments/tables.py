@@ -1,6 +1,7 @@
-"""The accuracy of answers that are computed over tables, without a language model.
+"""The accuracy of answers that are computed over tables.
 
     python -m experiments.tables FOLDER [--together [--index DIR]]
+    python -m experiments.tables FOLDER --alone [--model local:FILE --replies FILE]
 
 The folder holds `queries.jsonl.gz` with questions, answers and the table of each question, as CSV.
 Half of the tables, by the hash of their names, were looked at when the rules were made; the other
@@ -11,7 +12,10 @@ question without an answer counts as wrong.
 Each question is asked of its own table; with `--together` all tables are ingested into one index,
 each as a page with its title, and each question is asked as a user asks it, without its table being
 named: `Engine.ask`, strategy `naive` or the one of `--strategy`. The index is made anew unless
-`--index` names one that was made before.
+`--index` names one that was made before. With `--alone` each table is ingested into an index of its
+own and asked in the same way, with a language model if `--model` names one; its replies are kept in
+the file of `--replies`, and no reply in it is asked for again. `--set ask.min_probability=0` gives
+every answer, sure or not.
 """
 
 import argparse
@@ -26,11 +30,14 @@ import tempfile
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from experiments.lab.kept_replies import KeptReplies, connect_keeping
+
+from fathom.config import parse_settings
 from fathom.documents.formats.csv import parse
 from fathom.engine import Engine
 from fathom.evaluation.statistics import bootstrap_interval
@@ -40,7 +47,7 @@ from fathom.tables.answer import answer_over_tables
 from fathom.tables.links import TableWords
 from fathom.tables.rows import list_document_tables
 from fathom.tables.table import build_table
-from fathom.types import Document
+from fathom.types import Answer, Document
 
 HALVES = ("looked at", "not looked at")
 HEAD = (
@@ -73,6 +80,28 @@ class Outcome:
     kind: str
     is_sure: bool
     is_right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How tables are asked one by one.
+
+    Attributes:
+        strategy: The strategy.
+        model: The language model; empty for none.
+        replies: The file of its replies.
+        varied: The values of other settings by their names.
+    """
+
+    strategy: str
+    model: str
+    replies: Path
+    varied: Mapping[str, str] = field(default_factory=dict)
+
+    def make_settings(self, index: Path) -> Settings:
+        """Return the settings with an index."""
+        own = {"index.directory": str(index), "llm.model": self.model}
+        return parse_settings({**own, **self.varied})
 
 
 def load_questions(folder: Path) -> list[Mapping[str, Any]]:
@@ -127,9 +156,14 @@ def ingest_tables(folder: Path, index: Path) -> None:
     }
     with tempfile.TemporaryDirectory() as place, open_engine(index) as engine:
         for file, title in titles.items():
-            page = Path(place) / file.replace("/", "-").replace(".csv", ".html")
-            page.write_text(format_page(title, read_rows(folder / file)), encoding="utf-8")
+            write_page(folder / file, title, Path(place))
         engine.ingest([Path(place)])
+
+
+def write_page(file: Path, title: str, place: Path) -> None:
+    """Write the page of a table into a folder."""
+    page = place / f"{file.parent.name}-{file.stem}.html"
+    page.write_text(format_page(title, read_rows(file)), encoding="utf-8")
 
 
 def open_engine(index: Path) -> Engine:
@@ -183,21 +217,48 @@ def ask_together(folder: Path, index: Path, strategy: str) -> Iterator[Outcome]:
     """Yield the outcome of each question, asked of an index of all tables."""
     with open_engine(index) as engine:
         for question in load_questions(folder):
-            answer = engine.ask(question["text"], strategy=strategy)
-            is_given = answer.status == "answered"
-            calculation = answer.calculation
-            unit = calculation.unit if calculation else ""
-            bare = answer.short_answer.removesuffix(f" {unit}") if unit else answer.short_answer
-            # Several values stand in one line; a comma may also stand within a value.
-            forms = ([bare], bare.split(", "))
-            yield Outcome(
-                question,
-                forms[0] if is_given else (),
-                calculation.operation if calculation else "read" if is_given else "no answer",
-                is_sure=is_given and not answer.tentative,
-                is_right=is_given
-                and any(denotes_same(form, unit, question["answers"]) for form in forms),
-            )
+            yield judge_answer(question, engine.ask(question["text"], strategy=strategy))
+
+
+def ask_alone(
+    folder: Path, questions: Sequence[Mapping[str, Any]], asking: Asking
+) -> Iterator[Outcome]:
+    """Yield the outcome of each question, asked of an index of its table alone."""
+    by_table: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for question in questions:
+        by_table[question["metadata"]["file"]].append(question)
+    replies = KeptReplies(asking.replies)
+    for file, group in by_table.items():
+        with tempfile.TemporaryDirectory() as place:
+            pages = Path(place) / "pages"
+            pages.mkdir()
+            write_page(folder / file, group[0]["metadata"]["title"], pages)
+            settings = asking.make_settings(Path(place) / "index")
+            with (
+                connect_keeping(settings, replies) as connect,
+                Engine(settings, connect=connect) as engine,
+            ):
+                engine.ingest([pages])
+                for question in group:
+                    answer = engine.ask(question["text"], strategy=asking.strategy)
+                    yield judge_answer(question, answer)
+
+
+def judge_answer(question: Mapping[str, Any], answer: Answer) -> Outcome:
+    """Return the outcome of a question that an engine answered."""
+    is_given = answer.status == "answered"
+    calculation = answer.calculation
+    unit = calculation.unit if calculation else ""
+    bare = answer.short_answer.removesuffix(f" {unit}") if unit else answer.short_answer
+    # Several values stand in one line; a comma may also stand within a value.
+    forms = ([bare], bare.split(", "))
+    return Outcome(
+        question,
+        forms[0] if is_given else (),
+        calculation.operation if calculation else "read" if is_given else "no answer",
+        is_sure=is_given and not answer.tentative,
+        is_right=is_given and any(denotes_same(form, unit, question["answers"]) for form in forms),
+    )
 
 
 def format_ratio(outcomes: Sequence[Outcome]) -> str:
@@ -232,26 +293,35 @@ def print_kinds(by_half: Mapping[str, Sequence[Outcome]]) -> None:
         print(f"| {kind} | {' | '.join(cells)} |")
 
 
+def ask_in_mode(arguments: argparse.Namespace, place: Path) -> Iterator[Outcome]:
+    """Yield the outcomes in the mode that the arguments name; a new index is made at a place."""
+    if arguments.alone:
+        varied = dict(pair.split("=", 1) for pair in arguments.set)
+        asking = Asking(arguments.strategy, arguments.model, arguments.replies, varied)
+        return ask_alone(arguments.folder, load_questions(arguments.folder), asking)
+    if not arguments.together:
+        return ask_questions(arguments.folder)
+    if arguments.index is None:
+        ingest_tables(arguments.folder, place)
+    return ask_together(arguments.folder, arguments.index or place, arguments.strategy)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--misses", action="store_true", help="list them for the half looked at")
     parser.add_argument("--together", action="store_true", help="ask an index of all tables")
     parser.add_argument("--index", type=Path, help="the index of all tables, made before")
+    parser.add_argument("--alone", action="store_true", help="ask an index of each table")
+    parser.add_argument("--model", default="", help="the language model for --alone")
+    parser.add_argument("--replies", type=Path, default=Path(".work/tables/replies.jsonl"))
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--strategy", default="naive")
     arguments = parser.parse_args()
     start = perf_counter()
     by_half: dict[str, list[Outcome]] = {half: [] for half in HALVES}
     with tempfile.TemporaryDirectory() as place:
-        index = arguments.index or Path(place)
-        if arguments.together and arguments.index is None:
-            ingest_tables(arguments.folder, index)
-        answered = (
-            ask_together(arguments.folder, index, arguments.strategy)
-            if arguments.together
-            else ask_questions(arguments.folder)
-        )
-        for outcome in answered:
+        for outcome in ask_in_mode(arguments, Path(place)):
             by_half[find_half(outcome.question)].append(outcome)
     print(HEAD)
     for half, outcomes in by_half.items():
