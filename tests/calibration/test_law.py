@@ -10,6 +10,7 @@ from fathom.calibration.certificate import Certificate
 from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.drift import Drift
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher, learn_law
+from fathom.runs.context import CHAINED
 
 LAW = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 
@@ -59,6 +60,19 @@ def test_it_is_read_as_it_was_written() -> None:
     )
     assert Weigher.from_json(weigher.to_json()) == weigher
     assert Weigher.from_json(Weigher().to_json()) == Weigher()
+
+
+def test_a_chain_has_its_own_law_where_there_is_one() -> None:
+    other = replace(LAW, offset=LAW.offset + 1.0)
+    weigh = Weigher(law=LAW, by="own questions", min_probability=0.6, chain_law=other)
+    weigh = replace(weigh, is_bound=False)
+    chained = {"sure": 0.0, CHAINED: 1.0}
+    assert weigh({"sure": 0.0}).confidence == LAW({"sure": 0.0})
+    assert weigh(chained).confidence == other({"sure": 0.0})
+    assert replace(weigh, chain_law=None)(chained).confidence == LAW({"sure": 0.0})
+    assert weigh({"sure": -9.0}).probable
+    assert not weigh(chained | {"sure": -9.0}).probable
+    assert Weigher.from_json(weigh.to_json()) == weigh
 
 
 def test_without_a_law_there_is_no_probability() -> None:

@@ -1,11 +1,13 @@
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime
 from tests.factories import QUESTION, engine_at, index_fees, quote_first_sentence, read_fees
 from tests.scripted_server import Extractive, serve
 
@@ -14,13 +16,14 @@ from fathom.errors import SettingsError
 from fathom.models.reading import Reading
 from fathom.planner.actions import Action, iterate_sequences
 from fathom.question.question import Question
+from fathom.runs.context import RunContext
 from fathom.runs.trace import Trace
 from fathom.settings import Settings
 from fathom.strategies.action_outcomes import ActionOutcome, iterate_outcomes
-from fathom.strategies.adaptive import EXECUTOR_ACTIONS, Adaptive
+from fathom.strategies.adaptive import EXECUTOR_ACTIONS, Adaptive, AdaptiveState
 from fathom.strategies.base import make_strategy
-from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading
-from fathom.types import Answer, Chunk
+from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading, run_context
+from fathom.types import Answer, Chunk, Draft, Evidence, Hit, Span
 from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/adaptive.md"
@@ -307,6 +310,40 @@ def test_the_model_is_asked_where_the_local_reader_is_uncertain(
                 poor, trace = ask(engine, budget=Budget(calls=0))
                 assert (poor.status, poor.usage.llm_calls) == ("answered", 0)
                 assert "model" not in list_actions(trace)
+
+
+@dataclass(frozen=True)
+class ScriptedReader:
+    """A reader whose draft is given."""
+
+    draft: Draft
+
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
+        return self.draft
+
+
+@pytest.mark.parametrize(
+    ("before", "reply", "kept"), [(0.45, 0.2, "old"), (0.1, 0.2, "new"), (0.9, 0.6, "new")]
+)
+def test_a_doubtful_reply_of_the_model_leaves_a_surer_answer(
+    tmp_path: Path, before: float, reply: float, kept: str
+) -> None:
+    async def choose_draft(strategy: Adaptive) -> Draft:
+        question = Question(QUESTION)
+        hit = engine.search(QUESTION, k=1)[0]
+        evidence = (Evidence(hit=hit, span=Span(0, 4), support=0.9),)
+        old = Draft(short_answer="old", evidence=evidence, confidence=before)
+        new = replace(old, short_answer="new", confidence=reply)
+        graph = replace(strategy, model_reader=ScriptedReader(new))
+        state = AdaptiveState(question=question, draft=old)
+        with run_context() as context:
+            runtime = Runtime(context=context)
+            return (await graph.gate(await graph.model(state, runtime), runtime)).draft
+
+    with engine_at(index_fees(tmp_path)) as engine:
+        strategy = make_strategy("adaptive", engine.assembly)
+        assert isinstance(strategy, Adaptive)
+        assert asyncio.run(choose_draft(strategy)).short_answer == kept
 
 
 def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:

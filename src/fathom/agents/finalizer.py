@@ -11,7 +11,7 @@ from fathom.agents.reader.voices import rests_on_stuffing
 from fathom.question.question import Question
 from fathom.question.requirements import count_items
 from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
-from fathom.runs.context import COMPUTED, CalibratedConfidence, DeadlineOver, RunContext
+from fathom.runs.context import CHAINED, COMPUTED, CalibratedConfidence, DeadlineOver, RunContext
 from fathom.types import (
     PARTIAL_LIST,
     AbstentionReason,
@@ -80,8 +80,7 @@ class Finalizer:
             if step.weigh is not None:
                 signals = await self._compute_signals(question, draft, hits, step)
                 # Calibrations are learned from the other signals, which say little of cells.
-                computed = {COMPUTED: draft.confidence} if draft.calculation else {}
-                calibrated = step.weigh(signals | computed)
+                calibrated = step.weigh(signals | self._describe_origin(draft))
                 outputs["signals"] = signals
             answer = self.compose_answer(
                 question, draft, quotes, phase=phase, withheld=withheld, calibrated=calibrated
@@ -98,6 +97,13 @@ class Finalizer:
                 reason=answer.stop_reason,
             )
         return answer
+
+    def _describe_origin(self, draft: Draft) -> dict[str, float]:
+        """Return the signals of a computed answer or of a chain, which choose its law."""
+        if draft.calculation:
+            return {COMPUTED: draft.confidence}
+        is_chained = self.signals is not None and self.signals.about is not None
+        return {CHAINED: 1.0} if is_chained else {}
 
     async def _compute_signals(
         self, question: Question, draft: Draft, hits: Sequence[Hit], context: RunContext

@@ -9,6 +9,7 @@ from typing import Any
 
 from fathom.assembly.agents import Assembly
 from fathom.calibration.caution import choose_bounds
+from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.law import (
     FEWEST,
     RATES,
@@ -51,11 +52,14 @@ class CalibrationInForce:
         calibration: The calibration; `None` where none fits.
         stale: The reason why the index's own is not in force; empty where it is or there is none.
         is_of_model: Whether it is a shipped one of answers in which a language model read.
+        chain_law: The law of the strategy without a model, for chains, which no model answers;
+            `None` unless the calibration is of a model.
     """
 
     calibration: Calibration | None
     stale: str = ""
     is_of_model: bool = False
+    chain_law: CorrectnessLaw | None = None
 
 
 def choose_calibration(
@@ -83,7 +87,12 @@ def choose_calibration(
     if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
         return CalibrationInForce(calibration=None, stale=stale)
     is_of_model = shipped_calibration in load_model_calibrations().values()
-    return CalibrationInForce(calibration=shipped_calibration, stale=stale, is_of_model=is_of_model)
+    return CalibrationInForce(
+        calibration=shipped_calibration,
+        stale=stale,
+        is_of_model=is_of_model,
+        chain_law=load_shipped_calibrations()[strategy].law if is_of_model else None,
+    )
 
 
 def _choose_shipped(assembly: Assembly, strategy: str) -> Calibration | None:
@@ -138,6 +147,7 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
         # On data sets that the law was not fitted to, sure drafts below the bound are no more often
         # wrong than right. A bound of the user's own holds all the same.
         is_bound=not found.is_of_model or ask.min_probability is not None,
+        chain_law=found.chain_law,
     )
 
 

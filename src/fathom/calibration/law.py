@@ -1,7 +1,7 @@
 """Calibrations: the probability that an answer is right, and certified thresholds of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal, NamedTuple, Self
 
@@ -9,7 +9,7 @@ from fathom.calibration.certificate import DELTA, Certificate, Ladder, StageOutc
 from fathom.calibration.correctness import CorrectnessLaw, Signals, fit_law
 from fathom.calibration.drift import Drift
 from fathom.jsonable import Json
-from fathom.runs.context import COMPUTED, CalibratedConfidence
+from fathom.runs.context import CHAINED, COMPUTED, CalibratedConfidence
 
 RATES = (0.01, 0.02, 0.05, 0.1)
 """The rates of errors that every calibration tries to certify."""
@@ -111,6 +111,8 @@ class Weigher:
 
     Attributes:
         law: The law; `None` where no calibration fits.
+        chain_law: The law of chains where that of a language model's answers is in force, which was
+            learned from no chain; `None` where `law` holds for them too.
         by: The kind of questions that the calibration was learned from, as
             `CalibratedConfidence` has it.
         threshold: The least confidence of an answer that a limit on the rate of errors allows.
@@ -134,6 +136,7 @@ class Weigher:
     raises_confidence: bool = True
     is_bound: bool = True
     tentative_from: float | None = None
+    chain_law: CorrectnessLaw | None = None
 
     def __call__(self, signals: Signals) -> CalibratedConfidence:
         """Return the calibrated confidence of an answer with these signals.
@@ -141,6 +144,8 @@ class Weigher:
         Without signals, as where no time was left to compute them, there is no confidence; a limit
         on the rate of errors then refuses the answer.
         """
+        if self.chain_law is not None and CHAINED in signals:
+            return replace(self, law=self.chain_law, chain_law=None, is_bound=True)(signals)
         # A certified rate of errors holds for the law that it was learned with.
         computed = None if self.threshold > 0 else signals.get(COMPUTED)
         if computed is None and (self.law is None or not signals):
@@ -184,6 +189,7 @@ class Weigher:
             "lifts": self.raises_confidence,
             "bound": self.is_bound,
             "tentative": self.tentative_from,
+            "chains": self.chain_law.to_json() if self.chain_law else None,
         }
 
     @classmethod
@@ -200,6 +206,7 @@ class Weigher:
             raises_confidence=given.get("lifts", False),
             is_bound=given.get("bound", True),
             tentative_from=given.get("tentative"),
+            chain_law=CorrectnessLaw.from_json(given["chains"]) if given.get("chains") else None,
         )
 
 

@@ -38,6 +38,9 @@ LOG = open_log("fathom.runs.context")
 LOG.addHandler(logging.NullHandler())
 COMPUTED = "computed"
 """The signal of an answer that was computed: its probability by the laws of computations."""
+CHAINED = "chained"
+"""The signal of an answer to the last of several questions, of which each but the first has the
+answer to the one before."""
 
 
 class CalibratedConfidence(NamedTuple):

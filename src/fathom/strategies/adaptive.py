@@ -267,8 +267,11 @@ class Adaptive(GraphStrategy):
         draft = await self.model_reader.read(state.question, hits, runtime.context)
         # An equal draft means that the model failed and the local reader took its place.
         is_reply = draft != state.read
+        # A doubtful reply does not replace a surer answer, such as that of a chain.
+        is_doubtful = draft.confidence < min(self.finalizer.min_confidence, state.draft.confidence)
         tried = (*state.tried, "model")
-        return replace(state, tried=tried, new=draft, new_hits=0.0, settles=is_reply)
+        settles = is_reply and not is_doubtful
+        return replace(state, tried=tried, new=draft, new_hits=0.0, settles=settles)
 
     async def gate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Keep the better of the new and the old draft."""
