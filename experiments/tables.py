@@ -84,7 +84,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How tables are asked one by one.
+    """The options of asking tables one by one.
 
     Attributes:
         strategy: The strategy.
@@ -100,8 +100,8 @@ class Asking:
 
     def make_settings(self, index: Path) -> Settings:
         """Return the settings with an index."""
-        own = {"index.directory": str(index), "llm.model": self.model}
-        return parse_settings({**own, **self.varied})
+        fixed = {"index.directory": str(index), "llm.model": self.model}
+        return parse_settings({**fixed, **self.varied})
 
 
 def load_questions(folder: Path) -> list[Mapping[str, Any]]:
