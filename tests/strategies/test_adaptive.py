@@ -323,10 +323,16 @@ class ScriptedReader:
 
 
 @pytest.mark.parametrize(
-    ("before", "reply", "kept"), [(0.45, 0.2, "old"), (0.1, 0.2, "new"), (0.9, 0.6, "new")]
+    ("before", "reply", "least", "kept"),
+    [
+        (0.45, 0.2, 0.5, "old"),
+        (0.1, 0.2, 0.5, "new"),
+        (0.9, 0.6, 0.5, "new"),
+        (0.45, 0.2, 0.0, "new"),
+    ],
 )
 def test_a_doubtful_reply_of_the_model_leaves_a_surer_answer(
-    tmp_path: Path, before: float, reply: float, kept: str
+    tmp_path: Path, before: float, reply: float, least: float, kept: str
 ) -> None:
     async def choose_draft(strategy: Adaptive) -> Draft:
         question = Question(QUESTION)
@@ -334,7 +340,7 @@ def test_a_doubtful_reply_of_the_model_leaves_a_surer_answer(
         evidence = (Evidence(hit=hit, span=Span(0, 4), support=0.9),)
         old = Draft(short_answer="old", evidence=evidence, confidence=before)
         new = replace(old, short_answer="new", confidence=reply)
-        graph = replace(strategy, model_reader=ScriptedReader(new))
+        graph = replace(strategy, model_reader=ScriptedReader(new), least_reply=least)
         state = AdaptiveState(question=question, draft=old)
         with run_context() as context:
             runtime = Runtime(context=context)

@@ -101,6 +101,8 @@ class Adaptive(GraphStrategy):
         agents: The number of documents that have an agent in a debate.
         bounds: The largest cost of an executor; without one it spends only time.
         most: The largest number of executors that work on a question.
+        least_reply: The confidence below which an answer of the language model does not replace a
+            surer draft; 0 where the local reader must not stand in for the model.
     """
 
     search: Search
@@ -119,6 +121,7 @@ class Adaptive(GraphStrategy):
     agents: int
     bounds: Mapping[Action, CostBound]
     most: int
+    least_reply: float
     name: ClassVar[str] = "adaptive"
 
     @classmethod
@@ -152,6 +155,7 @@ class Adaptive(GraphStrategy):
             agents=settings.get_section(MafSettings).agents,
             bounds=compute_bounds(assembly),
             most=adaptive_settings.executors,
+            least_reply=settings.ask.min_confidence if settings.llm.fallback == "local" else 0.0,
         )
 
     def start(self, question: Question, filters: tuple[Filter, ...]) -> AdaptiveState:
@@ -268,9 +272,9 @@ class Adaptive(GraphStrategy):
         # An equal draft means that the model failed and the local reader took its place.
         is_reply = draft != state.read
         # A doubtful reply does not replace a surer answer, such as that of a chain.
-        is_doubtful = draft.confidence < min(self.finalizer.min_confidence, state.draft.confidence)
+        is_doubtful = draft.confidence < min(self.least_reply, state.draft.confidence)
         tried = (*state.tried, "model")
-        settles = is_reply and not is_doubtful
+        settles = is_reply and not (draft.evidence and is_doubtful)
         return replace(state, tried=tried, new=draft, new_hits=0.0, settles=settles)
 
     async def gate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
