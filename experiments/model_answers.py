@@ -58,7 +58,7 @@ class ModelAnswer:
         has_answer: Whether something of it holds.
         model_answer: Its short answer, or its text; empty if nothing of it holds.
         factors: The factors of the confidence in it; empty without evidence.
-        places: Chunk, start and end of each of its quotes.
+        places: Chunk, start and end of each of its quotes; not published.
         local_places: The same of the local answer.
         signals: The signals of the model's answer, `sure` by the present law of its confidence.
         local_signals: The signals of the local answer.
@@ -82,7 +82,6 @@ class ModelAnswer:
     local_right: bool
     local_f1: float
     local_confidence: float
-    places: tuple[tuple[str, int, int], ...]
     local_places: tuple[tuple[str, int, int], ...]
     calls: int
     signals: Mapping[str, float]
@@ -90,6 +89,7 @@ class ModelAnswer:
     prompt: int
     written: int
     seconds: float | None
+    places: tuple[tuple[str, int, int], ...] = ()
     model_answer: str = ""
     local_answer: str = ""
 

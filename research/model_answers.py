@@ -13,7 +13,7 @@ REPORTED = frozenset({"squad-fresh", "2wiki-fresh"})
 """The data sets on which nothing is learned or chosen."""
 UNGRADED = frozenset({"techqa-130"})
 """The data sets whose gold answers are passages, beside which no short answer counts as right."""
-_TEXTS = ("model_answer", "local_answer")
+_UNPUBLISHED = ("model_answer", "local_answer", "places")
 
 
 def read_records(file: Path = RECORDS) -> list[Json]:
@@ -22,8 +22,8 @@ def read_records(file: Path = RECORDS) -> list[Json]:
 
 
 def write_records(rows: Sequence[Json], file: Path = RECORDS) -> None:
-    """Publish records: no answers themselves, and of each question of a model the last one."""
-    plain = [{name: row[name] for name in row if name not in _TEXTS} for row in rows]
+    """Publish records without the answers and their places, of each question the last one."""
+    plain = [{name: row[name] for name in row if name not in _UNPUBLISHED} for row in rows]
     by_key = {build_key(row): row for row in plain}
     pack(file, (by_key[key] for key in sorted(by_key)))
 

@@ -76,7 +76,7 @@ def _read_strings(reader: Any) -> list[str]:  # noqa: ANN401 - the library has n
         return read_strings(stream)
 
 
-def _style_cells(book: Any) -> Callable[[int], CellStyle]:  # noqa: ANN401 - see above
+def _style_cells(book: Any) -> Callable[[int], CellStyle]:  # noqa: ANN401 - the library has no types
     """Return the function that returns the style of a number."""
     sheet = SimpleNamespace(parent=book)
 
