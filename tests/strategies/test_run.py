@@ -249,6 +249,25 @@ def test_an_interrupted_last_step_is_repeated_and_replays() -> None:
     assert is_same_answer(first.trace, again.answer)
 
 
+def test_an_interrupted_last_step_does_not_answer_in_the_replay_of_the_repeated_one() -> None:
+    async def find_nothing() -> list[None]:
+        return [None]
+
+    class Slow(Naive):
+        async def finalize(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
+            with runtime.context.step("finalize") as step:
+                await step.scope.aobserve("quotes", [["d1", 0, 40]], find_nothing)
+                await asyncio.Event().wait()
+            return state
+
+    plain = make_naive(ScriptedReader())
+    slow = Slow(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
+    first = run_to_end(slow, Budget(seconds=0.5))
+    assert first.answer.stop_reason == "answered"
+    again = run_to_end(slow, Budget(seconds=0.5), events=RecordedEvents(first.trace))
+    assert is_same_answer(first.trace, again.answer)
+
+
 def test_the_answer_is_a_failed_one_if_the_finalizer_fails_too() -> None:
     def lose(_: str) -> Document:
         raise ZeroDivisionError

@@ -77,6 +77,14 @@ class _TraceWriter:
             self._counts[what] += 1
             return self._counts[what] - 1
 
+    def list_occurrences(self) -> dict[tuple[str, ...], int]:
+        with self._lock:
+            return dict(self._counts)
+
+    def set_occurrences(self, counts: Mapping[tuple[str, ...], int]) -> None:
+        with self._lock:
+            self._counts.update({what: n - self._counts[what] for what, n in counts.items()})
+
     def add(self, record: TraceRecord) -> None:
         with self._lock:
             if self._sealed:
@@ -260,6 +268,17 @@ class Recorder(_Scope):
         """
         book = _TraceWriter(origin, events, Cleaner(secrets), limits or TraceLimits(), clock)
         super().__init__(book, "")
+
+    def count_steps(self) -> dict[str, int]:
+        """Return how many steps of each name were opened in the run, none inside another one."""
+        counts = self._book.list_occurrences()
+        return {
+            what[1]: n for what, n in counts.items() if what[0] == "step" and "/" not in what[1]
+        }
+
+    def set_step_counts(self, counts: Mapping[str, int]) -> None:
+        """Number the next steps of each name as if so many had been opened before."""
+        self._book.set_occurrences({("step", name): n for name, n in counts.items()})
 
     def seal(self, answer: object) -> Trace:
         """End the trace with the answer; nothing can be recorded afterwards.

@@ -136,7 +136,7 @@ async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResourc
         question = await _clean_question(question, origin, context, resources)
         verified = await _find_verified_answer(question, origin, context, resources)
         start = strategy.start(question, filters)
-        answer = verified or await _run_graph(strategy, start, context, resources)
+        answer = verified or await _run_graph(strategy, start, context, resources, recorder)
     if last is not None:
         # The reservation has done its work: the last step was always affordable.
         last.release()
@@ -276,12 +276,13 @@ async def _run_graph(
     start: Any,  # noqa: ANN401 - a strategy's own state
     context: RunContext,
     resources: RunResources,
+    recorder: Recorder,
 ) -> Answer:
     """Return the answer of the graph, or of the state in which it had to end."""
     walk = _GraphWalk(start)
     replaying = resources.events is not None
     if replaying:
-        walk.end = _EarlyEnd(**context.scope.observe("cut", "after states", dict))
+        walk.end = _EarlyEnd(**recorder.observe("cut", "after states", dict))
     failure = ""
     try:
         await walk.run_graph(strategy, resources.graph, context)
@@ -291,11 +292,14 @@ async def _run_graph(
     except CallFailure as failed:
         failure = str(failed)
     if not replaying:
-        context.scope.observe("cut", "after states", lambda: asdict(walk.end))
+        end = walk.end = walk.end.with_steps(recorder.count_steps())
+        recorder.observe("cut", "after states", end.to_json)
     if failure:
         return _make_failed_answer(strategy, start.question, failure)
     if walk.end.states is not None and not walk.end.broken:
         context.refusals.append(str(DeadlineOver()))
+    # The steps of a node that was cut are in the record, but not in its replay.
+    recorder.set_step_counts(walk.end.steps)
     answer = await _finish(strategy, walk.state, context)
     return _mark_broken(answer, walk.end.broken) if walk.end.broken else answer
 
@@ -325,10 +329,21 @@ class _EarlyEnd:
     Attributes:
         states: The number of states before the end; `None` where it did not have to end early.
         broken: The error; empty where the graph was cut at the deadline.
+        steps: The number of steps of each name that were opened before; empty in older records.
     """
 
     states: int | None = None
     broken: str = ""
+    steps: Mapping[str, int] = field(default_factory=dict)
+
+    def with_steps(self, steps: Mapping[str, int]) -> "_EarlyEnd":
+        """Return the end with the numbers of steps, which only an early one needs."""
+        return self if self.states is None else replace(self, steps=steps)
+
+    def to_json(self) -> Json:
+        """Return the end for the record."""
+        steps = {"steps": dict(self.steps)} if self.steps else {}
+        return {"states": self.states, "broken": self.broken} | steps
 
 
 class _GraphWalk:
