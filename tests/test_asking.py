@@ -285,7 +285,7 @@ def check_replays(folder: Path, other: Path, certain: float | None, questions: l
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
         calls = server.calls
     assert (calls > 0) == (certain is not None)
-    assert sum(answer.status == "answered" for answer in answers) >= 10
+    assert sum(answer.status == "answered" for answer in answers) >= len(questions) // 3
     WATCHED["on"] = True
     with engine_at(index_fees(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
@@ -299,11 +299,13 @@ def check_replays(folder: Path, other: Path, certain: float | None, questions: l
 
 
 @pytest.mark.usefixtures("_forbid_sockets")
-@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
-def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
-    samples: Path, certain: float | None, tmp_path: Path
+@pytest.mark.parametrize(
+    ("certain", "number"), [(None, 30), (2.0, 16), (0.6, 16)], ids=["local", "model", "mixed"]
+)
+def test_questions_replay_byte_for_byte_without_a_socket_or_the_index(
+    samples: Path, certain: float | None, number: int, tmp_path: Path
 ) -> None:
-    check_replays(samples, tmp_path, certain, QUESTIONS[:30])
+    check_replays(samples, tmp_path, certain, QUESTIONS[:number])
 
 
 @pytest.mark.slow

@@ -97,8 +97,24 @@ def repeats_order(answer: Answer, order: Injection) -> bool:
     return order.claim in text or "127.0.0.1" in text or "tool_call" in text
 
 
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-@pytest.mark.parametrize("obey", MODELS, ids=lambda obey: obey.__name__)
+QUICK_COMBINATIONS = 10
+COMBINATIONS = [
+    pytest.param(
+        strategy,
+        obey,
+        id=f"{strategy}-{obey.__name__}",
+        marks=() if number < QUICK_COMBINATIONS else pytest.mark.slow,
+    )
+    # The first ones hold every strategy and every model.
+    for number, (strategy, obey) in enumerate(
+        (strategy, MODELS[(at + turn) % len(MODELS)])
+        for turn in range(len(MODELS))
+        for at, strategy in enumerate(sorted(STRATEGIES))
+    )
+]
+
+
+@pytest.mark.parametrize(("strategy", "obey"), COMBINATIONS)
 def test_an_obedient_model_cites_what_an_honest_model_cites(
     index_folder: Path, strategy: str, obey: Obedience
 ) -> None:
@@ -137,8 +153,8 @@ def test_without_the_first_check_quotes_are_still_verified(
     monkeypatch.setattr(prompt_delimiters, "gives_orders", lambda _: False)
     obedient = ObedientModel(obeys=obey)
     with engine_of(index_folder, obedient, cross_reader=None, shows_all=True) as engine:
-        for order in INJECTIONS[::5]:
+        for order in INJECTIONS[::10]:
             answer = engine.ask(order.question)
             assert not repeats_order(answer, order), order.order
             assert all(citation.verified for citation in answer.citations)
-    assert obedient.obeyed >= len(INJECTIONS[::5])
+    assert obedient.obeyed >= len(INJECTIONS[::10])

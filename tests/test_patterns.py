@@ -26,7 +26,7 @@ REPEATS = {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}
 SINGLES = {codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN}
 LEAST_REPEATS = 12
 SHARES = 6
-QUICK_SHARES = 2
+QUICK_SHARES = 1
 
 
 def list_repeats(tree: Any) -> Iterator[tuple[Any, Any, int]]:
