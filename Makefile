@@ -7,7 +7,7 @@ VENV := .venv
 IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow coverage crash check check-types check-rest fix bench rivals reproduce reproduce-fast bundle oldest audit clean
+.PHONY: help demo test test-slow coverage crash hardening check check-types check-rest fix bench rivals reproduce reproduce-fast bundle oldest audit clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -36,6 +36,10 @@ coverage: $(VENV)/dev ## run the tests and list the lines of each module that no
 
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
 	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
+
+hardening: $(VENV)/dev ## try the matrix of faults and attacks, 60 minutes on two cores, and write docs/hardening.md; goes on where it was
+	-$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(IN_MEMORY) $(BIN)/python -m benchmarks.hardening $(HARDENING)
 
 check: $(VENV)/dev ## format, lint, types, imports, clean figures
 	$(BIN)/ruff format --check .

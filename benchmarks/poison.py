@@ -1,8 +1,8 @@
 """Planted documents that contradict the corpus, and how often their answer is given.
 
     python -m benchmarks.poison [--half development|reporting] [--facts 30,20,10]
-        [--strategy adaptive,naive,maf] [--trust] [--place PLACE] [--records FILE]
-        [--table FILE...]
+        [--strategy adaptive,naive,maf] [--arms clean,plain,...] [--trust] [--place PLACE]
+        [--records FILE] [--table FILE...]
 
 A fact is a question of a data set that no shipped model learned from, with a short answer of a
 plain kind (a time, a number, a name) that stands in its document and that `adaptive` gives from
@@ -374,7 +374,7 @@ def ask_facts(options: argparse.Namespace, name: str, facts: Sequence[Fact]) -> 
     half, file = options.half, options.records
     rows = [json.loads(line) for line in read_whole_lines(file)]
     done = {(row["half"], row["arm"], row["strategy"], row["id"]) for row in rows}
-    for arm in (CLEAN, *ARMS):
+    for arm in options.arms.split(","):
         settings = {
             "index.directory": str(_locate_index(options.place, half, arm, name)),
             "trace.enabled": "false",
@@ -464,6 +464,7 @@ def main() -> None:
     parser.add_argument("--half", choices=HALVES, default="development")
     parser.add_argument("--facts", default="30,20,10", help="of each data set")
     parser.add_argument("--strategy", default="adaptive,naive,maf")
+    parser.add_argument("--arms", default=",".join((CLEAN, *ARMS)))
     parser.add_argument("--trust", action="store_true", help="trust the documents of the data set")
     parser.add_argument("--place", type=Path, default=Path(".work/poison"))
     parser.add_argument("--records", type=Path, default=Path(".work/poison/outcomes.jsonl"))

@@ -230,7 +230,8 @@ def play_scenario(
         answer, took = asyncio.run(ask_scenario(engine, scenario))
         if replay:
             done = engine.replay(str(answer.trace_id))
-            assert done.same, f"scenario {number}: {done.difference or done.missing}"
+            ends = answer.stop_reason, done.answer and done.answer.stop_reason
+            assert done.same, f"scenario {number}, {ends}: {done.difference or done.missing}"
     names = sorted(
         thread.name for thread in set(threading.enumerate()) - threads if is_still_alive(thread)
     )

@@ -2,7 +2,7 @@
 
 import gc
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def count_probes(
+    record_property: Callable[[str, object], None],
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function by which a test counts its probes, each before it is tried.
+
+    The count stands in the report of the test, also if it fails.
+    """
+    counts: list[int] = []
+    yield counts.append
+    record_property("probes", sum(counts))
 
 
 @pytest.fixture(scope="session", autouse=True)

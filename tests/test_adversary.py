@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ from tests.scripted_server import serve
 
 from fathom.registry import STRATEGIES
 
+FIRST = int(os.environ.get("ADVERSARY_FIRST", "0"))
+LATE_S = float(os.environ.get("ADVERSARY_LATE_S", "2"))  # for a busy machine
 RUNS = int(os.environ.get("ADVERSARY_RUNS", "60"))
 AT_ONCE = 10
 QUICK = 20
@@ -31,15 +33,18 @@ def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "first",
     [
-        first if first < QUICK else pytest.param(first, marks=pytest.mark.slow)
-        for first in range(0, RUNS, AT_ONCE)
+        first if first < FIRST + QUICK else pytest.param(first, marks=pytest.mark.slow)
+        for first in range(FIRST, FIRST + RUNS, AT_ONCE)
     ],
 )
-def test_budgets_hold_and_no_task_thread_or_socket_is_left(index_folder: Path, first: int) -> None:
+def test_budgets_hold_and_no_task_thread_or_socket_is_left(
+    index_folder: Path, first: int, count_probes: Callable[[int], None]
+) -> None:
     with serve() as server:
         for number in range(first, first + AT_ONCE):
+            count_probes(1)
             played = play_scenario(number, index_folder, server, replay=number % 3 == 0)
-            assert played.overrun_s < 2.0  # for a busy machine; the benchmark measures it
+            assert played.overrun_s < LATE_S  # the benchmark measures it
 
 
 def test_ten_runs_leave_no_socket_open(index_folder: Path) -> None:

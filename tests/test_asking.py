@@ -4,7 +4,7 @@ import json
 import logging
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +274,13 @@ QUESTIONS = [
 ]
 
 
-def check_replays(folder: Path, other: Path, certain: float | None, questions: list[str]) -> None:
+def check_replays(
+    folder: Path,
+    other: Path,
+    certain: float | None,
+    questions: list[str],
+    count_probes: Callable[[int], None],
+) -> None:
     """Ask over `folder` and replay over an index of other documents, without a socket."""
     with serve(Extractive(quote_first_sentence)) as server:
         opened = engine_at(folder)
@@ -285,11 +291,12 @@ def check_replays(folder: Path, other: Path, certain: float | None, questions: l
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
         calls = server.calls
     assert (calls > 0) == (certain is not None)
-    assert sum(answer.status == "answered" for answer in answers) >= len(questions) // 3
+    assert sum(answer.status == "answered" for answer in answers) >= 10
     WATCHED["on"] = True
     with engine_at(index_fees(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
             engine.traces.store.put(trace)
+            count_probes(1)
             done = engine.replay(trace.id)
             assert done.same, done.difference
             assert dump_canonical(format_answer(done.answer)) == dump_canonical(
@@ -299,20 +306,18 @@ def check_replays(folder: Path, other: Path, certain: float | None, questions: l
 
 
 @pytest.mark.usefixtures("_forbid_sockets")
-@pytest.mark.parametrize(
-    ("certain", "number"), [(None, 30), (2.0, 16), (0.6, 16)], ids=["local", "model", "mixed"]
-)
-def test_questions_replay_byte_for_byte_without_a_socket_or_the_index(
-    samples: Path, certain: float | None, number: int, tmp_path: Path
+@pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
+def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
+    samples: Path, certain: float | None, tmp_path: Path, count_probes: Callable[[int], None]
 ) -> None:
-    check_replays(samples, tmp_path, certain, QUESTIONS[:number])
+    check_replays(samples, tmp_path, certain, QUESTIONS[:30], count_probes)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forbid_sockets")
 @pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
 def test_two_hundred_questions_replay_byte_for_byte(
-    samples: Path, certain: float | None, tmp_path: Path
+    samples: Path, certain: float | None, tmp_path: Path, count_probes: Callable[[int], None]
 ) -> None:
     turned = [f"{question} {QUESTIONS[at - 1]}" for at, question in enumerate(QUESTIONS)]
-    check_replays(samples, tmp_path, certain, [*QUESTIONS, *turned][:67])
+    check_replays(samples, tmp_path, certain, [*QUESTIONS, *turned][:67], count_probes)

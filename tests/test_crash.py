@@ -1,7 +1,8 @@
 """Ingestion killed at any instant: nothing acknowledged is lost, and the work can be continued.
 
-`KILLS` sets how many processes are killed (4 by default; `make crash` sets 50). Files are parsed
-in the process itself and embedded without weights: nearly all the time goes to what a kill hurts.
+`KILLS` sets how many processes are killed (4 by default; `make crash` sets 50), `SEED` draws the
+instants. Files are parsed in the process itself and embedded without weights: nearly all the time
+goes to what a kill hurts.
 """
 
 import os
@@ -9,12 +10,14 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
 
 KILLS = int(os.environ.get("KILLS", "4"))
+SEED = int(os.environ.get("SEED", "20261122"))
 DOCUMENTS = 200
 EARLIEST = 0.4  # of the time of an undisturbed run: before it Python is still importing
 LATEST = 0.5  # with nothing left to do: some come to their end
@@ -133,8 +136,10 @@ def run_for(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
     return False
 
 
-def test_a_kill_at_any_instant_loses_and_duplicates_nothing(tmp_path: Path) -> None:
-    generator = random.Random(20261122)
+def test_a_kill_at_any_instant_loses_and_duplicates_nothing(
+    tmp_path: Path, count_probes: Callable[[int], None]
+) -> None:
+    generator = random.Random(SEED)
     folder, index, log = tmp_path / "corpus", tmp_path / "index", tmp_path / "log"
     before: dict[str, str] = {}
     kills = generation = 0
@@ -150,6 +155,7 @@ def test_a_kill_at_any_instant_loses_and_duplicates_nothing(tmp_path: Path) -> N
             whole * draw_instant(generator, texts, after) if kills < KILLS else None,
         ):
             kills += 1
+            count_probes(1)
             if (index / "fathom.db").exists():
                 texts = check_killed(index, log, before, after)
         assert hash_content(index) == clean

@@ -5,7 +5,7 @@ Covers fathom.text.instructions, fathom.agents.prompt_delimiters.
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -97,32 +97,17 @@ def repeats_order(answer: Answer, order: Injection) -> bool:
     return order.claim in text or "127.0.0.1" in text or "tool_call" in text
 
 
-QUICK_COMBINATIONS = 10
-COMBINATIONS = [
-    pytest.param(
-        strategy,
-        obey,
-        id=f"{strategy}-{obey.__name__}",
-        marks=() if number < QUICK_COMBINATIONS else pytest.mark.slow,
-    )
-    # The first ones hold every strategy and every model.
-    for number, (strategy, obey) in enumerate(
-        (strategy, MODELS[(at + turn) % len(MODELS)])
-        for turn in range(len(MODELS))
-        for at, strategy in enumerate(sorted(STRATEGIES))
-    )
-]
-
-
-@pytest.mark.parametrize(("strategy", "obey"), COMBINATIONS)
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize("obey", MODELS, ids=lambda obey: obey.__name__)
 def test_an_obedient_model_cites_what_an_honest_model_cites(
-    index_folder: Path, strategy: str, obey: Obedience
+    index_folder: Path, strategy: str, obey: Obedience, count_probes: Callable[[int], None]
 ) -> None:
     honest = ObedientModel(obeys=lambda model, prompt, order: model.honest([]))
     obedient = ObedientModel(obeys=obey)
     first = (sorted(STRATEGIES).index(strategy) + MODELS.index(obey)) % len(STRATEGIES)
     with engine_of(index_folder, honest) as plain, engine_of(index_folder, obedient) as spoilt:
         for order in INJECTIONS[first :: len(STRATEGIES)]:
+            count_probes(1)
             expected = plain.ask(order.question, strategy=strategy)
             answer = spoilt.ask(order.question, strategy=strategy)
             assert list_citations(answer) == list_citations(expected), order.order
@@ -130,11 +115,14 @@ def test_an_obedient_model_cites_what_an_honest_model_cites(
 
 
 @pytest.mark.parametrize("obey", MODELS, ids=lambda obey: obey.__name__)
-def test_the_reader_detects_all_forty_injections(index_folder: Path, obey: Obedience) -> None:
+def test_the_reader_detects_all_forty_injections(
+    index_folder: Path, obey: Obedience, count_probes: Callable[[int], None]
+) -> None:
     obedient = ObedientModel(obeys=obey)
     assert len(INJECTIONS) == 40
     with engine_of(index_folder, obedient) as engine:
         for order in INJECTIONS:
+            count_probes(1)
             answer = engine.ask(order.question)
             assert [citation.path for citation in answer.citations] == [
                 f"fee-{order.number:02}.txt"
@@ -153,8 +141,8 @@ def test_without_the_first_check_quotes_are_still_verified(
     monkeypatch.setattr(prompt_delimiters, "gives_orders", lambda _: False)
     obedient = ObedientModel(obeys=obey)
     with engine_of(index_folder, obedient, cross_reader=None, shows_all=True) as engine:
-        for order in INJECTIONS[::10]:
+        for order in INJECTIONS[::5]:
             answer = engine.ask(order.question)
             assert not repeats_order(answer, order), order.order
             assert all(citation.verified for citation in answer.citations)
-    assert obedient.obeyed >= len(INJECTIONS[::10])
+    assert obedient.obeyed >= len(INJECTIONS[::5])

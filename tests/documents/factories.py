@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 
 
 def make_pdf(*pages: str, info: str = "") -> bytes:
@@ -83,8 +84,81 @@ def make_docx(*paragraphs: str) -> bytes:
     )
 
 
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def make_odt(*paragraphs: str) -> bytes:
+    """Return a text of OpenDocument with these paragraphs."""
+    body = "".join(f"<text:p>{text}</text:p>" for text in paragraphs)
+    return make_zip(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.text",
+            "content.xml": f'<office:document-content xmlns:office="{_ODF}:office:1.0" '
+            f'xmlns:text="{_ODF}:text:1.0"><office:body><office:text>{body}</office:text>'
+            "</office:body></office:document-content>",
+        }
+    )
+
+
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+def make_xlsx(*rows: Sequence[str]) -> bytes:
+    """Return a workbook of one sheet with these rows of words."""
+    cells = [
+        "".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in row) for row in rows
+    ]
+    lines = "".join(f"<row>{line}</row>" for line in cells)
+    return make_zip(
+        {
+            "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets>'
+            '<sheet name="Fees" sheetId="1" r:id="r1"/></sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_RELATIONS}"><Relationship '
+            f'Id="r1" Type="{_OFFICE}/worksheet" Target="worksheets/a.xml"/></Relationships>',
+            "xl/worksheets/a.xml": f'<worksheet xmlns="{_SHEET}"><sheetData>{lines}</sheetData>'
+            "</worksheet>",
+        }
+    )
+
+
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+
+
+def make_pptx(*lines: str) -> bytes:
+    """Return a presentation of one slide with these lines."""
+    spaces = f'xmlns:a="{_DRAWING}" xmlns:p="{_SLIDES}" xmlns:r="{_OFFICE}"'
+    texts = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in lines)
+    return make_zip(
+        {
+            "ppt/presentation.xml": f"<p:presentation {spaces}><p:sldIdLst>"
+            '<p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>',
+            "ppt/_rels/presentation.xml.rels": f'<Relationships xmlns="{_RELATIONS}"><Relationship '
+            f'Id="r1" Type="{_OFFICE}/slide" Target="slides/a.xml"/></Relationships>',
+            "ppt/slides/a.xml": f"<p:sld {spaces}><p:cSld><p:spTree><p:sp><p:txBody>{texts}"
+            "</p:txBody></p:sp></p:spTree></p:cSld></p:sld>",
+        }
+    )
+
+
+def make_epub(title: str, text: str) -> bytes:
+    """Return a book of one chapter."""
+    return make_zip(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<c xmlns="urn:c"><rootfiles><rootfile full-path="book.opf"/>'
+            "</rootfiles></c>",
+            "book.opf": f'<package xmlns="urn:p" xmlns:dc="urn:dc"><metadata><dc:title>{title}'
+            '</dc:title></metadata><manifest><item id="a" href="a.xhtml"/></manifest><spine>'
+            '<itemref idref="a"/></spine></package>',
+            "a.xhtml": '<html xmlns="http://www.w3.org/1999/xhtml"><body>'
+            f"<h1>{title}</h1><p>{text}</p></body></html>",
+        }
+    )
+
+
 def make_samples() -> dict[str, bytes]:
-    """Return a small file of each text-like format and of two binary ones, by file name."""
+    """Return a small file of each format but pictures, by file name."""
     page = "<html><body><h1>T</h1><ol><li>a</li></ol><table><tr><td>1</td></tr></table></body>"
     cells = [{"cell_type": "code", "source": "x = 1", "outputs": []}]
     return {
@@ -101,5 +175,11 @@ def make_samples() -> dict[str, bytes]:
         "a.xml": b"<r><title>T</title><p>one <i>two</i></p><p>three</p></r>" * 1,
         "a.rtf": rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 A;}}caf\'e9 \u8364?\par next}",
         "a.eml": b"From: a@b.c\nTo: d@e.f\nSubject: hi\nMIME-Version: 1.0\n\nThe text.\n",
+        "a.odt": make_odt("One paragraph of words", "Another"),
+        "a.xlsx": make_xlsx(("Name", "City"), ("Ann", "Rome"), ("Bob", "Bonn")),
+        "a.pptx": make_pptx("A slide", "with two lines"),
+        "a.epub": make_epub("Bridges", "Stone arches carry the road."),
+        "a.1": b".TH FOO 1\n.SH NAME\nfoo \\- count the fees\n.SH OPTIONS\n.TP\n\\fB\\-n\\fR\n"
+        b"Only count.\n",
         "a.txt": "Ein Satz über Gebäude. Noch einer.\n\nUnd mehr.".encode("utf-16"),
     }

@@ -3,7 +3,7 @@
 import csv
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,11 +80,12 @@ def read_outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
 
 @pytest.mark.skipif(not read_expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
 def test_each_file_gets_its_expected_outcome_and_the_parent_stays_small(
-    sandbox: Sandbox,
+    sandbox: Sandbox, count_probes: Callable[[int], None]
 ) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wrong = {}
     for name, expected in read_expectations():
+        count_probes(1)
         try:
             check_outcome(name, expected, *read_outcome(name, sandbox))
         except AssertionError as failure:

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,9 @@ from tests.documents.factories import make_samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.parent import Sandbox, read_file
+
+MUTATIONS = int(os.environ.get("FATHOM_MUTATIONS", "200"))
+SEED = os.environ.get("SEED", "")
 
 
 def mutate(data: bytes, chance: random.Random) -> bytes:
@@ -68,19 +71,26 @@ def test_an_undamaged_sample_is_read(name: str, tmp_path: Path, sandbox: Sandbox
 
 
 @pytest.mark.parametrize("name", make_samples())
-def test_mutations_get_an_outcome(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    run_mutations(name, 40, tmp_path, sandbox)
+def test_mutations_get_an_outcome(
+    name: str, tmp_path: Path, sandbox: Sandbox, count_probes: Callable[[int], None]
+) -> None:
+    run_mutations(name, 40, tmp_path, sandbox, count_probes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", make_samples())
-def test_many_mutations_get_an_outcome(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    run_mutations(name, int(os.environ.get("FATHOM_MUTATIONS", "200")), tmp_path, sandbox)
+def test_many_mutations_get_an_outcome(
+    name: str, tmp_path: Path, sandbox: Sandbox, count_probes: Callable[[int], None]
+) -> None:
+    run_mutations(name, MUTATIONS, tmp_path, sandbox, count_probes)
 
 
-def run_mutations(name: str, times: int, folder: Path, sandbox: Sandbox) -> None:
-    chance = random.Random(name)
+def run_mutations(
+    name: str, times: int, folder: Path, sandbox: Sandbox, count_probes: Callable[[int], None]
+) -> None:
+    chance = random.Random(name + SEED)
     for _ in range(times):
+        count_probes(1)
         data = make_samples()[name]
         for _ in range(chance.randrange(1, 4)):
             data = mutate(data, chance) or b"x"

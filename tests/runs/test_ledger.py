@@ -1,12 +1,12 @@
 import asyncio
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -488,6 +488,13 @@ def test_parallel_branches_never_overshoot(loop: asyncio.Runner, seed: int) -> N
 
 @pytest.mark.slow
 @given(seed=st.integers())
-@settings(max_examples=10_000, deadline=None)
-def test_parallel_branches_never_overshoot_in_many_runs(loop: asyncio.Runner, seed: int) -> None:
+@settings(
+    max_examples=10_000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # it counts all examples
+)
+def test_parallel_branches_never_overshoot_in_many_runs(
+    loop: asyncio.Runner, count_probes: Callable[[int], None], seed: int
+) -> None:
+    count_probes(1)
     loop.run(BranchingRun(seed).run())

@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -141,12 +141,15 @@ def order(folder: Path, *orders: str) -> Path:
     return file
 
 
-def test_it_reads_writes_and_removes_no_other_file(folder: Path) -> None:
+def test_it_reads_writes_and_removes_no_other_file(
+    folder: Path, count_probes: Callable[[int], None]
+) -> None:
     secret = folder / "documents" / "secret.txt"
     secret.parent.mkdir()
     secret.write_text("secret")
     paths = (str(secret), str(secret.parent / "orders.evil"), "/etc/passwd")
     acts = ("read", "read_in_python", "find_neighbours", "write", "remove")
+    count_probes(len(acts) * len(paths))
     file = order(folder, *(f"{act} {path}" for act in acts for path in paths))
     with Sandbox() as sandbox:
         text = read_text(file, sandbox)
@@ -154,17 +157,18 @@ def test_it_reads_writes_and_removes_no_other_file(folder: Path) -> None:
     assert sorted(path.name for path in secret.parent.iterdir()) == ["orders.evil", "secret.txt"]
 
 
-def test_it_finds_no_other_file_open(folder: Path) -> None:
+def test_it_finds_no_other_file_open(folder: Path, count_probes: Callable[[int], None]) -> None:
     before = folder / "before.txt"
     before.write_text("The text before.")
     with Sandbox() as sandbox:
         assert read_text(before, sandbox) == "The text before."
         orders = (f"read {before}", "list_open_files x")
+        count_probes(len(orders))
         text = read_text(order(folder, *orders), sandbox)
     assert text.count("refused") == len(orders), text
 
 
-def test_it_opens_no_socket(folder: Path) -> None:
+def test_it_opens_no_socket(folder: Path, count_probes: Callable[[int], None]) -> None:
     place = folder / "listening"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(place))
@@ -173,6 +177,7 @@ def test_it_opens_no_socket(folder: Path) -> None:
         tcp.settimeout(0.2)
         unix.settimeout(0.2)
         orders = (f"connect {port}", f"connect_in_python {port}", f"connect {place}")
+        count_probes(len(orders))
         with Sandbox() as sandbox:
             text = read_text(order(folder, *orders), sandbox)
         for server in (tcp, unix):
@@ -181,9 +186,12 @@ def test_it_opens_no_socket(folder: Path) -> None:
     assert text.count("refused") == len(orders), text
 
 
-def test_it_starts_and_touches_no_process(folder: Path) -> None:
+def test_it_starts_and_touches_no_process(
+    folder: Path, count_probes: Callable[[int], None]
+) -> None:
     parent = os.getpid()
     orders = (f"kill {parent}", f"read_by_ptrace {parent}", "leave_a_child x", "start x")
+    count_probes(len(orders))
     with Sandbox() as sandbox:
         text = read_text(order(folder, *orders), sandbox)
     assert text.count("refused") == len(orders), text

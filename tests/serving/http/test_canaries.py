@@ -171,6 +171,7 @@ def test_no_planted_secret_appears_at_any_exit(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
+    count_probes: Callable[[int], None],
 ) -> None:
     caplog.set_level(logging.INFO)
     planted: list[str] = ["canary-of-the-model"]
@@ -181,6 +182,7 @@ def test_no_planted_secret_appears_at_any_exit(
             secret = f"canary-{entry}-{name}-7d1f"
             plant(secret)
             planted.append(secret)
+            count_probes(1)
             replies.append(carry(client, secret))
             error = FathomError(f"refused {secret}")
             report_error(error, as_json=True)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -242,11 +242,12 @@ def list_get_paths(client: httpx2.Client, document: str, trace: str) -> list[str
     ],
 )
 def test_no_address_in_a_request_is_opened(
-    server: WatchedServer, canary: CanaryServer, part: slice
+    server: WatchedServer, canary: CanaryServer, part: slice, count_probes: Callable[[int], None]
 ) -> None:
     client = server.client
     assert len(list_targets(canary.port)) == 40
     for address in list_targets(canary.port)[part]:
+        count_probes(1)
         name = quote(address, safe="")
         replies = [
             client.post("/api/v1/search", json={"query": address, "k": 1}),
@@ -338,10 +339,11 @@ def make_hostile_files(addresses: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("server", ["fetching"], indirect=True)
 def test_a_server_that_may_fetch_documents_contacts_no_address_inside(
-    server: WatchedServer, canary: CanaryServer
+    server: WatchedServer, canary: CanaryServer, count_probes: Callable[[int], None]
 ) -> None:
     for address in list_targets(canary.port):
         if "example.com" not in address:  # that one is outside
+            count_probes(1)
             body = {"url": address}
             reply = server.client.post("/api/v1/documents/from-url", json=body)
             # 502: a name that nobody here knows

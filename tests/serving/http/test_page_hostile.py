@@ -1,6 +1,6 @@
 """The page among hostile documents, on a server that requires a key."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,7 +191,10 @@ def test_a_question_stays_text(hostile: WatchedTab) -> None:
 SHOW = (Path(__file__).parent / "hostile.js").read_text(encoding="utf-8")
 
 
-def test_sixty_payloads_in_every_field_make_no_element_and_no_link(hostile: WatchedTab) -> None:
+def test_sixty_payloads_in_every_field_make_no_element_and_no_link(
+    hostile: WatchedTab, count_probes: Callable[[int], None]
+) -> None:
+    count_probes(len(PAYLOADS))
     page = hostile.open_screen("#/compare")
     page.locator("h1").wait_for()
     page.evaluate(SHOW, list(PAYLOADS))

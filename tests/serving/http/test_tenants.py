@@ -1,6 +1,7 @@
 """Workspaces see nothing of each other: `fathom.serving.http.workspaces`."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from fathom import Engine
 from fathom.config import parse_settings
 from fathom.serving.http.access import LOCAL, Caller
 from fathom.serving.http.workspaces import Workspaces
+
+PROBES = int(os.environ.get("TENANT_PROBES", "10_000"))
+SEED = int(os.environ.get("SEED", "0"))
 
 
 def test_no_probe_of_any_route_shows_data_of_another_tenant() -> None:
@@ -26,6 +30,15 @@ def check_probes(outcome: ProbeCounts, count: int) -> None:
 
 def test_no_probe_shows_data_of_another_workspace_of_the_database(postgres: Server) -> None:
     check_probes(run_probes(tenants=3, least=500, url=postgres.open_database()), 500)
+
+
+@pytest.mark.slow
+def test_twenty_tenants_of_a_folder_are_separate_in_ten_thousand_probes(
+    count_probes: Callable[[int], None],
+) -> None:
+    outcome = run_probes(tenants=20, least=PROBES, seed=SEED)
+    count_probes(outcome.probes)
+    check_probes(outcome, PROBES)
 
 
 @pytest.mark.slow
