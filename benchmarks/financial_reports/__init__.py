@@ -1,0 +1,1 @@
+"""Questions over the statements of quarterly reports."""
