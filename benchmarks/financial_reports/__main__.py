@@ -154,7 +154,9 @@ def main() -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         outcomes = run_questions(arguments, Path(place) / "index")
-    print("| reports | right | wrong | not answered | wrong, not tentative | cells cited | refused |")
+    print(
+        "| reports | right | wrong | not answered | wrong, not tentative | cells cited | refused |"
+    )
     print("|---|---|---|---|---|---|---|")
     for half in HALVES:
         print(format_half(half, [o for o in outcomes if o.question.half == half]))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from fathom.agents.web.search import WebSearch
     from fathom.planner.policy import Policy
     from fathom.retrieval.quotes import QuoteLookup
+    from fathom.retrieval.report_lookup import ReportLookup
     from fathom.retrieval.table_lookup import TableLookup
+    from fathom.tables.labels import LabelNames
 
 
 class Assembly(RetrievalParts):
@@ -64,6 +66,25 @@ class Assembly(RetrievalParts):
             lambda document: self._index().get_document(document),
             lambda: self._index().get_revision(),
         )
+
+    @cached_property
+    def reports(self) -> "ReportLookup":
+        """The lookup of the statements of reports of which hits show a part."""
+        from fathom.retrieval.report_lookup import ReportLookup
+
+        return ReportLookup(self.tables)
+
+    @cached_property
+    def statement_names(self) -> "LabelNames":
+        """The names of the rows of statements: those of the domain, then the shipped ones.
+
+        Raises:
+            SettingsError: If the file of the domain is not as it should be.
+        """
+        from fathom.domains.domain import FINANCE, load_domain
+        from fathom.tables.labels import LabelNames
+
+        return LabelNames.of(self.domain, load_domain(FINANCE))
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":

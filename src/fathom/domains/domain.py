@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -15,7 +15,10 @@ from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import find_first_fault
 from fathom.types import Filter
 
-SHIPPED = ("generic", "licensing-id")
+SHIPPED = ("generic", "licensing-id", "finance")
+FINANCE = "finance"
+"""The domain whose labels hold for the statements of every collection."""
+MeasureKind = Literal["share", "ratio", "less"]
 _MAX_SHOWN = 60
 
 
@@ -64,6 +67,21 @@ class QuestionClass:
     retrieval: ClassRetrieval = field(default_factory=ClassRetrieval)
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure that is reckoned from two rows of a statement.
+
+    Attributes:
+        name: Its name.
+        kind: `share` in percent, `ratio`, or `less`: the first without the size of the second.
+        rows: The names of the two rows.
+    """
+
+    name: str
+    kind: MeasureKind
+    rows: tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
     """The knowledge about one subject.
@@ -73,12 +91,16 @@ class Domain:
         synonyms: Lower-case term to its other names, for example its long form; and from each of
             these back to the others.
         terms: Words of the subject, lower case, that filters and weights may favour.
+        labels: Groups of names for one row of a statement, the most usual one first.
+        measures: The measures that are reckoned from two rows.
     """
 
     name: str
     classes: tuple[QuestionClass, ...] = (QuestionClass(name="General", cues=()),)
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     terms: tuple[str, ...] = ()
+    labels: tuple[tuple[str, ...], ...] = ()
+    measures: tuple[Measure, ...] = ()
 
 
 def load_domain(name: str) -> Domain:
@@ -127,11 +149,18 @@ class _ClassTable(_Table):
     retrieval: _RetrievalTable = _RetrievalTable()
 
 
+_Pair = Annotated[list[_Text], Field(min_length=2, max_length=2)]
+
+
 class _DomainTable(_Table):
     name: _Text
     classes: Annotated[list[_ClassTable], Field(min_length=1)]
     synonyms: dict[_Text, Annotated[list[_Text], Field(min_length=1)]] = {}
     terms: list[_Text] = []
+    labels: dict[_Text, Annotated[list[_Text], Field(min_length=1)]] = {}
+    measures: dict[
+        _Text, Annotated[dict[MeasureKind, _Pair], Field(min_length=1, max_length=1)]
+    ] = {}
 
 
 def _parse_domain(text: str, origin: str) -> Domain:
@@ -150,6 +179,8 @@ def _parse_domain(text: str, origin: str) -> Domain:
     cues = [_normalize(cue) for entry in table.classes for cue in entry.cues]
     _check_unique(cues, f"{origin}: classes.cues")
     _check_unique([_normalize(term) for term in table.synonyms], f"{origin}: synonyms")
+    labels = [_normalize(name) for pair in table.labels.items() for name in (pair[0], *pair[1])]
+    _check_unique(labels, f"{origin}: labels")
     return _build_domain(table)
 
 
@@ -186,6 +217,12 @@ def _build_domain(table: _DomainTable) -> Domain:
         ),
         synonyms=_link_synonyms(table.synonyms),
         terms=tuple(dict.fromkeys(_normalize(term) for term in table.terms)),
+        labels=tuple((name, *others) for name, others in table.labels.items()),
+        measures=tuple(
+            Measure(name, kind, (rows[0], rows[1]))
+            for name, kinds in table.measures.items()
+            for kind, rows in kinds.items()
+        ),
     )
 
 

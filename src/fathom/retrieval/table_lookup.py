@@ -110,6 +110,11 @@ class TableLookup:
                 break
         return tuple(tables.values())
 
+    def get_table_at(self, hit: Hit, start: int) -> FoundTable | None:
+        """Return the table at a place of a hit's document; `None` if there is none."""
+        kept = self._get_table(self.get_revision(), hit.chunk.document_id, start)
+        return FoundTable(hit, kept.table, kept.text) if kept and kept.table else None
+
     def _get_table(self, revision: str, document_id: str, row: Span) -> _KeptTable | None:
         """Return the table at a place of a document; `None` if there is none."""
         kept = tuple(self._kept)

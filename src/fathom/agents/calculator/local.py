@@ -2,16 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from fathom.agents.calculator.reports import answer_over_reports, get_probability
 from fathom.jsonable import Json
 from fathom.question.question import Question
+from fathom.retrieval.report_lookup import ReportLookup
 from fathom.retrieval.table_lookup import FoundTable, TableLookup
 from fathom.runs.context import DeadlineOver, RunContext
 from fathom.tables.answer import ComputedAnswer, answer_over_tables
 from fathom.tables.computation import Operand, Operation, Result
+from fathom.tables.labels import LabelNames
+from fathom.tables.statement_question import StatementQuestion
 from fathom.tables.values import parse_number
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
@@ -52,14 +56,23 @@ class Calculator:
 
     Attributes:
         tables: The lookup of the whole tables.
+        reports: The lookup of reports with statements; `None` to take statements for tables.
+        get_names: Returns the names of the rows of statements.
     """
 
     tables: TableLookup
+    reports: ReportLookup | None = None
+    get_names: Callable[[], LabelNames] = LabelNames.of
 
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the agent from the assembly."""
-        return cls(tables=assembly.tables)
+        return cls(
+            tables=assembly.tables,
+            reports=assembly.reports,
+            # Most questions meet no table, and the names take time to read.
+            get_names=lambda: assembly.statement_names,
+        )
 
     async def compute(
         self, question: Question, hits: Sequence[Hit], read: Draft, context: RunContext
@@ -69,11 +82,17 @@ class Calculator:
         Where the best hit shows a table, every computation counts; else only one whose value stands
         in no cell, if the question has a word for it.
         """
-        if not may_compute(question, hits):
+        if not _have_rows(hits):
             return read
-        shows_table = _shows_table(hits[0])
+        asked = StatementQuestion.of(question, self.get_names()) if self.reports else None
+        may_ask = asked is not None and asked.may_ask
+        if not may_ask and not may_compute(question, hits):
+            return read
         with context.step("calculate", agent="calculator") as step:
-            record = await self._ask_tables(question, hits, step, any_operation=shows_table)
+            record = await self._ask_reports(asked, hits, step) if asked and may_ask else None
+            if record is None and may_compute(question, hits):
+                shows_table = _shows_table(hits[0])
+                record = await self._ask_tables(question, hits, step, any_operation=shows_table)
             draft = restore_draft(record, hits) if record else None
             reason = draft.claims[0].text if draft and draft.claims else ""
             step.set_outcome(
@@ -112,11 +131,43 @@ class Calculator:
                 probability=answer.probability,
             )
 
+        request = [question.text, [hit.chunk.id for hit in hits], any_operation]
+        return await self._observe(request, calculate, context)
+
+    async def _ask_reports(
+        self, asked: StatementQuestion, hits: Sequence[Hit], context: RunContext
+    ) -> Json:
+        """Return the record of the answer over the statements of reports; `None` without one."""
+        lookup = self.reports
+        if lookup is None:
+            return None
+
+        def calculate() -> Json:
+            placed = answer_over_reports(asked, lookup(hits))
+            if placed is None:
+                return None
+            if placed.answer.result is None:
+                return {"refusal": placed.answer.refusal, "unknown_name": ""}
+            table = lookup.place(placed.report, placed.statement)
+            return table and describe_result(
+                placed.answer.result,
+                table,
+                operation=placed.answer.operation,
+                probability=get_probability(placed.statement),
+            )
+
+        request = ["reports", asked.text, [hit.chunk.id for hit in hits]]
+        return await self._observe(request, calculate, context)
+
+    async def _observe(
+        self, request: Json, calculate: Callable[[], Json], context: RunContext
+    ) -> Json:
+        """Return what is computed, which a replay takes from the record; `None` out of time."""
+
         async def ask() -> Json:
             async with asyncio.timeout(context.seconds_left):
                 return await context.run_in_thread(calculate)
 
-        request = [question.text, [hit.chunk.id for hit in hits], any_operation]
         try:
             return await context.scope.aobserve("computed", request, ask)
         except TimeoutError:
@@ -127,9 +178,12 @@ class Calculator:
 
 def may_compute(question: Question, hits: Sequence[Hit]) -> bool:
     """Return whether the best hit shows a table, or the question asks to reckon over one."""
-    if not any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks):
-        return False
-    return _shows_table(hits[0]) or bool(_CUES.search(question.text))
+    return _have_rows(hits) and (_shows_table(hits[0]) or bool(_CUES.search(question.text)))
+
+
+def _have_rows(hits: Sequence[Hit]) -> bool:
+    """Return whether a hit shows a row of a table."""
+    return any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks)
 
 
 def match_values(one: str, other: str) -> bool:

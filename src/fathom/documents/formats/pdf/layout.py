@@ -8,7 +8,8 @@ from statistics import median
 
 from fathom.documents.base import Builder
 from fathom.documents.formats.pdf.lines import PageLines, PrintedLine, average_sureness
-from fathom.documents.formats.pdf.tables import find_table, join_columns
+from fathom.documents.formats.pdf.statements import PdfStatement, StatementHead, find_statement
+from fathom.documents.formats.pdf.tables import PdfTable, find_table, join_columns
 from fathom.documents.formats.running_heads import select_body_lines
 from fathom.documents.formats.text import ITEM, add_piece, find_heading_level
 
@@ -33,6 +34,7 @@ _CAPITALS = re.compile(r"[A-Z][A-Z &/'\u2019-]{3,59}")
 # Phrases that stand above or below the title of every Indonesian law.
 _FORMULA = re.compile(r"DENGAN RAHMAT|PRES ?I ?DEN|REPUBLIK INDONESIA$|SALINAN$|MENIMBANG")
 _TITLE_CHARS = 200
+_ABOVE = 3  # lines above a table that may tell its scale
 
 
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
@@ -45,9 +47,10 @@ def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     ]
     for above, below in pairwise(bodies):
         _carry_over(above, below)
+    last: StatementHead | None = None
     for page, lines in zip(pages, bodies, strict=True):
         builder.set_page(page.number)
-        PageLayout(builder, page, lines, sizes).add_blocks()
+        last = PageLayout(builder, page, lines, sizes).add_blocks(last)
 
 
 def find_opening_title(page: PageLines) -> str:
@@ -140,19 +143,30 @@ class PageLayout:
         small = sum(1 for line in lines if line.text[:1].islower())
         self._is_prose = small >= _SMALL_SHARE * len(lines)
 
-    def add_blocks(self) -> None:
-        """Add the blocks of the page to the builder."""
+    def add_blocks(self, last: StatementHead | None = None) -> StatementHead | None:
+        """Add the blocks of the page to the builder.
+
+        Args:
+            last: The head of the statement with which the page before ends.
+
+        Returns:
+            The head of the statement with which this page ends; `None` if it ends otherwise.
+        """
         group: list[PrintedLine] = []
         at = 0
         while at < len(self._lines):
             line = self._lines[at]
+            before = " ".join(line.text for line in self._lines[max(at - _ABOVE, 0) : at])
+            statement = find_statement(self._lines[at:], before, last if at == 0 else None)
             table = find_table(self._lines[at:]) if len(line.cells) > 1 else None
-            if table:
+            if statement or table:
                 self._add_group(group)
-                self._builder.set_sureness(average_sureness(self._lines[at : at + table.lines]))
-                for row in table.rows:
-                    self._builder.add_row(list(row))
-                at += table.lines
+                if statement:
+                    at += self._add_statement(at, statement)
+                    if at == len(self._lines):
+                        return statement.head
+                elif table:
+                    at += self._add_table(at, table)
                 continue
             level = self._find_level(at)
             if level:
@@ -164,6 +178,23 @@ class PageLayout:
             group.append(line)
             at += 1
         self._add_group(group)
+        return None
+
+    def _add_table(self, at: int, table: PdfTable) -> int:
+        """Add a table and return how many lines it takes."""
+        self._builder.set_sureness(average_sureness(self._lines[at : at + table.lines]))
+        for row in table.rows:
+            self._builder.add_row(list(row))
+        return table.lines
+
+    def _add_statement(self, at: int, statement: PdfStatement) -> int:
+        """Add a statement and return how many lines it takes."""
+        self._builder.set_sureness(average_sureness(self._lines[at : at + statement.lines]))
+        if not statement.is_continued:
+            self._builder.add_row(list(statement.head.names), head=True)
+        for row in statement.rows:
+            self._builder.add_row(list(row))
+        return statement.lines
 
     def _find_level(self, at: int) -> int | None:
         text = self._lines[at].text

@@ -1,0 +1,79 @@
+"""Answers that are computed over the statements of reports."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fathom.retrieval.report_lookup import Report
+from fathom.tables.statement_question import StatementAnswer, StatementQuestion
+from fathom.tables.statements import Statement
+
+_MAIN = 0.95
+"""The probability that a value of a main statement is right."""
+_OTHER = 0.8
+"""That of a value of another table with periods."""
+
+
+class _PlacedAnswer(NamedTuple):
+    """An answer with the statement that gives it.
+
+    Attributes:
+        report: The report.
+        statement: The statement.
+        answer: The answer.
+    """
+
+    report: Report
+    statement: Statement
+    answer: StatementAnswer
+
+
+def answer_over_reports(
+    asked: StatementQuestion, reports: Sequence[Report]
+) -> _PlacedAnswer | None:
+    """Return the answer of the first report that has what is asked for; `None` if none has it.
+
+    Where the question names no period, the report with the latest one counts. Where it names
+    nobody, and reports give different values, there is no value.
+    """
+    placed = [answer for report in reports for answer in _answer_over_report(asked, report)]
+    if not asked.periods.periods:
+        placed.sort(key=lambda item: item.answer.end, reverse=True)
+    if not placed:
+        return None
+    first = placed[0]
+    if first.answer.result is None or asked.names_report(first.report.words):
+        return first
+    values = {}
+    for item in placed:
+        if item.answer.result is not None and item.answer.end == first.answer.end:
+            values.setdefault(item.answer.result.values, item.report.hit.chunk.title)
+    if len(values) < 2:
+        return first
+    refusal = "it may be asked about " + " or ".join(dict.fromkeys(values.values()))
+    return first._replace(answer=StatementAnswer(None, refusal=refusal))
+
+
+def _answer_over_report(asked: StatementQuestion, report: Report) -> Iterator[_PlacedAnswer]:
+    """Yield the answer of a report: of a main statement, else of its other tables."""
+    answers: list[_PlacedAnswer] = []
+    for statement in report.statements:
+        if answers and not statement.is_main and answers[0].statement.is_main:
+            break
+        answer = asked.answer(statement, report.words, report.quarter)
+        if answer is not None:
+            answers.append(_PlacedAnswer(report, statement, answer))
+    if not answers:
+        return
+    results = [item.answer.result for item in answers if item.answer.result is not None]
+    values = {result.values for result in results}
+    if len(values) > 1 and not answers[0].statement.is_main:
+        lines = " or ".join(dict.fromkeys(result.line for result in results[:3]))
+        refusal = StatementAnswer(None, refusal=f"it may mean {lines}")
+        yield answers[0]._replace(answer=refusal)
+    else:
+        yield answers[0]
+
+
+def get_probability(statement: Statement) -> float:
+    """Return the probability that a value of a statement is right."""
+    return _MAIN if statement.is_main else _OTHER

@@ -1,0 +1,117 @@
+"""The reports of which hits show a part, with their statements."""
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from fathom.documents.base import TABLE_KINDS
+from fathom.retrieval.table_lookup import FoundTable, TableLookup
+from fathom.tables.rows import list_block_tables
+from fathom.tables.statements import Statement, list_statements, names_periods
+from fathom.tables.values import fold_text
+from fathom.types import Block, Document, Hit
+
+_MOST_REPORTS = 6
+"""The documents of the best hits whose statements are looked at."""
+_MOST_KEPT = 16
+_OPENING = 3000
+"""The characters at the beginning of a report that tell whose it is."""
+_QUARTER = re.compile(
+    r"\b(?:(?P<year>20\d\d)[ _-]*q(?P<figure>[1-4])|q(?P<figure2>[1-4])[ _-]*(?P<year2>20\d\d))\b"
+)
+
+
+class _ReportText(NamedTuple):
+    """The part of a report that is kept between questions.
+
+    Attributes:
+        revision: The revision of the index from which it was read.
+        document_id: The document.
+        statements: Its statements, the main ones first.
+        words: The words that tell whose it is.
+        quarter: The quarter that its name tells, such as "2023 q2"; else empty.
+    """
+
+    revision: str
+    document_id: str
+    statements: tuple[Statement, ...] = ()
+    words: frozenset[str] = frozenset()
+    quarter: str = ""
+
+
+class Report(NamedTuple):
+    """A document with statements.
+
+    Attributes:
+        hit: The best hit that shows a part of it.
+        statements: Its statements, the main ones first.
+        words: The words that tell whose it is.
+        quarter: The quarter that its name tells; else empty.
+    """
+
+    hit: Hit
+    statements: tuple[Statement, ...]
+    words: frozenset[str]
+    quarter: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLookup:
+    """The lookup of the statements of reports, read once for each revision of the index.
+
+    Attributes:
+        tables: The lookup of whole tables.
+    """
+
+    tables: TableLookup
+    _kept: "deque[_ReportText]" = field(
+        init=False, repr=False, default_factory=lambda: deque(maxlen=_MOST_KEPT)
+    )
+
+    def __call__(self, hits: Sequence[Hit]) -> tuple[Report, ...]:
+        """Return the documents of the best hits that have statements, the best first."""
+        revision = self.tables.get_revision()
+        best: dict[str, Hit] = {}
+        for hit in hits:
+            if hit.chunk.source == "corpus":
+                best.setdefault(hit.chunk.document_id, hit)
+        reports = []
+        for document_id, hit in list(best.items())[:_MOST_REPORTS]:
+            text = self._get_text(revision, document_id)
+            if text.statements:
+                reports.append(Report(hit, text.statements, text.words, text.quarter))
+        return tuple(reports)
+
+    def place(self, report: Report, statement: Statement) -> FoundTable | None:
+        """Return the typed table of a statement with its places; `None` if it is gone."""
+        return self.tables.get_table_at(report.hit, statement.start)
+
+    def _get_text(self, revision: str, document_id: str) -> _ReportText:
+        for text in tuple(self._kept):
+            if (text.revision, text.document_id) == (revision, document_id):
+                return text
+        document = self.tables.find_document(document_id)
+        text = _read_report(revision, document) if document else _ReportText(revision, document_id)
+        self._kept.append(text)
+        return text
+
+
+def _read_report(revision: str, document: Document) -> _ReportText:
+    """Return the statements of a document and what tells whose they are."""
+    blocks: list[Block] = []
+    for is_table, group in groupby(document.blocks, key=lambda block: block.kind in TABLE_KINDS):
+        members = list(group) if is_table else []
+        heads = [block.span.cut(document.text) for block in members if block.kind == "table_head"]
+        blocks += members if any(map(names_periods, heads)) else []
+    statements = list_statements(list_block_tables(document, blocks))
+    name = fold_text(f"{document.title} {document.path.rpartition('/')[2]}")
+    opening = fold_text(document.text[:_OPENING])
+    words = frozenset(re.findall(r"\w+", f"{name} {opening}"))
+    match = _QUARTER.search(name)
+    quarter = ""
+    if match is not None:
+        quarter = f"{match['year'] or match['year2']} q{match['figure'] or match['figure2']}"
+    return _ReportText(revision, document.id, statements, words, quarter)
