@@ -142,6 +142,11 @@ class StatementQuestion:
             asked.months or asked.end[1] for asked in self.periods.periods
         )
 
+    @property
+    def asks_length(self) -> bool:
+        """Return whether it names the length of a period."""
+        return any(asked.months for asked in self.periods.periods) or bool(self.periods.months)
+
     def answer(
         self, statement: Statement, words: frozenset[str], quarter: str
     ) -> StatementAnswer | None:
@@ -185,22 +190,44 @@ class _Reading:
     def answer(self) -> StatementAnswer | None:
         """Return the answer; `None` if the statement does not have what is asked for."""
         mentions = self._list_mentions()
-        if not mentions:
+        if not mentions or self._is_about_others(mentions) or not self._has_period():
             return None
-        rows = [self._find_row(mention, mentions) for mention in mentions]
-        held = [
-            mention for mention, row in zip(mentions, rows, strict=True) if row or mention.measure
-        ]
-        if not held or self._list_open_words(held, [row for row in rows if row]):
-            return None
-        measure = next((mention.measure for mention in held if mention.measure), None)
+        measure = next((mention.measure for mention in mentions if mention.measure), None)
         if measure is not None:
-            parts = [
-                self._choose_row(self.question.names.list_names(split_label(name)), frozenset())
-                for name in measure.rows
-            ]
-            return self._relate(measure.kind, parts) if len(held) == 1 else None
-        return self._answer_rows(held, [row for row in rows if row])
+            return self._answer_measure(measure, mentions)
+        rows = [self._find_row(mention) for mention in mentions]
+        named = [mention for mention, row in zip(mentions, rows, strict=True) if row]
+        filled = [row for row in rows if row]
+        if not filled or self._list_open_words(named, filled):
+            return None
+        return self._answer_rows(named, filled)
+
+    def _answer_measure(
+        self, measure: Measure, mentions: Sequence[_Mention]
+    ) -> StatementAnswer | None:
+        """Return a measure that is reckoned from two rows of a main statement."""
+        if len(mentions) > 1 or not self.statement.is_main or self._list_open_words(mentions, ()):
+            return None
+        names = (self.question.names.list_names(split_label(row)) for row in measure.rows)
+        return self._relate(measure.kind, [self._choose_row(name, frozenset()) for name in names])
+
+    def _is_about_others(self, mentions: Sequence[_Mention]) -> bool:
+        """Return whether a name in the question is not one of whose report it is."""
+        named = {at for mention in mentions for at in range(mention.first, mention.last + 1)}
+        small = load_stop_words("en") | load_stop_words("id") | _FILLING
+        return any(
+            word.text in self.question.capitalised
+            and word.text not in self.words | small
+            and not _OPERATIONS.fullmatch(word.text)
+            for at, word in enumerate(self.question.words)
+            if at not in named
+        )
+
+    def _has_period(self) -> bool:
+        """Return whether a column has the first period that the question names."""
+        columns = self.statement.periods
+        asked = next(iter(self.question.periods.periods), None)
+        return bool(self._select_columns(columns, asked))
 
     def _list_mentions(self) -> list[_Mention]:
         """Return the runs of words that name a row or a measure, the longest where runs overlap."""
@@ -232,20 +259,20 @@ class _Reading:
     def _longest(self) -> int:
         return max(self.question.names.longest, *map(len, self._row_names), 1)
 
-    def _find_row(self, mention: _Mention, mentions: Sequence[_Mention]) -> StatementRow | None:
+    def _find_row(self, mention: _Mention) -> StatementRow | None:
         """Return the row that a mention names; `None` if the statement has none.
 
         Raises:
             _Open: If several rows may be meant.
         """
-        if mention.measure is not None:
-            return None
         others = frozenset(
             word.stem
             for at, word in enumerate(self.question.words)
             if not mention.first <= at <= mention.last
         )
-        return self._choose_row(mention.names, others)
+        # Other tables may be about somebody else: only what they print counts there.
+        names = mention.names if self.statement.is_main else mention.names[:1]
+        return self._choose_row(names, others)
 
     def _choose_row(self, names: Sequence[Stems], others: frozenset[str]) -> StatementRow | None:
         """Return the row that has one of some names, the first of these first.

@@ -114,6 +114,11 @@ class Statement:
         return bool(_MAIN.search(self.caption))
 
     @cached_property
+    def names_days(self) -> bool:
+        """Return whether its columns are days, as of a balance sheet."""
+        return not any(period.months for period in self.periods.values())
+
+    @cached_property
     def rows(self) -> tuple[StatementRow, ...]:
         """The rows with amounts."""
         return tuple(self._iterate_rows())

@@ -36,6 +36,7 @@ def answer_over_reports(
     nobody, and reports give different values, there is no value.
     """
     placed = [answer for report in reports for answer in _answer_over_report(asked, report)]
+    placed.sort(key=lambda item: not item.statement.is_main)
     if not asked.periods.periods:
         placed.sort(key=lambda item: item.answer.end, reverse=True)
     if not placed:
@@ -55,22 +56,24 @@ def answer_over_reports(
 
 def _answer_over_report(asked: StatementQuestion, report: Report) -> Iterator[_PlacedAnswer]:
     """Yield the answer of a report: of a main statement, else of its other tables."""
+    # A date without a length is first taken for a day, as balance sheets name them.
+    statements = sorted(
+        report.statements,
+        key=lambda statement: (not statement.is_main, asked.asks_length == statement.names_days),
+    )
     answers: list[_PlacedAnswer] = []
-    for statement in report.statements:
-        if answers and not statement.is_main and answers[0].statement.is_main:
+    for statement in statements:
+        if answers and answers[0].statement.is_main:
             break
         answer = asked.answer(statement, report.words, report.quarter)
-        if answer is not None:
+        if answer is not None and (answer.result or statement.is_main):
             answers.append(_PlacedAnswer(report, statement, answer))
-    if not answers:
-        return
     results = [item.answer.result for item in answers if item.answer.result is not None]
-    values = {result.values for result in results}
-    if len(values) > 1 and not answers[0].statement.is_main:
+    if len({result.values for result in results}) > 1:
         lines = " or ".join(dict.fromkeys(result.line for result in results[:3]))
         refusal = StatementAnswer(None, refusal=f"it may mean {lines}")
         yield answers[0]._replace(answer=refusal)
-    else:
+    elif answers:
         yield answers[0]
 
 
