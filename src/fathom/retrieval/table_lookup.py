@@ -112,7 +112,8 @@ class TableLookup:
 
     def get_table_at(self, hit: Hit, start: int) -> FoundTable | None:
         """Return the table at a place of a hit's document; `None` if there is none."""
-        kept = self._get_table(self.get_revision(), hit.chunk.document_id, start)
+        place = Span(start, start + 1)
+        kept = self._get_table(self.get_revision(), hit.chunk.document_id, place)
         return FoundTable(hit, kept.table, kept.text) if kept and kept.table else None
 
     def _get_table(self, revision: str, document_id: str, row: Span) -> _KeptTable | None:
