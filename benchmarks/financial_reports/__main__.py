@@ -78,9 +78,8 @@ def is_value(text: str, question: ReportQuestion) -> bool:
     # A number that is told with fewer digits than the statement has may be rounded.
     allowed = 0.5 * 10 ** -len(digits.partition(".")[2]) + 1e-9
     scale = next((factor for word, factor in _SCALES.items() if word in text), None)
-    if scale is not None:
-        return abs(number - expected * _STATED / scale) <= allowed
-    return any(abs(number - form) <= allowed for form in (expected, expected * _STATED))
+    forms = (expected, expected * _STATED) if scale is None else (expected * _STATED / scale,)
+    return any(abs(number - form) <= allowed for form in forms)
 
 
 def ask_questions(

@@ -2,9 +2,9 @@
 
 `truth.json` holds 326 rows of the statements of twelve reports, as `pdftotext -layout` prints them:
 the labels, the reports and the periods of the columns were chosen and typed by hand, and the
-package took no part. The wordings of `wordings.json` and the split into halves were fixed before the
-statements were first computed over: half of the reports, by a hash of their names, were looked at
-with one half of the wordings; the other reports are asked about in the other half.
+package took no part. The wordings of `wordings.json` and the split into halves were fixed before
+the statements were first computed over: the reports of one half, by a hash of their names, were
+looked at with one half of the wordings; the others are asked about in the other half.
 """
 
 import hashlib
@@ -136,13 +136,16 @@ class _Report:
         return [first, *(period for period in others if period.startswith(length))][:2]
 
     def _name(self, measure: str) -> str:
-        return self.chance.choice(self.wordings["names"][measure])
+        names: Sequence[str] = self.wordings["names"][measure]
+        return self.chance.choice(names)
 
-    def _word(self, key: str, wording: int | None = None, **names: str) -> str:
+    def _word(self, key: str, **names: str) -> str:
+        """Return a wording with its names, drawn among those of its key."""
+        return self._fill(self.chance.choice(self.wordings[key]), **names)
+
+    def _fill(self, wording: str, **names: str) -> str:
         """Return a wording with its names."""
-        texts = self.wordings[key]
-        text = self.chance.choice(texts) if wording is None else texts[wording]
-        filled = text.format(company=self.company, **names)
+        filled = wording.format(company=self.company, **names)
         return filled[0].upper() + filled[1:]
 
     def _describe(self, period: str, before: str = "") -> dict[str, str]:
@@ -233,7 +236,7 @@ class _Report:
         at = self.chance.randrange(2)
         fact = self.facts[measures[at]]
         period = fact.periods[0]
-        text = self._word("indonesian", at, **self._describe(period))
+        text = self._fill(self.wordings["indonesian"][at], **self._describe(period))
         yield self._ask(text, "lookup, Indonesian", fact.value(period), fact.cells[period])
 
     def _make_refused(self) -> Iterator[ReportQuestion]:
@@ -241,7 +244,8 @@ class _Report:
         at = self.chance.randrange(2)
         measure = ("net income", "total assets")[at]
         names = self._describe(self.facts["net income"].periods[-1])
-        text = self._word("no period", at, measure=self._name(measure), span="three months")
+        wording = self.wordings["no period"][at]
+        text = self._fill(wording, measure=self._name(measure), span="three months")
         yield ReportQuestion(text, "no such period", self.name, self.half)
         text = self._word("no label", date=names["date"])
         yield ReportQuestion(text, "no such label", self.name, self.half)

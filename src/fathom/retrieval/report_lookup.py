@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fathom.documents.base import TABLE_KINDS
 from fathom.retrieval.table_lookup import FoundTable, TableLookup
 from fathom.tables.rows import list_block_tables
-from fathom.tables.statements import Statement, list_statements, names_periods
+from fathom.tables.statements import FinancialStatement, list_statements, names_periods
 from fathom.tables.values import fold_text
 from fathom.types import Block, Document, Hit
 
@@ -37,7 +37,7 @@ class _ReportText(NamedTuple):
 
     revision: str
     document_id: str
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[FinancialStatement, ...] = ()
     words: frozenset[str] = frozenset()
     quarter: str = ""
 
@@ -53,7 +53,7 @@ class Report(NamedTuple):
     """
 
     hit: Hit
-    statements: tuple[Statement, ...]
+    statements: tuple[FinancialStatement, ...]
     words: frozenset[str]
     quarter: str
 
@@ -85,7 +85,7 @@ class ReportLookup:
                 reports.append(Report(hit, text.statements, text.words, text.quarter))
         return tuple(reports)
 
-    def place(self, report: Report, statement: Statement) -> FoundTable | None:
+    def place(self, report: Report, statement: FinancialStatement) -> FoundTable | None:
         """Return the typed table of a statement with its places; `None` if it is gone."""
         return self.tables.get_table_at(report.hit, statement.start)
 

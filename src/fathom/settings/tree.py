@@ -250,7 +250,7 @@ class DomainSettings(Section):
     """The knowledge about the subject of the documents: terms, synonyms, classes of questions."""
 
     file: str = "generic"
-    """A shipped domain (`generic`, `licensing-id`), or a TOML file."""
+    """A shipped domain (`generic`, `licensing-id`, `finance`), or a TOML file."""
 
 
 @add_fields({name: (str, constant("")) for role in ROLES.values() for name in role.prompts})

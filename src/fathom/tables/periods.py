@@ -48,7 +48,8 @@ _YEAR_BEFORE = re.compile(
     r"|\b(?:tahun|kuartal) (?:lalu|sebelumnya)\b"
 )
 _LATEST = re.compile(
-    r"\b(?:latest|most recent|last|current)(?: reported)?(?: quarter(?:ly)?| period)?\b|\bterakhir\b"
+    r"\b(?:latest|most recent|last|current)(?: reported)?(?: quarter(?:ly)?| period)?\b"
+    r"|\bterakhir\b"
 )
 _FILLING = re.compile(
     r"\b(?:unaudited|audited|restated|as|of|at|for|the|ended|ending|and|per|pada|yang|berakhir|"
@@ -200,7 +201,7 @@ def _read_date(match: re.Match[str], lengths: Sequence[re.Match[str]]) -> AskedP
 
 def _to_parts(end: Date) -> tuple[int, int, int]:
     year, month, day = (int(part) for part in end)
-    return year, max(month, 1), max(day, 1 if not month else 28 if not day else day)
+    return (year, month, day or 28) if month else (year, 1, 1)
 
 
 def _to_day(end: Date) -> date:

@@ -11,7 +11,7 @@ from fathom.question.question import Question
 from fathom.tables.computation import Operand, Operation, Result
 from fathom.tables.labels import LabelNames, PlacedStem, Stems, split_label, split_question
 from fathom.tables.periods import AskedPeriod, AskedPeriods, Period, find_periods
-from fathom.tables.statements import Amount, Statement, StatementRow
+from fathom.tables.statements import Amount, FinancialStatement, StatementRow
 from fathom.tables.table import Cell
 from fathom.tables.values import fold_text, format_number
 from fathom.text.dates import Date
@@ -45,8 +45,8 @@ _FILLING = split_set(
     "months date tell give me please state stated statement statements consolidated condensed "
     "according filing form high large big spend spent generate generated earn earned pay paid make "
     "made compared rate level percent percentage points terms corresponding versus against went "
-    "berapa berapakah nilai besar besarnya tanggal berakhir periode tahun bulan kuartal triwulan per "
-    "laporan perusahaan dilaporkan tercatat sebesar rupiah dolar hold held holding long "
+    "berapa berapakah nilai besar besarnya tanggal berakhir periode tahun bulan kuartal triwulan "
+    "per laporan perusahaan dilaporkan tercatat sebesar rupiah dolar hold held holding long "
     "prior previous same earlier ago"
 )
 """Words that tell no row and no period."""
@@ -124,11 +124,12 @@ class StatementQuestion:
         """Read a question."""
         text = fold_text(question.text)
         periods = find_periods(text)
-        closed = [*periods.spans, *(match.span() for match in _STATEMENT.finditer(text))]
+        statements = (Span(*match.span()) for match in _STATEMENT.finditer(text))
+        closed = (*periods.spans, *statements)
         words = tuple(
             word
             for word in split_question(text)
-            if not any(start <= word.start < end for start, end in map(_get_ends, closed))
+            if not any(span.start <= word.start < span.end for span in closed)
         )
         capitalised = frozenset(
             fold_text(word) for word in re.findall(r"\b[A-Z][\w.]*", question.text)
@@ -148,7 +149,7 @@ class StatementQuestion:
         return any(asked.months for asked in self.periods.periods) or bool(self.periods.months)
 
     def answer(
-        self, statement: Statement, words: frozenset[str], quarter: str
+        self, statement: FinancialStatement, words: frozenset[str], quarter: str
     ) -> StatementAnswer | None:
         """Return the answer over a statement; `None` if it is about something else.
 
@@ -162,9 +163,9 @@ class StatementQuestion:
             answer = reading.answer()
         except _Open as reason:
             return StatementAnswer(None, refusal=reason.reason)
-        columns = [operand.column for operand in answer.result.operands] if answer else []
-        ends = [statement.periods[column].end for column in columns]
-        return answer._replace(end=max(ends)) if answer else None
+        operands = answer.result.operands if answer and answer.result else ()
+        ends = [statement.periods[operand.column].end for operand in operands]
+        return answer._replace(end=max(ends)) if answer and ends else answer
 
     def names_report(self, words: frozenset[str]) -> bool:
         """Return whether a name in it is one of the words that tell whose a report is."""
@@ -183,7 +184,7 @@ class _Reading:
     """
 
     question: StatementQuestion
-    statement: Statement
+    statement: FinancialStatement
     words: frozenset[str]
     quarter: str
 
@@ -287,12 +288,10 @@ class _Reading:
         rows = next(filter(None, (self._list_rows(name) for name in names)), [])
         rows = rows or next(filter(None, (self._list_longer(name) for name in names)), [])
         if len(rows) > 1:
-            sections = [
-                row for row in rows if row.section and set(split_label(row.section)) <= others
-            ]
-            rows = sections or rows
+            shares = [_measure_share(row.section, others) for row in rows]
+            rows = [row for row, share in zip(rows, shares, strict=True) if share == max(shares)]
         if len({tuple(row.cells.items()) for row in rows}) > 1:
-            raise _Open("it may mean " + " or ".join(map(_describe, rows)))
+            raise _Open("it may mean " + " or ".join(map(_describe_place, rows)))
         return rows[0] if rows else None
 
     def _list_rows(self, name: Stems) -> list[StatementRow]:
@@ -505,6 +504,17 @@ def _describe(row: StatementRow) -> str:
     return row.label
 
 
+def _measure_share(section: str, words: frozenset[str]) -> float:
+    """Return the share of a section's words that a question has."""
+    stems = set(split_label(section))
+    return len(stems & words) / max(len(stems), 1)
+
+
+def _describe_place(row: StatementRow) -> str:
+    """Return the label of a row with its section behind it."""
+    return f"{row.label} ({row.section.rstrip(':')})" if row.section else row.label
+
+
 def _write(value: float) -> str:
     """Return a number with marks between thousands."""
     return format_number(value)
@@ -513,7 +523,3 @@ def _write(value: float) -> str:
 def _bracket(value: float) -> str:
     """Return a number that follows a sign."""
     return f"({_write(value)})" if value < 0 else _write(value)
-
-
-def _get_ends(span: Span | tuple[int, int]) -> tuple[int, int]:
-    return (span.start, span.end) if isinstance(span, Span) else span

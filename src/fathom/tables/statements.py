@@ -14,8 +14,8 @@ from fathom.text.dates import YEAR
 
 _HEAD = re.compile(rf"\b{YEAR}\b")
 _MAIN = re.compile(
-    r"statements? of (?:consolidated )?(?:operations|income|earnings|cash flows?|financial position)"
-    r"|balance sheets?|(?:income|cash flow) statements?|profit and loss"
+    r"statements? of (?:consolidated )?(?:operations|income|earnings|cash flows?|financial "
+    r"position)|balance sheets?|(?:income|cash flow) statements?|profit and loss"
     r"|neraca|laba rugi|posisi keuangan|arus kas",
     re.IGNORECASE,
 )
@@ -87,7 +87,7 @@ class Amount(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Statement:
+class FinancialStatement:
     """A table whose columns are periods.
 
     Attributes:
@@ -180,7 +180,7 @@ class Statement:
         return _SCALE_WORDS.get(word, word.removesuffix("s"))
 
 
-def list_statements(tables: Sequence[RawTable]) -> tuple[Statement, ...]:
+def list_statements(tables: Sequence[RawTable]) -> tuple[FinancialStatement, ...]:
     """Return the tables two columns of which, or the only one, are periods; the main ones first."""
     statements = []
     for table in tables:
@@ -188,7 +188,7 @@ def list_statements(tables: Sequence[RawTable]) -> tuple[Statement, ...]:
             at: period for at, name in enumerate(table.names) if at and (period := parse_head(name))
         }
         if periods and table.rows and table.rows[0]:
-            statements.append(Statement(table, table.rows[0][0].start, periods))
+            statements.append(FinancialStatement(table, table.rows[0][0].start, periods))
     return tuple(sorted(statements, key=lambda statement: not statement.is_main))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fathom.retrieval.report_lookup import Report
 from fathom.tables.statement_question import StatementAnswer, StatementQuestion
-from fathom.tables.statements import Statement
+from fathom.tables.statements import FinancialStatement
 
 _MAIN = 0.95
 """The probability that a value of a main statement is right."""
@@ -23,7 +23,7 @@ class _PlacedAnswer(NamedTuple):
     """
 
     report: Report
-    statement: Statement
+    statement: FinancialStatement
     answer: StatementAnswer
 
 
@@ -44,7 +44,7 @@ def answer_over_reports(
     first = placed[0]
     if first.answer.result is None or asked.names_report(first.report.words):
         return first
-    values = {}
+    values: dict[tuple[str, ...], str] = {}
     for item in placed:
         if item.answer.result is not None and item.answer.end == first.answer.end:
             values.setdefault(item.answer.result.values, item.report.hit.chunk.title)
@@ -77,6 +77,6 @@ def _answer_over_report(asked: StatementQuestion, report: Report) -> Iterator[_P
         yield answers[0]
 
 
-def get_probability(statement: Statement) -> float:
+def get_probability(statement: FinancialStatement) -> float:
     """Return the probability that a value of a statement is right."""
     return _MAIN if statement.is_main else _OTHER

@@ -43,15 +43,16 @@ _HEAD_FORMS = (
 _SIGN = re.compile(r"[$\u20ac\u00a3\u00a5]|Rp\.?|%\)?|\)")
 _CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|Rp\.?")
 _CAPTION = re.compile(
-    rf"\bstatements? of|balance sheets?|neraca|laporan (?:laba|arus|posisi|perubahan)|{_SCALE.pattern}",
+    r"\bstatements? of|balance sheets?|neraca|laporan (?:laba|arus|posisi|perubahan)"
+    rf"|{_SCALE.pattern}",
     re.IGNORECASE,
 )
 _LONGEST_CAPTION = 130
 _MOST_CAPTIONS = 4
 _LONGEST_LABEL = 160
 _FEWEST_ROWS = 2
-_EDGE = 8.0
-"""The points by which the right ends of a column's amounts may differ."""
+_TOUCH = 8.0
+"""The points by which an amount may stand beside its column."""
 
 
 class _Row(NamedTuple):
@@ -72,11 +73,11 @@ class StatementHead:
 
     Attributes:
         names: The names of the columns, that of the labels first.
-        edges: The right ends of the columns of amounts.
+        places: The left and right ends of the columns of amounts.
     """
 
     names: tuple[str, ...]
-    edges: tuple[float, ...]
+    places: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +120,16 @@ def find_statement(
     if not leaves:
         return _continue_statement(lines, last) if last and not caption else None
     rows, count = _take_rows(lines[first:], len(leaves))
-    edges = _find_edges(rows, len(leaves))
+    places = _find_places(rows, len(leaves))
     filled = [row for row in rows if row.amounts]
     # A lone column below a date may hold the numbers of pages.
     is_money = bool(caption) or len(leaves) > 1 or any(map(_has_currency, filled))
-    if edges is None or len(filled) < _FEWEST_ROWS or not is_money:
+    if not places or len(filled) < _FEWEST_ROWS or not is_money:
         return None
     words = [line.text for line in caption] or _SCALE.findall(before)[-1:]
     words += [token.text for token in tokens if token.kind == "remark"]
-    head = StatementHead((" ".join(dict.fromkeys(words)), *leaves), edges)
-    cells = [_fill_row(row, edges) for row in rows]
+    head = StatementHead((" ".join(dict.fromkeys(words)), *leaves), places)
+    cells = [_fill_row(row, places) for row in rows]
     if any(row is None for row in cells):
         return None
     return PdfStatement(first + count, head, tuple(row for row in cells if row))
@@ -136,8 +137,8 @@ def find_statement(
 
 def _continue_statement(lines: Sequence[PrintedLine], last: StatementHead) -> PdfStatement | None:
     """Return the rows with which a page goes on with the statement of the page before."""
-    rows, count = _take_rows(lines, len(last.edges))
-    cells = [_fill_row(row, last.edges) for row in rows]
+    rows, count = _take_rows(lines, len(last.places))
+    cells = [_fill_row(row, last.places) for row in rows]
     is_whole = any(row.amounts for row in rows) and None not in cells
     filled = tuple(row for row in cells if row)
     return PdfStatement(count, last, filled, is_continued=True) if is_whole else None
@@ -185,7 +186,7 @@ def _read_head(cell: PdfCell) -> list[_HeadToken] | None:
     at = 0
     while at < len(cell.text):
         match = next(
-            ((kind, found) for kind, form in _HEAD_FORMS if (found := form.match(cell.text, at))),
+            ((kind, part) for kind, form in _HEAD_FORMS if (part := form.match(cell.text, at))),
             None,
         )
         if match is None or match[1].end() == at:
@@ -217,9 +218,9 @@ def _spread(
     """Return the lower parts, each below its part of the upper ones; none if they do not fit."""
     if not below or len(below) % len(above):
         return []
-    each = len(below) // len(above)
+    share = len(below) // len(above)
     return [
-        _HeadToken(token.kind, f"{above[at // each].text}{glue}{token.text}", token.left)
+        _HeadToken(token.kind, f"{above[at // share].text}{glue}{token.text}", token.left)
         for at, token in enumerate(below)
     ]
 
@@ -299,22 +300,24 @@ def _has_currency(row: _Row) -> bool:
     return any(_CURRENCY.match(amount.text) for amount in row.amounts)
 
 
-def _find_edges(rows: Sequence[_Row], columns: int) -> tuple[float, ...] | None:
-    """Return the right ends of the columns by the rows that fill all; `None` without such a row."""
+def _find_places(rows: Sequence[_Row], columns: int) -> tuple[tuple[float, float], ...]:
+    """Return the ends of the columns by the rows that fill all; none without such a row."""
     full = [row.amounts for row in rows if len(row.amounts) == columns]
-    if not full:
-        return None
-    return tuple(max(amount.right for amount in column) for column in zip(*full, strict=True))
+    return tuple(
+        (min(amount.left for amount in column), max(amount.right for amount in column))
+        for column in zip(*full, strict=True)
+    )
 
 
-def _fill_row(row: _Row, edges: Sequence[float]) -> tuple[str, ...] | None:
-    """Return the cells of a row; `None` if an amount stands in no column."""
+def _fill_row(row: _Row, places: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
+    """Return the cells of a row; `None` if an amount stands in no column, or two in one."""
     if not row.amounts:
         return (row.label,)
-    cells = [""] * len(edges)
+    cells = [""] * len(places)
     for amount in row.amounts:
-        at = min(range(len(edges)), key=lambda at: abs(edges[at] - amount.right))
-        if cells[at] or abs(edges[at] - amount.right) > _EDGE:
+        overlaps = [min(right, amount.right) - max(left, amount.left) for left, right in places]
+        at = overlaps.index(max(overlaps))
+        if cells[at] or overlaps[at] < -_TOUCH:
             return None
         cells[at] = amount.text
     return (row.label, *cells)
