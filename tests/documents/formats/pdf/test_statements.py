@@ -76,7 +76,7 @@ def test_a_day_and_its_year_may_stand_in_two_lines() -> None:
         (("", "2022", "2023", "2024"), ("Skip", "40", "2", ""), ("Permit", "words", "10", "")),
     ],
 )
-def test_what_has_no_amount_for_each_period_is_no_statement(
+def test_a_table_without_an_amount_for_each_period_is_no_statement(
     rows: tuple[tuple[str, ...], ...],
 ) -> None:
     assert not any("June" in text for kind, text, _ in list_tables(rows) if kind == "table_head")
