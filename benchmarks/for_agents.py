@@ -29,7 +29,7 @@ from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS
-from fathom.serving.brief import find_nearest
+from fathom.serving.brief import make_brief
 from fathom.serving.cli.output import format_brief, format_excerpts
 from fathom.text.language import load_stop_words
 from fathom.text.sentences import split
@@ -139,10 +139,9 @@ def print_search(engine: Engine, text: str, chars: int = EXCERPT_CHARS) -> str:
 
 def print_answer(engine: Engine, text: str) -> str:
     """Return what `fathom ask --brief` prints, and a search after it where it refuses."""
-    answer = engine.ask(text)
-    nearest = find_nearest(engine, answer)
-    output = format_brief(answer, nearest) + "\n"
-    return output if nearest is None else output + print_search(engine, text)
+    brief = make_brief(engine, engine.ask(text))
+    output = format_brief(brief) + "\n"
+    return output if brief.nearest is None else output + print_search(engine, text)
 
 
 def find_in_search(engine: Engine, asked: Asked) -> list[bool]:

@@ -7,7 +7,7 @@ from tests.factories import hit_with
 
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
-from fathom.retrieval.excerpts import CUT, make_excerpts
+from fathom.retrieval.excerpts import CUT, MARGIN, Excerpter
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Block, Chunk, Document, Hit, Span
 
@@ -59,7 +59,7 @@ DOCUMENTS = {"fees": FEE_DOCUMENT, "hours": HOUR_DOCUMENT}
 
 
 def test_the_hit_with_the_best_sentence_comes_first_with_its_place() -> None:
-    excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=130)
+    excerpts = Excerpter(pairs=READER, chars=160).make_excerpts("q", HITS, DOCUMENTS)
     first, second = excerpts.excerpts
     assert (first.hit, first.text.splitlines()[0]) == (HOUR_HIT, "The library opens at nine.")
     assert second.text.startswith("A permit costs 40 crowns.")
@@ -69,7 +69,7 @@ def test_the_hit_with_the_best_sentence_comes_first_with_its_place() -> None:
 
 
 def test_characters_and_hits_that_do_not_fit_are_counted() -> None:
-    excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=60)
+    excerpts = Excerpter(pairs=READER, chars=60).make_excerpts("q", HITS, DOCUMENTS)
     (only,) = excerpts.excerpts
     assert excerpts.hits_left == 1
     shown = len(only.text)
@@ -78,29 +78,38 @@ def test_characters_and_hits_that_do_not_fit_are_counted() -> None:
 
 @pytest.mark.parametrize("chars", [30, 40, 60, 100, 400])
 def test_no_more_characters_are_shown_than_asked_for(chars: int) -> None:
-    excerpts = make_excerpts("q", HITS, DOCUMENTS, READER, chars=chars).excerpts
-    size = sum(len(excerpt.at) + len(excerpt.name) + len(excerpt.text) for excerpt in excerpts)
+    excerpts = Excerpter(pairs=READER, chars=chars).make_excerpts("q", HITS, DOCUMENTS).excerpts
+    lines = [
+        line
+        for excerpt in excerpts
+        for line in (f"{excerpt.at}{excerpt.name}", *excerpt.text.split("\n"))
+    ]
+    size = sum(len(line) + MARGIN for line in lines)
     assert size <= chars
     assert excerpts
 
 
 def test_a_first_sentence_that_is_too_long_is_cut_with_a_mark() -> None:
-    (only,) = make_excerpts("q", HITS, DOCUMENTS, READER, chars=40).excerpts
+    (only,) = Excerpter(pairs=READER, chars=40).make_excerpts("q", HITS, DOCUMENTS).excerpts
     assert only.text.endswith(CUT)
     assert "The library opens at nine.".startswith(only.text.removesuffix(CUT))
 
 
 def test_lines_around_an_excerpt_are_those_of_the_document() -> None:
-    (only,) = make_excerpts("q", [FEE_HIT], DOCUMENTS, READER, chars=120, context=2).excerpts
+    (only,) = (
+        Excerpter(pairs=READER, chars=120, context=2)
+        .make_excerpts("q", [FEE_HIT], DOCUMENTS)
+        .excerpts
+    )
     assert "The office is red." in only.text
     assert only.text in FEE_DOCUMENT.text
 
 
 def test_a_document_that_was_removed_since_the_search_gives_its_path() -> None:
-    excerpts = make_excerpts("q", [FEE_HIT], {}, READER).excerpts
+    excerpts = Excerpter(pairs=READER).make_excerpts("q", [FEE_HIT], {}).excerpts
     assert excerpts[0].at == "/docs/fees.md"
 
 
 def test_no_hits_give_no_excerpts() -> None:
-    excerpts = make_excerpts("q", [], {}, READER)
+    excerpts = Excerpter(pairs=READER).make_excerpts("q", [], {})
     assert (excerpts.excerpts, excerpts.hits_left, excerpts.chars_left) == ((), 0, 0)

@@ -572,7 +572,7 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
         ("search", {"query": "q", "retriever": "wild"}, "hybrid"),
         ("get_document", {"id": "a\nb"}, "list_documents"),
         ("get_document", {"id": "../../etc/passwd"}, "list_documents"),
-        ("get_document", {"id": "fees.md", "start": 5, "end": 4}, "no document"),
+        ("get_document", {"id": "dues.md", "start": 5, "end": 4}, "no document"),
         ("list_documents", {"limit": 100_000}, "limit"),
         ("ask", {"question": ["Q?"] * 21}, "21 queries: give 1 to 20"),
         ("grep", {"text": ""}, "an empty text"),

@@ -14,6 +14,7 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexWriter, SourceRecord
+from fathom.ingest.place_names import PlaceNames
 from fathom.ingest.places import (
     display,
     find_places,
@@ -59,16 +60,26 @@ class Documents:
     def get(self, name: str) -> Document:
         """Return the document with this id or path.
 
+        Args:
+            name: The path may be relative to the working directory, or to a folder that the index
+                was asked to hold.
+
         Raises:
-            UsageError: If there is none.
+            UsageError: If there is none, or several folders have such a path.
         """
         index = self._index.reader(checked=False)
         name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
         source = index.get_source(name) or index.get_source(str(make_absolute(name)))
         document = index.get_document(source.document_id if source and source.document_id else name)
+        if document is None and (place := self.make_place_names().find(name)):
+            return self.get(place)
         if document is None:
             raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
         return document
+
+    def make_place_names(self) -> PlaceNames:
+        """Return the short names of places, for output that is read for its price."""
+        return PlaceNames(self._index.reader(checked=False))
 
     def grep(
         self,
@@ -91,7 +102,8 @@ class Documents:
         """
         index = self._index.reader(checked=False)
         expression = _compile_pattern(pattern, ignore_case=ignore_case, fixed=fixed)
-        places = {place for name in names for place in find_places(index, name)}
+        complete = PlaceNames(index).complete
+        places = {place for name in names for place in find_places(index, complete(name))}
         for summary in index.list_documents():
             paths = {source.path for source in index.list_places(summary.id)} if names else ()
             if names and places.isdisjoint(paths):
@@ -201,6 +213,7 @@ class Documents:
         """
         names = [names] if isinstance(names, str) else names
         index = self._index.reader(checked=False)
+        names = [*map(PlaceNames(index).complete, names)]
         places = {place for name in names for place in find_places(index, name)}
         folders = [str(make_absolute(name)) for name in names if not index.list_places(name)]
         roots = [

@@ -384,16 +384,15 @@ class Engine:
             chars: The characters of all excerpts with their places; by default `EXCERPT_CHARS`.
             context: The lines of the document to show before and after each excerpt.
         """
-        from fathom.retrieval.excerpts import EXCERPT_CHARS, make_excerpts
+        from fathom.retrieval.excerpts import EXCERPT_CHARS, Excerpter
 
-        return make_excerpts(
-            query,
-            hits,
-            self.documents.load(hits),
-            self.assembly.cross_reader,
+        excerpter = Excerpter(
+            pairs=self.assembly.cross_reader,
             chars=EXCERPT_CHARS if chars is None else chars,
             context=context,
+            shorten=self.documents.make_place_names().shorten,
         )
+        return excerpter.make_excerpts(query, hits, self.documents.load(hits))
 
     def check_filters(self, filters: Sequence[str | Filter]) -> tuple[str, ...]:
         """Return a line for each condition that no document can meet, as none has such a key."""

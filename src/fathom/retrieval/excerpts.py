@@ -4,7 +4,7 @@ An agent pays for every character that it reads. So the best sentences come firs
 place where it stands, and what is left out is counted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.models.reading import CrossReader
@@ -20,6 +20,8 @@ EXCERPT_HITS = 20
 """The hits from which the excerpts of a search are chosen."""
 NAME_CHARS = 60
 """The characters of the name of a place."""
+MARGIN = 3
+"""The characters around each printed line: two spaces, and the end of the line."""
 _LINE = 99_999
 CUT = " …"
 """The mark of a text that goes on."""
@@ -32,6 +34,7 @@ class Excerpt:
     Attributes:
         hit: The hit.
         place: The place of the first part.
+        path: A short name of its file.
         start: The offset of the first part in the document's text.
         end: The offset after the last part.
         text: The parts, one a line; parts that do not stand together are lines of their own.
@@ -39,14 +42,15 @@ class Excerpt:
 
     hit: Hit
     place: Place
+    path: str
     start: int
     end: int
     text: str
 
     @property
     def at(self) -> str:
-        """The path with the line, or the page where there are no lines."""
-        return self.place.address
+        """The short path with the line, or the page where there are no lines."""
+        return replace(self.place, path=self.path).address
 
     @property
     def name(self) -> str:
@@ -84,46 +88,78 @@ class Excerpts:
         return self.chars - sum(len(excerpt.text) for excerpt in self.excerpts)
 
 
-def make_excerpts(
-    query: str,
-    hits: Sequence[Hit],
-    documents: Mapping[str, Document],
-    pairs: CrossReader,
-    *,
-    chars: int = EXCERPT_CHARS,
-    context: int = 0,
-) -> Excerpts:
-    """Return the sentences of hits that bear on a query.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpter:
+    """A maker of excerpts.
 
-    Args:
-        query: The query; a question or some words.
-        hits: The hits, best first.
-        documents: The documents of the hits by id; one that was removed since may be missing.
+    Attributes:
         pairs: Scores the sentences.
-        chars: The characters of places and texts together, at most; the first excerpt is cut to
-            them.
+        chars: The characters of places and texts together, as they are printed, at most; the first
+            excerpt is cut to them.
         context: The lines of the document to show before and after each excerpt.
+        shorten: Returns a short name of a path.
     """
-    pruner = EvidencePruner(
-        pairs=pairs, limit=chars, measure=len, describe_place=_describe_longest_place
-    )
-    pruned = (_drop_headings(item) for item in pruner.excerpt(Question(query), hits))
-    excerpts = (
-        _make_excerpt(item, documents.get(item.hit.chunk.document_id), context)
-        for item in pruned
-        if item.spans
-    )
-    return Excerpts(
-        query=query,
-        excerpts=tuple(_fit(excerpts, chars)),
-        hits=len(hits),
-        chars=sum(len(hit.chunk.text) for hit in hits),
-    )
+
+    pairs: CrossReader
+    chars: int = EXCERPT_CHARS
+    context: int = 0
+    shorten: Callable[[str], str] = str
+
+    def make_excerpts(
+        self, query: str, hits: Sequence[Hit], documents: Mapping[str, Document]
+    ) -> Excerpts:
+        """Return the sentences of hits that bear on a query.
+
+        Args:
+            query: The query; a question or some words.
+            hits: The hits, best first.
+            documents: The documents of the hits by id; one that was removed since may be missing.
+        """
+        pruner = EvidencePruner(
+            pairs=self.pairs,
+            limit=self.chars,
+            measure=_measure_line,
+            describe_place=self._describe_longest_place,
+        )
+        pruned = (_drop_headings(item) for item in pruner.excerpt(Question(query), hits))
+        excerpts = (
+            self._make_excerpt(item, documents.get(item.hit.chunk.document_id))
+            for item in pruned
+            if item.spans
+        )
+        return Excerpts(
+            query=query,
+            excerpts=tuple(_fit(excerpts, self.chars)),
+            hits=len(hits),
+            chars=sum(len(hit.chunk.text) for hit in hits),
+        )
+
+    def _describe_longest_place(self, chunk: Chunk) -> str:
+        """Return what a place in the chunk takes at most; its line is not known yet."""
+        return f"{self.shorten(chunk.path)}:{_LINE}{chunk.breadcrumb[-NAME_CHARS:]}"
+
+    def _make_excerpt(self, item: PrunedHit, document: Document | None) -> Excerpt:
+        chunk = item.hit.chunk
+        start, end = chunk.span.start + item.spans[0].start, chunk.span.start + item.spans[-1].end
+        excerpt = Excerpt(
+            hit=item.hit,
+            place=chunk.place,
+            path=self.shorten(chunk.path),
+            start=start,
+            end=end,
+            text=item.text,
+        )
+        if document is None:
+            return excerpt
+        if self.context:
+            start, end = widen_to_lines(document.text, start, end, self.context)
+            text = document.text[start:end].strip("\n")
+            excerpt = replace(excerpt, start=start, end=end, text=text)
+        return replace(excerpt, place=document.place_at(start), path=self.shorten(document.path))
 
 
-def _describe_longest_place(chunk: Chunk) -> str:
-    """Return what a place in the chunk takes at most; its line is not known yet."""
-    return f"{chunk.path}:{_LINE}{chunk.breadcrumb[-NAME_CHARS:]}"
+def _measure_line(text: str) -> int:
+    return len(text) + MARGIN
 
 
 def _drop_headings(item: PrunedHit) -> PrunedHit:
@@ -135,33 +171,25 @@ def _drop_headings(item: PrunedHit) -> PrunedHit:
     return replace(item, spans=spans)
 
 
-def _make_excerpt(item: PrunedHit, document: Document | None, context: int) -> Excerpt:
-    chunk = item.hit.chunk
-    start, end = chunk.span.start + item.spans[0].start, chunk.span.start + item.spans[-1].end
-    excerpt = Excerpt(hit=item.hit, place=chunk.place, start=start, end=end, text=item.text)
-    if document is None:
-        return excerpt
-    if context:
-        start, end = widen_to_lines(document.text, start, end, context)
-        text = document.text[start:end].strip("\n")
-        excerpt = replace(excerpt, start=start, end=end, text=text)
-    return replace(excerpt, place=document.place_at(start))
-
-
 def _fit(excerpts: Iterator[Excerpt], chars: int) -> Iterator[Excerpt]:
     """Yield the excerpts that fit into a number of characters; a longer first one is cut."""
     free = chars
     for excerpt in excerpts:
-        size = _measure_head(excerpt) + len(excerpt.text)
+        size = _measure_head(excerpt) + _measure_text(excerpt.text)
         if size > free and free < chars:
             continue
-        room = max(free - _measure_head(excerpt), 0)
+        margins = _measure_text(excerpt.text) - len(excerpt.text)
+        room = max(free - _measure_head(excerpt) - margins, 0)
         yield replace(excerpt, text=_cut_text(excerpt.text, room)) if size > free else excerpt
         free -= size
 
 
 def _measure_head(excerpt: Excerpt) -> int:
-    return len(excerpt.at) + len(excerpt.name)
+    return _measure_line(excerpt.at) + len(excerpt.name)
+
+
+def _measure_text(text: str) -> int:
+    return sum(map(_measure_line, text.split("\n")))
 
 
 def _cut_text(text: str, chars: int) -> str:

@@ -5,14 +5,20 @@ A refusal gives the sentences that come nearest, in the form of `fathom search`.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fathom.retrieval.excerpts import EXCERPT_HITS, Excerpts
-from fathom.serving.shapes import serialize_excerpts, serialize_matching_lines
+from fathom.serving.shapes import (
+    Shortener,
+    format_address,
+    serialize_excerpts,
+    serialize_matching_lines,
+)
 from fathom.serving.wording import list_readings
 from fathom.text.instructions import gives_orders
-from fathom.types import Answer, Filter
+from fathom.types import Answer, Citation, Filter
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
@@ -52,7 +58,8 @@ def find_lines(
     pattern = "|".join(map(re.escape, texts))
     matches = engine.documents.grep(pattern, documents, ignore_case=not match_case)
     lines = list(islice(matches, most))
-    shape = serialize_matching_lines(lines, has_more=next(matches, None) is not None)
+    shorten = engine.documents.make_place_names().shorten
+    shape = serialize_matching_lines(lines, shorten, has_more=next(matches, None) is not None)
     expression = re.compile(pattern, 0 if match_case else re.IGNORECASE)
     for line in shape["lines"]:
         # The orders may stand in a part that is not shown.
@@ -72,33 +79,55 @@ def _cut_around(line: str, expression: re.Pattern[str]) -> str:
     return f"{'… ' if start else ''}{line[start:end]}{' …' if end < len(line) else ''}"
 
 
-def find_nearest(
-    engine: "Engine", answer: Answer, filters: Sequence[str | Filter] = ()
-) -> Excerpts | None:
-    """Return the sentences that come nearest to a question without an answer; else nothing."""
-    if answer.status == "answered":
-        return None
-    query = answer.standalone_question or answer.question
-    hits = engine.search(query, k=EXCERPT_HITS, filters=filters)
-    return engine.excerpt(query, hits, chars=NEAREST_CHARS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """A short answer.
+
+    Attributes:
+        answer: The whole answer.
+        nearest: The sentences that come nearest to a question without an answer; else nothing.
+        shorten: Returns a short name of a path.
+    """
+
+    answer: Answer
+    nearest: Excerpts | None
+    shorten: Shortener
 
 
-def serialize_brief(answer: Answer, nearest: Excerpts | None) -> dict[str, Any]:
-    """Return an answer in the shape of `ask --brief --json`."""
+def make_brief(engine: "Engine", answer: Answer, filters: Sequence[str | Filter] = ()) -> Brief:
+    """Return an answer in short; for a refusal the documents are searched."""
+    nearest = None
+    if answer.status != "answered":
+        query = answer.standalone_question or answer.question
+        hits = engine.search(query, k=EXCERPT_HITS, filters=filters)
+        nearest = engine.excerpt(query, hits, chars=NEAREST_CHARS)
+    shorten = engine.documents.make_place_names().shorten
+    return Brief(answer=answer, nearest=nearest, shorten=shorten)
+
+
+def list_quotes(answer: Answer) -> list[Citation]:
+    """Return the first citations of an answer, each place once."""
+    by_place = {(cited.document, cited.start, cited.end): cited for cited in answer.citations}
+    return list(by_place.values())[:MOST_QUOTES]
+
+
+def serialize_brief(brief: Brief) -> dict[str, Any]:
+    """Return a short answer in the shape of `ask --brief --json`."""
+    answer = brief.answer
     shape: dict[str, Any] = {"question": answer.question, "status": answer.status}
-    if nearest is not None:
+    if brief.nearest is not None:
         return {
             **shape,
             "reason": answer.stop_reason,
-            "nearest": serialize_excerpts(nearest)["hits"],
+            "nearest": serialize_excerpts(brief.nearest)["hits"],
         }
     return {
         **shape,
         "tentative": answer.tentative,
         "answer": answer.short_answer or answer.answer,
         "quotes": [
-            {"at": citation.place.address, "quote": citation.quote}
-            for citation in answer.citations[:MOST_QUOTES]
+            {"at": format_address(citation.place, brief.shorten), "quote": citation.quote}
+            for citation in list_quotes(answer)
         ],
         "p": None if answer.confidence is None else round(answer.confidence, 2),
         "others": [reading.text for reading in list_readings(answer)[1:]],

@@ -35,9 +35,9 @@ from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
 from fathom.serving.brief import (
     MOST_LINES,
-    MOST_QUOTES,
     find_lines,
-    find_nearest,
+    list_quotes,
+    make_brief,
     serialize_brief,
 )
 from fathom.serving.budgets import Effort, limit_budget
@@ -603,14 +603,14 @@ def _get_document(desk: Desk, name: str) -> Document:
 async def _serialize_brief(desk: Desk, answer: Answer, filters: Sequence[str]) -> dict[str, Any]:
     """Return the JSON object of a short answer, with marks on texts that give orders."""
     if answer.status == "answered":
-        shape = serialize_brief(answer, None)
-        for quote, citation in zip(shape["quotes"], answer.citations[:MOST_QUOTES], strict=True):
+        shape = serialize_brief(make_brief(desk.engine, answer))
+        for quote, citation in zip(shape["quotes"], list_quotes(answer), strict=True):
             quote |= {name: getattr(citation, name) for name in ("document", "start", "end")}
             quote["gives_orders"] = gives_orders(citation.quote)
         return shape
-    nearest = await desk.run_in_turn(lambda: find_nearest(desk.engine, answer, filters))
-    assert nearest is not None
-    return {**serialize_brief(answer, nearest), "nearest": _serialize_search(nearest)["hits"]}
+    brief = await desk.run_in_turn(lambda: make_brief(desk.engine, answer, filters))
+    assert brief.nearest is not None
+    return {**serialize_brief(brief), "nearest": _serialize_search(brief.nearest)["hits"]}
 
 
 def _serialize_search(excerpts: Excerpts) -> dict[str, Any]:

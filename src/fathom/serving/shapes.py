@@ -5,8 +5,8 @@ of its class, `fathom.types.Answer`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from fathom.jsonable import Json
@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.retrieval.excerpts import Excerpts
     from fathom.strategies.run import Replay
 
+Shortener = Callable[[str], str]
+"""Returns a short name of a path that opens the same document."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # control characters, surrogates
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width
@@ -111,12 +113,19 @@ def serialize_outline(document: Document, headings: "Sequence[Heading]") -> dict
     }
 
 
-def serialize_matching_lines(lines: "Sequence[MatchingLine]", *, has_more: bool) -> dict[str, Any]:
+def format_address(place: Place, shorten: Shortener) -> str:
+    """Return the short path of a place with its line or page."""
+    return replace(place, path=shorten(place.path)).address
+
+
+def serialize_matching_lines(
+    lines: "Sequence[MatchingLine]", shorten: Shortener, *, has_more: bool
+) -> dict[str, Any]:
     """Return lines that hold a pattern in the shape of `docs grep --json`."""
     return {
         "lines": [
             {
-                "at": line.place.address,
+                "at": format_address(line.place, shorten),
                 "document": line.document,
                 "start": line.start,
                 "text": line.text,

@@ -35,7 +35,7 @@ def test_a_refusal_gives_the_nearest_sentences_with_their_places(filled: Command
     assert ran.code == 3
     assert ran.out.startswith("I don't know: ")
     assert "corpus/" in ran.out
-    assert "not shown" not in ran.out
+    assert "--chars" not in ran.out
     shape = filled("ask", UNKNOWN, "--brief", "--json").json
     assert list(shape) == ["question", "status", "reason", "nearest"]
     assert shape["nearest"][0]["text"]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fathom.serving.brief import Brief
 from fathom.serving.cli.output import (
     format_answer,
     format_brief,
@@ -77,17 +78,23 @@ def test_a_tentative_answer_begins_with_not_sure() -> None:
     assert format_answer(replace(unsure, short_answer="4")).startswith(
         "Not sure: 4\n\nIt costs 4 [1]\n"
     )
-    assert format_brief(unsure, None).startswith("Not sure: ")
-    assert not format_brief(ANSWER, None).startswith("Not sure: ")
+    assert print_brief(unsure)[0].startswith("Not sure: ")
+    assert not print_brief(ANSWER)[0].startswith("Not sure: ")
+
+
+def print_brief(answer: Answer) -> list[str]:
+    return format_brief(Brief(answer=answer, nearest=None, shorten=str)).splitlines()
 
 
 def test_a_short_answer_prints_no_quote_twice() -> None:
-    assert format_brief(ANSWER, None).splitlines() == [
+    assert print_brief(ANSWER) == [
         "It costs 4 [1]",
         "/c/fees.pptx:7",
         "P(right) 0.90",
     ]
-    assert format_brief(replace(ANSWER, short_answer="4"), None).splitlines() == [
+    assert format_brief(
+        Brief(answer=replace(ANSWER, short_answer="4"), nearest=None, shorten=str)
+    ).splitlines() == [
         "4",
         '"It costs 4"  /c/fees.pptx:7',
         "P(right) 0.90",

@@ -69,7 +69,7 @@ def ask(
     from dataclasses import asdict
 
     from fathom.question.conversation import load_dialogue
-    from fathom.serving.brief import find_nearest, serialize_brief
+    from fathom.serving.brief import make_brief, serialize_brief
     from fathom.serving.cli.output import (
         format_answer,
         format_brief,
@@ -90,9 +90,7 @@ def ask(
 
     def serialize(engine: "Engine", answer: "Answer") -> dict[str, Any]:
         shape = (
-            serialize_brief(answer, find_nearest(engine, answer, filters or ()))
-            if brief
-            else asdict(answer)
+            serialize_brief(make_brief(engine, answer, filters or ())) if brief else asdict(answer)
         )
         return {**shape, **({"steps": engine.traces.steps(answer)} if explain else {})}
 
@@ -113,7 +111,7 @@ def ask(
         if as_json:
             show_json(serialize(engine, answer))
         elif brief:
-            show(format_brief(answer, find_nearest(engine, answer, filters or ())))
+            show(format_brief(make_brief(engine, answer, filters or ())))
         else:
             show(format_answer(answer, seconds=measure_running_seconds()), link_citations(answer))
         if explain and not as_json:

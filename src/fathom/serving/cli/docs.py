@@ -98,10 +98,12 @@ def outline_document(
 
     with build_engine(index, assignments, offline=offline) as engine:
         stored_document, _ = _get_document(engine, document)
-    headings = list_headings(stored_document)
+        shorten = engine.documents.make_place_names().shorten
+        headings = list_headings(stored_document)
+        text = format_outline(stored_document, headings, shorten)
     show_outcome(
         serialize_outline(stored_document, headings),
-        format_outline(stored_document, headings),
+        text,
         as_json=as_json,
     )
 
@@ -135,11 +137,10 @@ def grep_documents(
         )
         shown = list(islice(matches, most))
         has_more = next(matches, None) is not None
-    show_outcome(
-        serialize_matching_lines(shown, has_more=has_more),
-        format_matching_lines(shown, has_more=has_more),
-        as_json=as_json,
-    )
+        shorten = engine.documents.make_place_names().shorten
+        shape = serialize_matching_lines(shown, shorten, has_more=has_more)
+        text = format_matching_lines(shown, shorten, has_more=has_more)
+    show_outcome(shape, text, as_json=as_json)
     return 0 if shown else 3
 
 

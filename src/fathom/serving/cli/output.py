@@ -14,9 +14,10 @@ from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
-from fathom.serving.brief import serialize_brief
+from fathom.serving.brief import Brief, serialize_brief
 from fathom.serving.cli.errors import dump_json
 from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
+from fathom.serving.shapes import Shortener, format_address
 from fathom.serving.wording import (
     ENGLISH,
     list_readings,
@@ -59,6 +60,14 @@ def link_places(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
         shorten_path(place.path): make_file_link(place.path, hit.chunk.document_id)
         for place, hit in zip(places, hits, strict=True)
         if place.path
+    }
+
+
+def link_excerpts(excerpts: "Excerpts") -> dict[str, str]:
+    """Return the addresses of the paths that excerpts show."""
+    return {
+        excerpt.path: make_file_link(excerpt.place.path, excerpt.hit.chunk.document_id)
+        for excerpt in excerpts.excerpts
     }
 
 
@@ -136,27 +145,34 @@ def format_answer(answer: Answer, *, seconds: float | None = None) -> str:
     return "\n".join(lines)
 
 
-def format_brief(answer: Answer, nearest: "Excerpts | None") -> str:
+def format_brief(brief: Brief) -> str:
     """Return an answer in a few lines: what it says, its quotes with their places, how sure it is.
 
-    Args:
-        answer: The answer.
-        nearest: The sentences that come nearest, if there is no answer.
+    A refusal gives the sentences that come nearest.
     """
-    if nearest is not None:
+    answer = brief.answer
+    if brief.nearest is not None:
         reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
         head = "No answer" if answer.status == "failed" else ENGLISH.unknown
-        return "\n".join([f"{head}: {reason}.", *_list_excerpts(nearest)])
-    shape = serialize_brief(answer, nearest)
+        return "\n".join([f"{head}: {reason}.", *_list_excerpts(brief.nearest)])
+    shape = serialize_brief(brief)
     text = " ".join(shape["answer"].split())
     lines = [f"{ENGLISH.unsure}: {text}" if answer.tentative else text]
     lines += [f"other documents: {' '.join(other.split())}" for other in shape["others"]]
-    for quote in shape["quotes"]:
-        words = " ".join(quote["quote"].split())
+    quotes = ((quote["at"], " ".join(quote["quote"].split())) for quote in shape["quotes"])
+    for at, words in _group_by_place(quotes):
         # An answer of whole sentences holds its quotes already.
-        shown = "" if words in text else f'"{words}"  '
-        lines.append(shown + shorten_path(quote["at"]))
+        shown = [f'"{quote}"' for quote in words if quote not in text]
+        lines.append("  ".join(filter(None, (" ".join(shown), at))))
     return "\n".join([*lines, _format_probability(answer)])
+
+
+def _group_by_place(texts: Iterable[tuple[str, str]]) -> Iterable[tuple[str, Sequence[str]]]:
+    """Return each place once, in order, with its texts."""
+    groups: dict[str, list[str]] = {}
+    for place, text in texts:
+        groups.setdefault(place, []).append(text)
+    return groups.items()
 
 
 def _format_probability(answer: Answer) -> str:
@@ -269,34 +285,39 @@ def format_excerpts(excerpts: "Excerpts") -> str:
     """Return excerpts: a line of place and the text of each, then what is left out."""
     if not excerpts.hits:
         return "nothing found"
-    left = f"not shown: {excerpts.hits_left} hits, {excerpts.chars_left} characters"
-    return "\n".join([*_list_excerpts(excerpts), f"({left}; --chars N or --full shows more)"])
+    left = f"({excerpts.hits_left} hits, {excerpts.chars_left} characters more: --chars N)"
+    return "\n".join([*_list_excerpts(excerpts), left])
 
 
 def _list_excerpts(excerpts: "Excerpts") -> list[str]:
-    return [
-        f"{shorten_path(excerpt.at)}  {excerpt.name}".rstrip() + f"\n{_indent(excerpt.text)}"
-        for excerpt in excerpts.excerpts
-    ]
+    texts = (
+        (f"{excerpt.at}  {excerpt.name}".rstrip(), excerpt.text) for excerpt in excerpts.excerpts
+    )
+    return ["\n".join([head, *map(_indent, parts)]) for head, parts in _group_by_place(texts)]
 
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
-def format_outline(document: Document, headings: "Sequence[Heading]") -> str:
+def format_outline(document: Document, headings: "Sequence[Heading]", shorten: Shortener) -> str:
     """Return a line for each heading, indented by its depth, with its line or page."""
     if not headings:
-        return f"{shorten_path(document.path)} has no headings"
+        return f"{shorten(document.path)} has no headings"
     return "\n".join(
-        f"{shorten_path(heading.place.address)}  {'  ' * heading.depth}{heading.text}"
+        f"{format_address(heading.place, shorten)}  {'  ' * heading.depth}{heading.text}"
         for heading in headings
     )
 
 
-def format_matching_lines(lines: "Sequence[MatchingLine]", *, has_more: bool) -> str:
-    """Return lines that hold a pattern, each after its place."""
-    entries = [f"{shorten_path(line.place.address)}  {line.text}" for line in lines]
+def format_matching_lines(
+    lines: "Sequence[MatchingLine]", shorten: Shortener, *, has_more: bool
+) -> str:
+    """Return lines that hold a pattern, each after its place; a page is named once."""
+    texts = ((format_address(line.place, shorten), line.text) for line in lines)
+    entries = [
+        "\n  ".join([f"{at}  {first}", *rest]) for at, (first, *rest) in _group_by_place(texts)
+    ]
     if has_more:
         entries.append("(there are more; --most N shows more)")
     return "\n".join(entries) or "nothing found"

@@ -111,7 +111,13 @@ class _Searcher:
 
     def show(self, query: str) -> None:
         """Print the outcome of a query for people."""
-        from fathom.serving.cli.output import format_excerpts, format_hits, link_places, show
+        from fathom.serving.cli.output import (
+            format_excerpts,
+            format_hits,
+            link_excerpts,
+            link_places,
+            show,
+        )
 
         hits = self._find_hits(query)
         if self.shows_chunks:
@@ -119,9 +125,7 @@ class _Searcher:
             show(format_hits(hits, places), link_places(places, hits))
             return
         excerpts = self._make_excerpts(query, hits)
-        shown = excerpts.excerpts
-        links = link_places([item.place for item in shown], [item.hit for item in shown])
-        show(format_excerpts(excerpts), links)
+        show(format_excerpts(excerpts), link_excerpts(excerpts))
 
     def _find_hits(self, query: str) -> "list[Hit]":
         from fathom.retrieval.excerpts import EXCERPT_HITS

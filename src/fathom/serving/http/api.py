@@ -18,7 +18,7 @@ from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
-from fathom.serving.brief import MOST_LINES, find_lines, find_nearest, serialize_brief
+from fathom.serving.brief import MOST_LINES, find_lines, make_brief, serialize_brief
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
@@ -189,7 +189,7 @@ async def ask(
 
 def _encode_brief(space: Workspace, answer: Answer, filters: Sequence[str]) -> str:
     """Encode an answer as JSON in the few fields that agents need."""
-    shape = serialize_brief(answer, find_nearest(space.engine, answer, filters))
+    shape = serialize_brief(make_brief(space.engine, answer, filters))
     return encode_json(replace_invisible({**shape, "trace_id": answer.trace_id}))
 
 
