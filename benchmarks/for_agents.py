@@ -1,6 +1,6 @@
 """The characters that an agent reads until it sees the sentence that answers its question.
 
-    python -m benchmarks.for_agents manuals [--index PLACE] [--questions N]
+    python -m benchmarks.for_agents FOLDER [FOLDER...] [--index PLACE...] [--questions N] [--gold]
 
 Each question of a sample is answered by one `fathom search`, by `fathom ask --brief` with a search
 after it where it refuses, and by a script that stands for an agent with grep: it takes the words of
@@ -11,15 +11,17 @@ Printed is, for each, the share of answerable questions whose gold quotes stand 
 questions take, refused ones included.
 
 A gold quote stands in an output if all its sentences do, whatever their white space. Where the set
-names no quotes, each sentence of a relevant document that holds an accepted answer is one.
+names no quotes, each sentence of a relevant document that holds an accepted answer is one. With
+--gold only questions with a gold quote are drawn, N of each set. Several sets are also counted
+together; the grep script searches one set at a time, as `fathom search` does.
 """
 
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from statistics import fmean
 
@@ -106,18 +108,27 @@ def list_words(text: str) -> list[str]:
 
 
 def read_questions(
-    engine: Engine, dataset: Dataset, folder: Path, count: int | None
+    engine: Engine, dataset: Dataset, folder: Path, *, count: int | None, only_gold: bool
 ) -> list[Asked]:
-    """Return a sample of the questions of a set, with their gold quotes."""
+    """Return a sample of the questions of a set, with their gold quotes.
+
+    Args:
+        engine: The engine over the documents of the set.
+        dataset: The set.
+        folder: The folder of the set.
+        count: At most so many.
+        only_gold: Whether questions without gold quotes are left out.
+    """
     file = find_file(folder, "queries.jsonl", "questions.jsonl")
     quotes = {row["_id"]: row.get("metadata", {}).get("quotes") for _, row in read_rows(file)}
-    return [
+    questions = (
         Asked(
             text=question.text,
             quotes=tuple(quotes[question.id] or find_sentences(engine, dataset, question)),
         )
-        for question in dataset.sample(count)
-    ]
+        for question in dataset.sample()
+    )
+    return list(islice((asked for asked in questions if asked.quotes or not only_gold), count))
 
 
 def find_sentences(engine: Engine, dataset: Dataset, question: DatasetQuestion) -> list[str]:
@@ -131,22 +142,25 @@ def find_sentences(engine: Engine, dataset: Dataset, question: DatasetQuestion) 
     return [sentence for sentence in sentences if pattern.search(normalize(sentence))]
 
 
-def print_search(engine: Engine, text: str, chars: int = EXCERPT_CHARS) -> str:
-    """Return what `fathom search` prints."""
+def print_search(engine: Engine, text: str, limits: Sequence[int]) -> list[str]:
+    """Return what `fathom search` prints with each number of characters."""
     hits = engine.search(text, k=EXCERPT_HITS)
-    return format_excerpts(engine.excerpt(text, hits, chars=chars)) + "\n"
+    return [format_excerpts(engine.excerpt(text, hits, chars=chars)) + "\n" for chars in limits]
 
 
 def print_answer(engine: Engine, text: str) -> str:
     """Return what `fathom ask --brief` prints, and a search after it where it refuses."""
     brief = make_brief(engine, engine.ask(text))
     output = format_brief(brief) + "\n"
-    return output if brief.nearest is None else output + print_search(engine, text)
+    return (
+        output if brief.nearest is None else output + print_search(engine, text, [EXCERPT_CHARS])[0]
+    )
 
 
 def find_in_search(engine: Engine, asked: Asked) -> list[bool]:
     """Return for each limit whether a gold quote stands in so many characters of a search."""
-    return [asked.stands_in(print_search(engine, asked.text, limit)[:limit]) for limit in LIMITS]
+    outputs = print_search(engine, asked.text, LIMITS)
+    return [asked.stands_in(output[:limit]) for output, limit in zip(outputs, LIMITS, strict=True)]
 
 
 def find_in(output: str, asked: Asked) -> list[bool]:
@@ -180,33 +194,73 @@ def read_texts(engine: Engine) -> list[tuple[str, str]]:
     return [(Path(document.path).name, document.text) for document in documents]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--index", type=Path, default=Path(".work/for_agents"))
-    parser.add_argument("--questions", type=int)
-    options = parser.parse_args()
-    settings = parse_settings({"index.directory": str(options.index)})
-    dataset = load(options.folder)
-    with prepare_engine(Engine(settings), dataset) as engine:
-        questions = read_questions(engine, dataset, options.folder, options.questions)
-        answerable = [asked for asked in questions if asked.quotes]
-        lines = LineSearch(read_texts(engine))
-        outputs = {asked: print_answer(engine, asked.text) for asked in questions}
-        rows = {
-            "fathom search": [find_in_search(engine, asked) for asked in answerable],
-            "fathom ask --brief": [find_in(outputs[asked], asked) for asked in answerable],
-            "grep": [find_in_lines(lines, asked) for asked in answerable],
-        }
-    print(f"{len(answerable)} answerable questions of {len(questions)}")
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The outcomes of some questions.
+
+    Attributes:
+        questions: The number of questions.
+        rows: For each way of searching the outcome of each answerable question at each limit.
+        chars: The characters of `ask --brief`, and of a search where it refuses.
+    """
+
+    questions: int
+    rows: Mapping[str, Sequence[Sequence[bool]]]
+    chars: int
+
+    def __add__(self, other: "Outcomes") -> "Outcomes":
+        rows = {name: [*outcomes, *other.rows[name]] for name, outcomes in self.rows.items()}
+        return Outcomes(self.questions + other.questions, rows, self.chars + other.chars)
+
+
+def measure(engine: Engine, questions: Sequence[Asked]) -> Outcomes:
+    """Return the outcomes of questions about the documents of an engine."""
+    answerable = [asked for asked in questions if asked.quotes]
+    lines = LineSearch(read_texts(engine))
+    outputs = {asked: print_answer(engine, asked.text) for asked in questions}
+    rows = {
+        "fathom search": [find_in_search(engine, asked) for asked in answerable],
+        "fathom ask --brief": [find_in(outputs[asked], asked) for asked in answerable],
+        "grep": [find_in_lines(lines, asked) for asked in answerable],
+    }
+    return Outcomes(len(questions), rows, sum(map(len, outputs.values())))
+
+
+def print_outcomes(name: str, outcomes: Outcomes) -> None:
+    """Print the table of some outcomes."""
+    answerable = len(outcomes.rows["grep"])
+    print(f"\n{name}: {answerable} answerable questions of {outcomes.questions}\n")
     print(f"| characters | {' | '.join(map(str, LIMITS))} |")
     print("|" + "---|" * (len(LIMITS) + 1))
-    for name, outcomes in rows.items():
-        print(format_row(name, outcomes))
-    chars = sum(map(len, outputs.values()))
+    for row, values in outcomes.rows.items():
+        print(format_row(row, values))
     print(
-        f"fathom ask --brief, then a search where it refuses: {chars} characters of all questions"
+        f"\nfathom ask --brief, then a search where it refuses: {outcomes.chars} characters of all "
+        "questions",
+        flush=True,
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--index", type=Path, nargs="*", default=[], help="one for each folder")
+    parser.add_argument("--questions", type=int, help="of each folder")
+    parser.add_argument("--gold", action="store_true", help="draw only questions with gold quotes")
+    options = parser.parse_args()
+    total = Outcomes(0, {}, 0)
+    for folder, place in zip_longest(options.folders, options.index[: len(options.folders)]):
+        settings = parse_settings({"index.directory": str(place or Path(".work/for_agents"))})
+        dataset = load(folder)
+        with prepare_engine(Engine(settings), dataset) as engine:
+            questions = read_questions(
+                engine, dataset, folder, count=options.questions, only_gold=options.gold
+            )
+            outcomes = measure(engine, questions)
+        print_outcomes(folder.name, outcomes)
+        total = outcomes + total if total.questions else outcomes
+    if options.folders[1:]:
+        print_outcomes("all", total)
 
 
 if __name__ == "__main__":
