@@ -6,21 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.without_posix import ABSENT, hide_modules
 
 import fathom.system
 from fathom.errors import IndexLocked
 from fathom.index.embedded.lock import WriterLock, describe_holder
 from fathom.system import is_end_by, limit_resource, renew_cpu
 
-ABSENT = ("fcntl", "resource", "pwd")
-
 
 def test_a_question_is_answered_where_the_modules_of_posix_are_absent(tmp_path: Path) -> None:
-    # Folders of this name also reach the processes that read and cut files.
-    absent = tmp_path / "absent-packages"
-    absent.mkdir()
-    for name in ABSENT:
-        (absent / f"{name}.py").write_text(f"raise ModuleNotFoundError({name!r}, name={name!r})\n")
+    absent = hide_modules(tmp_path)
     (tmp_path / "fees.md").write_text("# Fees\n\nA mooring permit costs 40 crowns a year.\n")
     program = (
         "import sys\n"
