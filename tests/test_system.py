@@ -11,7 +11,13 @@ from tests.without_posix import ABSENT, hide_modules
 import fathom.system
 from fathom.errors import IndexLocked
 from fathom.index.embedded.lock import WriterLock, describe_holder
-from fathom.system import is_end_by, limit_resource, renew_cpu
+from fathom.system import (
+    ASSUMED_MEMORY,
+    is_end_by,
+    limit_resource,
+    measure_memory,
+    renew_cpu,
+)
 
 
 def test_a_question_is_answered_where_the_modules_of_posix_are_absent(tmp_path: Path) -> None:
@@ -83,6 +89,14 @@ def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatc
     limit_resource("AS", 1)
     renew_cpu(0)
     assert bytearray(1 << 20)
+
+
+def test_the_memory_of_a_machine_that_does_not_tell_is_assumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert measure_memory() > 100_000_000
+    monkeypatch.delattr(os, "sysconf")
+    assert measure_memory() == ASSUMED_MEMORY
 
 
 def test_only_its_own_signal_explains_an_exit_code() -> None:

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ABSENT = ("fcntl", "resource", "pwd", "grp", "termios")
 
@@ -25,7 +26,8 @@ def hide_modules(folder: Path) -> Path:
 
 def pytest_configure() -> None:
     """Hide the modules before any test module is imported."""
-    sys.modules.update(dict.fromkeys(ABSENT))
+    modules: dict[str, Any] = sys.modules
+    modules.update(dict.fromkeys(ABSENT))
     absent = str(hide_modules(Path(tempfile.mkdtemp(prefix="without-posix-"))))
     sys.path.insert(0, absent)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (absent, os.environ.get("PYTHONPATH"))))

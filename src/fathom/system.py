@@ -5,14 +5,19 @@
 - Limit the memory, files and processor time of a process. Elsewhere: no limit; the clock, the limit
   of text and the gate of the sandbox remain.
 - End a process after a time. Elsewhere: nothing; a worker is killed when its task takes too long.
+- Measure the memory of the machine. Elsewhere: 8 GB are assumed.
 """
 
 import importlib
+import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
+
+ASSUMED_MEMORY = 8_000_000_000
+"""The bytes of memory of a machine that does not tell."""
 
 
 def _find_module(name: str) -> Any:  # noqa: ANN401 - a module
@@ -81,6 +86,13 @@ def renew_cpu(seconds: int) -> None:
     spent = int(used.ru_utime + used.ru_stime) + 1
     _, hard = _resource.getrlimit(_resource.RLIMIT_CPU)
     _resource.setrlimit(_resource.RLIMIT_CPU, (spent + seconds, hard))
+
+
+def measure_memory() -> int:
+    """Return the bytes of memory of the machine."""
+    if not hasattr(os, "sysconf"):
+        return ASSUMED_MEMORY
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def set_alarm(seconds: float) -> None:

@@ -1,12 +1,12 @@
 """The known language models: files with a pinned digest, and the memory that each needs."""
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from fathom import system
 from fathom.errors import UsageError
 from fathom.llm.endpoint import check_url
 
@@ -175,8 +175,7 @@ def does_fit(needs: int, memory: int) -> bool:
 
 def measure_memory() -> int:
     """Return the bytes of memory of the machine, or of the container if that has fewer."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *_read_container_limits()])
+    return min([system.measure_memory(), *_read_container_limits()])
 
 
 def _read_container_limits() -> Iterator[int]:
