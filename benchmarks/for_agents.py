@@ -30,11 +30,13 @@ from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, load, read_rows
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS
+from fathom.models.reading import CrossReader, Reading, ReadingSession
+from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpter
 from fathom.serving.brief import make_brief
 from fathom.serving.cli.output import format_brief, format_excerpts
 from fathom.text.language import load_stop_words
 from fathom.text.sentences import split
+from fathom.types import Chunk
 
 LIMITS = (400, 800, 1_200, 2_400, 4_800, 10_000)
 WORDS = 3
@@ -142,25 +144,58 @@ def find_sentences(engine: Engine, dataset: Dataset, question: DatasetQuestion) 
     return [sentence for sentence in sentences if pattern.search(normalize(sentence))]
 
 
-def print_search(engine: Engine, text: str, limits: Sequence[int]) -> list[str]:
-    """Return what `fathom search` prints with each number of characters."""
+class RememberingReader:
+    """A cross-reader that reads each chunk once for a question, however often it is asked."""
+
+    def __init__(self, reader: CrossReader) -> None:
+        self._reader = reader
+        self._sessions: dict[tuple[str, int], RememberingSession] = {}
+
+    def open_session(self, question: str, *, spans: int = 5) -> "RememberingSession":
+        """Return the session of a question."""
+        key = question, spans
+        if key not in self._sessions:
+            session = self._reader.open_session(question, spans=spans)
+            self._sessions[key] = RememberingSession(session)
+        return self._sessions[key]
+
+
+class RememberingSession:
+    """A session that reads each chunk once."""
+
+    def __init__(self, session: ReadingSession) -> None:
+        self._session = session
+        self._readings: dict[Chunk, Reading] = {}
+
+    def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
+        """Return the reading of each chunk."""
+        new = list(dict.fromkeys(chunk for chunk in chunks if chunk not in self._readings))
+        self._readings.update(zip(new, self._session.read(new), strict=True))
+        return [self._readings[chunk] for chunk in chunks]
+
+    def score(self, chunk: Chunk, answer: str) -> float:
+        """Return the score of an answer in a chunk."""
+        return self._session.score(chunk, answer)
+
+
+def print_searches(engine: Engine, text: str) -> dict[int, str]:
+    """Return what `fathom search` prints, by the characters that it is asked for."""
     hits = engine.search(text, k=EXCERPT_HITS)
-    return [format_excerpts(engine.excerpt(text, hits, chars=chars)) + "\n" for chars in limits]
+    documents = engine.documents.load(hits)
+    shorten = engine.documents.make_place_names().shorten
+    pairs = RememberingReader(engine.assembly.cross_reader)
+    outputs = {}
+    for chars in LIMITS:
+        excerpter = Excerpter(pairs=pairs, chars=chars, shorten=shorten)
+        outputs[chars] = format_excerpts(excerpter.make_excerpts(text, hits, documents)) + "\n"
+    return outputs
 
 
-def print_answer(engine: Engine, text: str) -> str:
+def print_answer(engine: Engine, text: str, search: str) -> str:
     """Return what `fathom ask --brief` prints, and a search after it where it refuses."""
     brief = make_brief(engine, engine.ask(text))
     output = format_brief(brief) + "\n"
-    return (
-        output if brief.nearest is None else output + print_search(engine, text, [EXCERPT_CHARS])[0]
-    )
-
-
-def find_in_search(engine: Engine, asked: Asked) -> list[bool]:
-    """Return for each limit whether a gold quote stands in so many characters of a search."""
-    outputs = print_search(engine, asked.text, LIMITS)
-    return [asked.stands_in(output[:limit]) for output, limit in zip(outputs, LIMITS, strict=True)]
+    return output if brief.nearest is None else output + search
 
 
 def find_in(output: str, asked: Asked) -> list[bool]:
@@ -215,15 +250,20 @@ class Outcomes:
 
 def measure(engine: Engine, questions: Sequence[Asked]) -> Outcomes:
     """Return the outcomes of questions about the documents of an engine."""
-    answerable = [asked for asked in questions if asked.quotes]
     lines = LineSearch(read_texts(engine))
-    outputs = {asked: print_answer(engine, asked.text) for asked in questions}
-    rows = {
-        "fathom search": [find_in_search(engine, asked) for asked in answerable],
-        "fathom ask --brief": [find_in(outputs[asked], asked) for asked in answerable],
-        "grep": [find_in_lines(lines, asked) for asked in answerable],
-    }
-    return Outcomes(len(questions), rows, sum(map(len, outputs.values())))
+    rows: dict[str, list[list[bool]]] = {"fathom search": [], "fathom ask --brief": [], "grep": []}
+    chars = 0
+    for asked in questions:
+        searches = print_searches(engine, asked.text)
+        answer = print_answer(engine, asked.text, searches[EXCERPT_CHARS])
+        chars += len(answer)
+        if asked.quotes:
+            rows["fathom search"].append(
+                [asked.stands_in(output[:limit]) for limit, output in searches.items()]
+            )
+            rows["fathom ask --brief"].append(find_in(answer, asked))
+            rows["grep"].append(find_in_lines(lines, asked))
+    return Outcomes(len(questions), rows, chars)
 
 
 def print_outcomes(name: str, outcomes: Outcomes) -> None:
