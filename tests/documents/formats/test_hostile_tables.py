@@ -222,6 +222,8 @@ def test_a_hostile_workbook_is_bounded(name: str, tmp_path: Path, sandbox: Sandb
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_hostile_csv_file_is_bounded(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
     make, outcome = TEXTS[name]
+    if outcome == "memory":
+        pytest.importorskip("resource")  # without it only the time is limited
     assert outcome in read_outcome(make(), tmp_path / "table.csv", sandbox)[:300]
     assert read_outcome(b"a,b\n1,2\n", tmp_path / "plain.csv", sandbox) == "ok: a | b\na: 1 | b: 2"
 
