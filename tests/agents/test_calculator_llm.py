@@ -108,6 +108,23 @@ def test_without_a_value_the_reader_answers_as_ever(
     assert len(chat.calls) > 1
 
 
+def test_a_computed_value_that_the_model_reads_too_is_kept_and_surer(tmp_path: Path) -> None:
+    question = "Which port has the most cranes?"
+    quote = {"chunk": 1, "quote": "Egmont | Sudria"}
+    sentence = {"quotes": [quote], "text": "Egmont has the most cranes."}
+    reply = {"answer": {"sentences": [sentence], "short_answer": "Egmont"}}
+    with open_engine(tmp_path, "") as (engine, chat):
+        chat.outcomes.append(json.dumps(reply))
+        answer = engine.ask(question, strategy="naive")
+        steps = engine.trace(str(answer.trace_id)).steps
+    with engine_at(tmp_path) as engine:
+        alone = engine.ask(question, strategy="naive")
+    assert answer.short_answer == alone.short_answer == "Egmont"
+    assert answer.calculation is not None
+    assert "the model reads the computed value" in [step.reason for step in steps]
+    assert read_confidence(answer) > read_confidence(alone)
+
+
 def test_without_budget_for_a_call_the_rules_answer(tmp_path: Path) -> None:
     question = "What is the total number of cranes in Norland?"
     with open_engine(tmp_path, "SELECT 1") as (engine, chat):

@@ -60,3 +60,21 @@ def test_a_question_about_nobody_is_not_answered_for_one_of_two(engine: Engine) 
     assert answer.status != "answered" or answer.calculation is None
     reasons = [step.reason for step in engine.trace(str(answer.trace_id)).steps]
     assert any(reason.startswith("it may be asked about ") for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("What was Norland's advertising revenue for the quarter ended June 30, 2023?",
+         "no statement has what is asked for"),
+        ("What was Norland's profit for the quarter ended June 30, 2023?",
+         "no statement has what is asked for"),
+    ],
+)  # fmt: skip
+def test_no_cell_is_read_for_a_row_that_no_statement_has(
+    engine: Engine, text: str, reason: str
+) -> None:
+    answer = engine.ask(text)
+    assert answer.status == "abstained"
+    steps = engine.trace(str(answer.trace_id)).steps
+    assert reason in [step.reason for step in steps]

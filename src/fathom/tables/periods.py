@@ -127,6 +127,11 @@ class AskedPeriods(NamedTuple):
     months: int
     spans: tuple[Span, ...]
 
+    @property
+    def names_day(self) -> bool:
+        """Return whether the last day of a period, or a quarter, is named."""
+        return any(asked.end[2] or asked.quarter for asked in self.periods)
+
 
 def parse_head(text: str) -> Period | None:
     """Return the period that the head of a column names and nothing else; else `None`."""

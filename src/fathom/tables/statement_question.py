@@ -139,9 +139,12 @@ class StatementQuestion:
     @property
     def may_ask(self) -> bool:
         """Return whether it may ask for an amount of a statement."""
-        return self.names.is_named(self.words) or any(
-            asked.months or asked.end[1] for asked in self.periods.periods
-        )
+        return self.names_row or any(asked.months or asked.end[1] for asked in self.periods.periods)
+
+    @property
+    def names_row(self) -> bool:
+        """Return whether it has a name of a row or a measure that statements have."""
+        return self.names.is_named(self.words)
 
     @property
     def asks_length(self) -> bool:

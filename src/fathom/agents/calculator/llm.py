@@ -116,7 +116,7 @@ class LLMCalculator:
                 verdict="agrees" if agrees else "differs" if local.evidence else "alone",
                 reason=draft.claims[0].text,
             )
-        return _join_equal(draft, local) if agrees else _join_different(draft, local)
+        return join_equal(draft, local) if agrees else _join_different(draft, local)
 
     async def _query(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Json:
         """Return the record of the value of a statement, or of the reason why there is none.
@@ -192,11 +192,11 @@ class LLMCalculator:
         )
 
 
-def _join_equal(queried: Draft, local: Draft) -> Draft:
+def join_equal(other: Draft, local: Draft) -> Draft:
     """Return the computed draft of two that agree; it is surer than either."""
-    best = max(queried.confidence, local.confidence)
+    best = max(other.confidence, local.confidence)
     confidence = round(1 - _AGREEMENT * (1 - best), DIGITS)
-    return replace(local if local.calculation else queried, confidence=confidence)
+    return replace(local if local.calculation else other, confidence=confidence)
 
 
 def _join_different(queried: Draft, local: Draft) -> Draft:

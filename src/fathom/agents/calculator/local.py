@@ -15,8 +15,9 @@ from fathom.runs.context import DeadlineOver, RunContext
 from fathom.tables.answer import ComputedAnswer, answer_over_tables
 from fathom.tables.computation import Operand, Operation, Result
 from fathom.tables.labels import LabelNames
+from fathom.tables.periods import find_periods
 from fathom.tables.statement_question import StatementQuestion
-from fathom.tables.values import parse_number
+from fathom.tables.values import fold_text, parse_number
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
 
@@ -82,23 +83,29 @@ class Calculator:
         Where the best hit shows a table, every computation counts; else only one whose value stands
         in no cell, if the question has a word for it.
         """
-        if not _have_rows(hits):
+        has_rows = _have_rows(hits)
+        # Text of a report may be found where its statement is asked for.
+        if not has_rows and not find_periods(fold_text(question.text)).names_day:
             return read
         asked = StatementQuestion.of(question, self.get_names()) if self.reports else None
-        may_ask = asked is not None and asked.may_ask
+        may_ask = asked is not None and (asked.may_ask if has_rows else asked.names_row)
         if not may_ask and not may_compute(question, hits):
             return read
         with context.step("calculate", agent="calculator") as step:
-            record = await self._ask_reports(asked, hits, step) if asked and may_ask else None
-            if record is None and may_compute(question, hits):
+            reported = await self._ask_reports(asked, hits, step) if asked and may_ask else None
+            record = reported
+            if (reported is None or "unfit" in reported) and may_compute(question, hits):
                 shows_table = _shows_table(hits[0])
                 record = await self._ask_tables(question, hits, step, any_operation=shows_table)
+            record = record or reported
             draft = restore_draft(record, hits) if record else None
             reason = draft.claims[0].text if draft and draft.claims else ""
             step.set_outcome(
                 verdict="computed" if reason else "none",
                 reason=reason or (record or {}).get("refusal", "no table answers the question"),
             )
+        if draft is not None and "settles" in record:
+            return draft
         if draft is None or _is_read_better(read, draft) or _holds_unknown_name(read, record):
             return replace(read, is_doubted=_is_doubted(question, read, draft))
         return draft
@@ -143,11 +150,15 @@ class Calculator:
             return None
 
         def calculate() -> Json:
-            placed = answer_over_reports(asked, lookup(hits))
+            reports = lookup(hits)
+            placed = answer_over_reports(asked, reports)
             if placed is None:
-                return None
+                # A reader that takes a cell of statements has neither its row nor its period.
+                reason = "no statement has what is asked for"
+                names_day = bool(reports) and asked.periods.names_day
+                return {"refusal": reason, "unknown_name": "", "unfit": True} if names_day else None
             if placed.answer.result is None:
-                return {"refusal": placed.answer.refusal, "unknown_name": ""}
+                return {"refusal": placed.answer.refusal, "unknown_name": "", "settles": True}
             table = lookup.place(placed.report, placed.statement)
             return table and describe_result(
                 placed.answer.result,

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
-from fathom.agents.calculator.llm import LLMCalculator
+from fathom.agents.calculator.llm import LLMCalculator, join_equal
+from fathom.agents.calculator.local import match_values
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
@@ -149,14 +150,28 @@ class LLMReader:
             if self.fallback == "abstain":
                 raise
             return local_draft, "local", str(error)
-        if self.fallback == "local":
-            if not draft.evidence:
-                return local_draft, "local", _UNVERIFIED
-            if draft.confidence < min(self.min_confidence, local_draft.confidence):
-                reason = f"the local answer is surer than the model's {draft.confidence:.2f}"
-                return local_draft, "local", reason
+        local_choice = self._choose_local(draft, local_draft)
+        if local_choice is not None:
+            return local_choice[0], "local", local_choice[1]
         reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
         return draft, "model", reason
+
+    def _choose_local(self, draft: Draft, local_draft: Draft) -> tuple[Draft, str] | None:
+        """Return the local draft and why it counts more than the model's; `None` if it does not."""
+        if local_draft.calculation is not None and draft.short_answer:
+            if match_values(draft.short_answer, local_draft.short_answer):
+                return join_equal(draft, local_draft), "the model reads the computed value"
+            # A text that is read in a table is seldom right where the rules compute another value.
+            if draft.confidence <= local_draft.confidence:
+                return local_draft, "the computed value is surer than the model's reading"
+        if self.fallback != "local":
+            return None
+        if not draft.evidence:
+            return local_draft, _UNVERIFIED
+        if draft.confidence < min(self.min_confidence, local_draft.confidence):
+            reason = f"the local answer is surer than the model's {draft.confidence:.2f}"
+            return local_draft, reason
+        return None
 
     async def ask_for_draft(
         self, question: Question, hits: Sequence[Hit], context: RunContext
