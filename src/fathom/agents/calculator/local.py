@@ -104,7 +104,7 @@ class Calculator:
                 verdict="computed" if reason else "none",
                 reason=reason or (record or {}).get("refusal", "no table answers the question"),
             )
-        if draft is not None and "settles" in record:
+        if record and draft is not None and "settles" in record:
             return draft
         if draft is None or _is_read_better(read, draft) or _holds_unknown_name(read, record):
             return replace(read, is_doubted=_is_doubted(question, read, draft))
