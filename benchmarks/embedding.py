@@ -5,8 +5,8 @@ a chunk is. For each way: texts a second, processor seconds, whether the stored 
 are the same to the last bit, and which share of the ten nearest texts of each gets lost.
 The ways in turn, --rounds times, the median of each: one run with all threads; runs of one thread
 side by side (what an ingestion does); one text at a time; padded batches, with the share of the
-tokens that is padding (the shipped model takes no mask, so that these vectors differ); and where
-they are installed OpenVINO (bf16 where the processor has it) and 8 bits (package `onnx`).
+tokens that is padding (the shipped model takes no mask, so that these vectors differ); products of
+8 bits; and OpenVINO where it is installed (bf16 where the processor has it).
 """
 
 import argparse
@@ -14,7 +14,6 @@ import gzip
 import json
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
@@ -25,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.models.base import Embedder, Matrix, get_bulk_embedder
-from fathom.models.embedder import SHIPPED, load_embedder
-from fathom.models.onnx_embedder import OnnxEmbedder
+from fathom.models.embedder import SHIPPED, SHIPPED_INT8, load_embedder, load_int8
 from fathom.models.runtime import BATCH_TOKENS, count_cores, load_runtime
 from fathom.models.tokens import WordPiece
 
@@ -102,17 +100,8 @@ def embed_singly(embedder: Embedder) -> Way:
     return lambda texts: np.concatenate([embedder.embed([text]) for text in texts])
 
 
-def load_8_bit(folder: Path) -> Embedder:
-    from onnxruntime.quantization import quantize_dynamic
-
-    quantize_dynamic(RESOURCES / f"{SHIPPED}.onnx", folder / "model.onnx")
-    tokens = WordPiece.read(RESOURCES / "vocab.txt")
-    runtime = load_runtime(folder / "model.onnx")
-    return OnnxEmbedder(runtime, tokens, {"model": "int8"}, limit=LIMIT)
-
-
-def list_ways(folder: Path) -> dict[str, Way]:
-    shipped = load_embedder()
+def list_ways() -> dict[str, Way]:
+    shipped, narrow = load_embedder(), load_int8()
     embedders: dict[str, Way] = {
         f"one run, {count_cores()} threads": shipped.embed,
         f"{count_cores()} runs of one thread (ingestion)": get_bulk_embedder(shipped).embed,
@@ -120,13 +109,11 @@ def list_ways(folder: Path) -> dict[str, Way]:
         "one text at a time": embed_singly(shipped),
         "padded, sorted by length": Padded(in_order=False),
         "padded, as they come": Padded(in_order=True),
+        f"{SHIPPED_INT8}, one run": narrow.embed,
+        f"{SHIPPED_INT8}, {count_cores()} runs (its ingestion)": get_bulk_embedder(narrow).embed,
     }
     if find_spec("openvino"):
         embedders["OpenVINO"] = load_embedder(runtime="openvino").embed
-    if find_spec("onnx"):
-        eight = load_8_bit(folder)
-        embedders["8 bits"] = eight.embed
-        embedders["8 bits, runs of one thread"] = get_bulk_embedder(eight).embed
     return embedders
 
 
@@ -145,8 +132,8 @@ def count_lost(neighbours: NDArray[np.int64], exact: NDArray[np.int64]) -> float
     return 1 - statistics.mean(shared) / NEAREST
 
 
-def measure_ways(texts: list[str], rounds: int, folder: Path) -> list[dict[str, object]]:
-    tried = list_ways(folder)
+def measure_ways(texts: list[str], rounds: int) -> list[dict[str, object]]:
+    tried = list_ways()
     seconds: dict[str, list[float]] = {name: [] for name in tried}
     spent: dict[str, list[float]] = {name: [] for name in tried}
     vectors: dict[str, Matrix] = {}
@@ -186,8 +173,7 @@ def main() -> None:
     parser.add_argument("--dataset", type=Path, help="a BEIR folder with corpus.jsonl.gz")
     options = parser.parse_args()
     texts = read_texts(options.dataset, options.texts)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measure_ways(texts, options.rounds, Path(folder))
+    rows = measure_ways(texts, options.rounds)
     print(json.dumps({"texts": len(texts), "rounds": options.rounds, "ways": rows}, indent=1))
 
 

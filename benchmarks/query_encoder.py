@@ -28,9 +28,10 @@ from fathom.evaluation.datasets import load
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 from fathom.models.base import Embedder, get_question_embedder
-from fathom.models.embedder import load_embedder
-from fathom.models.query_encoder import SHA256, DualEmbedder, QueryEncoder, combine_with_encoder
-from fathom.models.runtime import hash_file
+from fathom.models.embedder import LIMIT, load_embedder
+from fathom.models.onnx_embedder import OnnxEmbedder
+from fathom.models.query_encoder import SHA256, DualEmbedder, combine_with_encoder
+from fathom.models.runtime import LazyRuntime, RowRuntime, hash_file
 from fathom.models.tokens import WordPiece
 from fathom.settings import Settings
 
@@ -45,9 +46,9 @@ def load_embedders(trained: Path | None) -> dict[str, Embedder]:
     encoders |= {name: combine_with_encoder(name, same) for name in SHA256}
     if trained is not None:
         tokens = WordPiece.read(Path(str(resources.files("fathom.models"))) / "resources/vocab.txt")
-        encoder = QueryEncoder(
-            trained, tokens, {"model": trained.stem, "sha256": hash_file(trained)}
-        )
+        identity = {"model": trained.stem, "sha256": hash_file(trained)}
+        runtime = RowRuntime(LazyRuntime(trained, 1, frozenset({"input_ids"})))
+        encoder = OnnxEmbedder(runtime, tokens, identity, limit=LIMIT)
         encoders["trained"] = DualEmbedder(same, encoder)
     return encoders
 

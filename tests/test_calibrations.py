@@ -22,11 +22,13 @@ from fathom.assembly.calibrations import (
 )
 from fathom.calibration.caution import LEVELS
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher
+from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.index.embedded.schema import FILE
 from fathom.jsonable import dump_canonical, hash_text
+from fathom.models.embedder import SHIPPED_INT8
 from fathom.models.reader_loading import read_card
 from fathom.registry import STRATEGIES
 from fathom.runs.chain import Chain, decode_trace
@@ -232,6 +234,14 @@ def test_a_newer_setting_counts_with_its_default(engine: Engine) -> None:
     data = json.loads(calibrations["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
     assert not choose_calibration(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
+
+
+def test_the_shipped_embedder_in_8_bits_has_the_same_calibrations(tmp_path: Path) -> None:
+    settings = {"index.directory": str(tmp_path), "models.embedder": SHIPPED_INT8}
+    with Engine(parse_settings(settings)) as engine:
+        assembly = engine.assembly
+        assert assembly.identity["embedder.precision"] == "int8"
+        assert choose_calibration(assembly, "adaptive", {}).calibration is not None
 
 
 def test_the_query_encoder_counts_unless_it_is_the_embedder(engine: Engine) -> None:

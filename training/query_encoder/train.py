@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 from training.cross_reader.train import Progress, get_fields, schedule
+from training.export_embedder import load_packaged
 from training.query_encoder import texts as learned
-from training.query_encoder.student import Student, load_packaged, select_layers
+from training.query_encoder.student import Student, select_layers
 
 from fathom.models.embedder import SHIPPED
 from fathom.models.runtime import group_batches

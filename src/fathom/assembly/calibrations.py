@@ -24,6 +24,7 @@ from fathom.errors import UsageError
 from fathom.extensions import find_extension
 from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.llm.catalogue import KNOWN_MODELS, identify_model
+from fathom.models.embedder import SHIPPED_IDENTITY, SHIPPED_INT8
 from fathom.models.reader_loading import read_card
 from fathom.registry import STRATEGIES
 from fathom.runs.trace import Trace
@@ -211,13 +212,18 @@ def learn_calibration(
 def describe_identity(assembly: Assembly, strategy: str) -> dict[str, Json]:
     """Return what a calibration is made for: the strategy, its settings, its models."""
     parts = assembly.identity
+    settings = _select_settings(assembly.list_recorded_settings(strategy), strategy)
+    if parts["embedder.model"] == SHIPPED_INT8:
+        # A law depends on readings of the best chunks, and these are the same (docs/speed.md).
+        parts = {**parts, **{f"embedder.{key}": value for key, value in SHIPPED_IDENTITY.items()}}
+        settings["models.embedder"] = SHIPPED_IDENTITY["model"]
     return {
         "strategy": strategy,
         "reader": name_reader(assembly),
         "index": {
             key: parts[key] for key in sorted(parts) if key.startswith(("embedder.", "chunker."))
         },
-        "settings": _select_settings(assembly.list_recorded_settings(strategy), strategy),
+        "settings": settings,
     }
 
 

@@ -9,13 +9,21 @@ from fathom.models.base import Embedder
 from fathom.models.cache import ModelCache, load_through
 from fathom.models.hub import load_hub_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import LazyRuntime, Runtime, hash_file, load_runtime
+from fathom.models.runtime import LazyRuntime, RowRuntime, Runtime, hash_file, load_runtime
 from fathom.models.tokens import WordPiece
 
 SHIPPED = "all-MiniLM-L6-v2"
+SHIPPED_INT8 = f"{SHIPPED}-int8"
 SHIPPED_SHA256 = {
+    f"{SHIPPED_INT8}.onnx": "efb4aa6a27cc4107076f78972e78d5dbc5e38d8998a7514b618ba734ab507548",
     f"{SHIPPED}.onnx": "d87efbbedee282c2b6d119e205a621a60c15466747c7559bbedbe3a45e9aa948",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+SHIPPED_IDENTITY = {
+    "model": SHIPPED,
+    "sha256": SHIPPED_SHA256[f"{SHIPPED}.onnx"],
+    "runtime": "onnxruntime",
+    "precision": "fp32",
 }
 DIMENSION, LIMIT = 384, 256
 """The vector length of the shipped model, and the tokens that it was trained with, with marks."""
@@ -32,11 +40,12 @@ def load_embedder(
     """Load the embedder called `name`.
 
     Args:
-        name: `all-MiniLM-L6-v2` is shipped; `multilingual-e5-small` comes with the extra
-            `multilingual`; any other is a folder or a sentence-transformers model of the hub that
-            holds `onnx/model.onnx` (extra `hub`).
-        runtime: `onnxruntime`, or `openvino` (extra `openvino`); `multilingual-e5-small` always
-            runs on ONNX Runtime, as its products of 4 bits are operators of that runtime.
+        name: `all-MiniLM-L6-v2` and `all-MiniLM-L6-v2-int8` (the same with products of 8 bits) are
+            shipped; `multilingual-e5-small` comes with the extra `multilingual`; any other is a
+            folder or a sentence-transformers model of the hub that holds `onnx/model.onnx` (extra
+            `hub`).
+        runtime: `onnxruntime`, or `openvino` (extra `openvino`). Models with products of 8 or 4
+            bits always run on ONNX Runtime, as such products are operators of that runtime.
         threads: The number of threads; 0 stands for the number of cores of this process.
         offline: Whether to open no socket; then a model of the hub must be downloaded already.
         cache: Keeps what is read of the shipped embedder's files; by default nothing is kept.
@@ -47,10 +56,11 @@ def load_embedder(
     """
     if name == e5.NAME:
         return e5.load_e5(threads=threads)
+    if name == SHIPPED_INT8:
+        return load_int8(cache=cache)
     if name != SHIPPED:
         return load_hub_embedder(name, runtime=runtime, threads=threads, offline=offline)
-    folder = Path(str(resources.files("fathom.models") / "resources"))
-    return load_shipped(folder, runtime, threads, cache)
+    return load_shipped(_locate_resources(), runtime, threads, cache)
 
 
 def load_shipped(
@@ -62,11 +72,8 @@ def load_shipped(
         ModelError: If a file is missing or is not the one that was shipped.
         SettingsError: If there is no such runtime.
     """
-    for name, digest in SHIPPED_SHA256.items():
-        if load_through(cache, hash_file, folder / name) != digest:
-            culprit = str(folder / name)
-            raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
     model = folder / f"{SHIPPED}.onnx"
+    _check_files(cache, model, folder / "vocab.txt")
     loaded: Runtime
     if runtime == "onnxruntime":
         loaded = LazyRuntime(model, threads, frozenset({"input_ids"}), cache=cache)
@@ -75,3 +82,35 @@ def load_shipped(
     tokens = WordPiece.read(folder / "vocab.txt")
     identity = {"model": SHIPPED, "sha256": SHIPPED_SHA256[model.name]}
     return OnnxEmbedder(loaded, tokens, identity, limit=LIMIT, dimension=DIMENSION)
+
+
+def load_int8(folder: Path | None = None, *, cache: ModelCache | None = None) -> OnnxEmbedder:
+    """Load the shipped embedder with products of 8 bits; its file is loaded at the first text.
+
+    The file holds a graph alone: its weights are places in the other embedder's file, rounded while
+    it is loaded. More threads are no faster with the few tokens of one text.
+
+    Args:
+        folder: The folder of both files; by default the package's own.
+        cache: Keeps what is read from the files; by default nothing is kept.
+
+    Raises:
+        ModelError: If a file is missing or is not the shipped one.
+    """
+    folder = folder or _locate_resources()
+    model = folder / f"{SHIPPED_INT8}.onnx"
+    _check_files(cache, model, folder / f"{SHIPPED}.onnx", folder / "vocab.txt")
+    runtime = RowRuntime(LazyRuntime(model, 1, frozenset({"input_ids"}), cache=cache))
+    tokens = WordPiece.read(folder / "vocab.txt")
+    identity = {"model": SHIPPED_INT8, "sha256": SHIPPED_SHA256[model.name]}
+    return OnnxEmbedder(runtime, tokens, identity, limit=LIMIT, dimension=DIMENSION)
+
+
+def _locate_resources() -> Path:
+    return Path(str(resources.files("fathom.models") / "resources"))
+
+
+def _check_files(cache: ModelCache | None, *files: Path) -> None:
+    for file in files:
+        if load_through(cache, hash_file, file) != SHIPPED_SHA256[file.name]:
+            raise ModelError(f"model file {str(file)!r} is not the shipped one: reinstall fathom")
