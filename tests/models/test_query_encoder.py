@@ -39,7 +39,7 @@ class TestInt8(EmbedderConformance):
 def test_a_question_has_nearly_the_vector_of_the_embedder(shipped: Embedder) -> None:
     cosines = np.sum(load_int8().embed(QUESTIONS) * shipped.embed(QUESTIONS), axis=1)
 
-    assert cosines.min() > 0.98
+    assert cosines.min() > 0.99
     assert cosines.max() < 1 - 1e-6
 
 
@@ -59,7 +59,7 @@ def test_documents_keep_the_embedders_vectors_and_identity(name: str, shipped: E
 def test_it_stores_nothing_twice() -> None:
     file = RESOURCES / f"{SHIPPED_INT8}.onnx"
 
-    assert file.stat().st_size < 100_000
+    assert file.stat().st_size < 300_000
     assert f"{SHIPPED}.onnx".encode() in file.read_bytes()
     assert SHA256["rounded"] in (RESOURCES / "README.md").read_text(encoding="utf-8")
 
@@ -107,9 +107,12 @@ def test_no_weight_is_so_large_that_sums_are_cut_on_some_processors() -> None:
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for name, tensor in weights.items():
         if name.endswith(".fp16"):
-            steps = numpy_helper.to_array(weights[name.removesuffix(".fp16") + ".half"])
+            steps, factors = (
+                numpy_helper.to_array(weights[name.removesuffix(".fp16") + part])
+                for part in (".step", ".factors")
+            )
             matrix = numpy_helper.to_array(tensor, base_dir=str(RESOURCES))
-            rounded = np.rint(matrix.astype(np.float32) / steps.astype(np.float32))
+            rounded = np.rint(matrix.astype(np.float32) * factors[:, None] / steps)
             assert 2 * 255 * np.abs(rounded).max() < 1 << 15
 
 

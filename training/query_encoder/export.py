@@ -29,6 +29,7 @@ from training.export_embedder import (
     count_layers,
     load_packaged,
 )
+from training.query_encoder.smoothing import load_factors
 
 from training import export_embedder
 
@@ -39,13 +40,16 @@ _MOST_STEPS = 63
 larger weights sums would be cut there, and a text would have other vectors than elsewhere."""
 
 Array = NDArray[np.generic]
+Floats = NDArray[np.float32]
 
 
 class SharedGraph(Graph):
     """A graph with products of 8 bits, and references to the bytes of another model's file."""
 
-    def __init__(self, other: Path) -> None:
+    def __init__(self, other: Path, factors: Mapping[str, Array]) -> None:
+        """Take the other model's file, and the factors by which products are smoothed."""
         super().__init__("fp16+int8")
+        self._factors = factors
         self._file = other.name
         self._known = dict(_locate_weights(other))
 
@@ -61,16 +65,18 @@ class SharedGraph(Graph):
     def matrix(self, name: str, value: Array) -> str:
         """Add a weight matrix of 8 bits with one step per column; return `name`."""
         half = value.astype(np.float16)
-        steps = _compute_steps(half)
-        scale = self.constant(f"{name}.half", steps)
-        self.add("Cast", [scale], f"{name}.step", to=TensorProto.FLOAT)
+        factors = self._factors.get(name, np.ones(len(half), dtype=np.float32))
+        smoothed = half.astype(np.float32) * factors[:, None]
+        scale = self.constant(f"{name}.step", _compute_steps(smoothed))
         if np.ascontiguousarray(half).tobytes() not in self._known:
-            rounded = np.rint(half.astype(np.float32) / steps.astype(np.float32))
+            rounded = np.rint(smoothed / numpy_helper.to_array(self.weights[-1]))
             return self.constant(name, rounded.astype(np.int8))
         # Rounding is many times faster where a step is that of a row; all is done while loading.
         turned = self.add("Transpose", [self.constant(f"{name}.fp16", half)], f"{name}.turned")
+        wide = self.add("Cast", [turned], f"{name}.wide", to=TensorProto.FLOAT)
+        sized = self.add("Mul", [wide, self.constant(f"{name}.factors", factors)], f"{name}.sized")
         narrow = self.add(
-            "QuantizeLinear", [turned, scale], f"{name}.narrow", axis=0, output_dtype=3
+            "QuantizeLinear", [sized, scale], f"{name}.narrow", axis=0, output_dtype=3
         )
         return self.add("Transpose", [narrow], name)
 
@@ -99,6 +105,9 @@ class SharedGraph(Graph):
         return self.add("LayerNormalization", [total, weight, bias], output, axis=-1, **attributes)
 
     def _product(self, value: str, matrix: str, output: str, shift: str = "") -> str:
+        if matrix in self._factors:
+            shares = self.constant(f"{matrix}.shares", 1 / self._factors[matrix])
+            value = self.add("Mul", [value, shares], f"{matrix}.smoothed")
         inputs = [value, matrix, f"{matrix}.step", "", shift]
         return super().add_fused("DynamicQuantizeMatMul", inputs, output)
 
@@ -120,21 +129,20 @@ def _locate_weights(file: Path) -> Iterator[tuple[bytes, int]]:
         end += len(weight.raw_data)
 
 
-def _compute_steps(matrix: Array) -> NDArray[np.float16]:
-    """Return the step of each column, large enough that no weight exceeds `_MOST_STEPS`."""
-    exact = np.abs(matrix.astype(np.float32)).max(axis=0) / _MOST_STEPS
-    near = exact.astype(np.float16)
-    least = np.finfo(np.float16).smallest_normal
-    larger = np.where(near < exact, np.nextafter(near, np.float16(1)), near)
-    return np.maximum(larger, least).astype(np.float16)
+def _compute_steps(matrix: Floats) -> Floats:
+    """Return the step of each column, such that no weight exceeds `_MOST_STEPS`."""
+    exact = np.abs(matrix).max(axis=0) / _MOST_STEPS
+    return np.maximum(np.nextafter(exact, np.float32(1)), np.finfo(np.float32).tiny)
 
 
-def build_model(weights: Mapping[str, Array], shipped: Path) -> onnx.ModelProto:
+def build_model(
+    weights: Mapping[str, Array], shipped: Path, factors: Mapping[str, Array]
+) -> onnx.ModelProto:
     """Build `input_ids` (1, tokens) int64 -> `embedding` (1, 384), unit length.
 
     The values of a run share their steps, so rows of a batch would touch each other.
     """
-    graph = SharedGraph(shipped)
+    graph = SharedGraph(shipped, factors)
     hidden = add_embeddings(graph, weights)
     for number in range(count_layers(weights)):
         hidden = export_embedder.add_layer(graph, weights, hidden, number)
@@ -174,7 +182,8 @@ def main() -> None:
     weights = load_weights(arguments.checkpoint) if arguments.checkpoint else tables
     # The student's tables are frozen copies; the shipped ones were rounded from these.
     weights |= {name: value for name, value in tables.items() if name.startswith("embeddings.")}
-    data = build_model(weights, arguments.shipped).SerializeToString(deterministic=True)
+    factors = {} if arguments.checkpoint else load_factors()
+    data = build_model(weights, arguments.shipped, factors).SerializeToString(deterministic=True)
     file = arguments.out / FILES[arguments.kind]
     file.write_bytes(data)
     print(f"{hashlib.sha256(data).hexdigest()}  {len(data):>9}  {file.name}")

@@ -15,7 +15,7 @@ from fathom.models.tokens import WordPiece
 SHIPPED = "all-MiniLM-L6-v2"
 SHIPPED_INT8 = f"{SHIPPED}-int8"
 SHIPPED_SHA256 = {
-    f"{SHIPPED_INT8}.onnx": "efb4aa6a27cc4107076f78972e78d5dbc5e38d8998a7514b618ba734ab507548",
+    f"{SHIPPED_INT8}.onnx": "0b2a9d2ddfd51a57f9bb1544bb7223f8a6ffc9f80897d2a3b3b9bbf1cf57ad7c",
     f"{SHIPPED}.onnx": "d87efbbedee282c2b6d119e205a621a60c15466747c7559bbedbe3a45e9aa948",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
