@@ -155,5 +155,8 @@ def test_the_export_writes_the_shipped_bytes_again(tmp_path: Path) -> None:
 
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
 
-    digests = {n: hashlib.sha256((tmp_path / n).read_bytes()).hexdigest() for n in SHIPPED_SHA256}
-    assert digests == SHIPPED_SHA256
+    written = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in tmp_path.iterdir()
+    }
+    assert written.keys() == {f"{SHIPPED}.onnx", "vocab.txt"}
+    assert written.items() <= SHIPPED_SHA256.items()
