@@ -200,11 +200,11 @@ def _make_integers(*values: int) -> Array:
     return np.asarray(values, dtype=np.int64)
 
 
-def load_packaged() -> dict[str, Array]:
+def load_packaged() -> dict[str, NDArray[np.float32]]:
     """Return the weights from which the shipped embedder was made (extra `export`)."""
     from safetensors.numpy import load_file  # the graph alone needs only onnx
 
-    weights: dict[str, Array] = load_file(_locate_packaged())
+    weights: dict[str, NDArray[np.float32]] = load_file(_locate_packaged())
     return {name: value for name, value in weights.items() if "position_ids" not in name}
 
 
