@@ -25,12 +25,14 @@ begins with the wrong value. With `--trust` the documents of the data set are tr
 """
 
 import argparse
+import fcntl
 import json
 import os
 import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
@@ -324,6 +326,15 @@ def _gives_wrong(fact: Fact, short: str) -> bool:
     return gold < 0 or short.find(fact.wrong) < gold
 
 
+@contextmanager
+def _lock_place(place: Path) -> Iterator[None]:
+    """Let one process at a time make facts and indexes."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def prepare_facts(place: Path, name: str, half: str, count: int) -> list[Fact]:
     """Return the facts of a data set, made once, and plant their documents, once."""
     file = place / half / f"{name}.json"
@@ -472,7 +483,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.table:
         for name, count in zip(SETS, options.facts.split(","), strict=True):
-            facts = prepare_facts(options.place, name, options.half, int(count))
+            with _lock_place(options.place):
+                facts = prepare_facts(options.place, name, options.half, int(count))
             ask_facts(options, name, facts)
     for file in options.table or [options.records]:
         print(f"{file.stem}, {options.half}\n")

@@ -109,8 +109,14 @@ def make_xlsx(*rows: Sequence[str]) -> bytes:
         "".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in row) for row in rows
     ]
     lines = "".join(f"<row>{line}</row>" for line in cells)
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     return make_zip(
         {
+            "[Content_Types].xml": f'<Types xmlns="{_TYPES}"><Default Extension="rels" '
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+            f'<Override PartName="/xl/worksheets/a.xml" ContentType="{kind}.worksheet+xml"/>'
+            "</Types>",
             "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets>'
             '<sheet name="Fees" sheetId="1" r:id="r1"/></sheets></workbook>',
             "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_RELATIONS}"><Relationship '
