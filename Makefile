@@ -7,7 +7,7 @@ VENV := .venv
 IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow coverage crash hardening check check-types check-rest fix bench rivals reproduce reproduce-fast bundle oldest audit clean
+.PHONY: help demo test test-slow coverage crash hardening check check-types check-rest fix bench rivals reproduce reproduce-fast bundle sbom oldest audit clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -73,6 +73,12 @@ reproduce-fast: $(VENV)/dev ## the same on the samples, in minutes
 bundle: $(VENV)/dev ## a bundle for MCP clients, dist/fathom-VERSION.mcpb
 	$(BIN)/python -m hatchling build -t wheel -d dist
 	$(BIN)/python deploy/bundle.py dist/*.whl dist
+
+sbom: $(VENV)/dev ## list the packages of the base install as CycloneDX, dist/fathom.cdx.json
+	$(PYTHON) -m venv --clear --without-pip $(VENV)/shipped
+	$(BIN)/pip --python $(VENV)/shipped/bin/python install --quiet --disable-pip-version-check .
+	mkdir -p dist
+	$(BIN)/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible --of JSON -o dist/fathom.cdx.json $(VENV)/shipped/bin/python
 
 oldest: $(VENV)/dev ## answer the sample questions with the oldest packages that the base install allows
 	$(BIN)/python deploy/oldest.py > $(VENV)/oldest.txt

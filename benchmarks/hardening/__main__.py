@@ -4,8 +4,8 @@
         [--fuzz-minutes 1] [--fast]
 
 Outcomes are kept, so that a run that was stopped goes on; what was tried with the present code is
-not tried again. After the minutes no piece is begun, and rows that lack pieces say so. `--fast`
-tries a small part of each row in minutes and keeps nothing.
+not tried again, unless it failed. After the minutes no piece is begun, and rows that lack pieces
+say so. `--fast` tries a small part of each row in minutes and keeps nothing.
 """
 
 import argparse
@@ -83,8 +83,12 @@ def set_fuzz_minutes(rows: Sequence[Row], minutes: float) -> list[Row]:
 
 
 def list_tasks(rows: Sequence[Row], kept: Sequence[PieceOutcome], *, fast: bool) -> list[Task]:
-    """Return the pieces that were not tried with the present code, first of each row the first."""
-    done = {(outcome.row, outcome.piece, outcome.digest) for outcome in kept}
+    """Return the pieces without a try of the present code, or with failures in the last one.
+
+    The first pieces of all rows come first.
+    """
+    last = {(outcome.row, outcome.piece, outcome.digest): outcome for outcome in kept}
+    done = {key for key, outcome in last.items() if not outcome.failures}
     by_row = []
     for row in rows:
         digest = hash_code(row)

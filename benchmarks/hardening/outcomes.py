@@ -22,7 +22,10 @@ FILE = Path(__file__).parent / "outcomes.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceOutcome:
-    """The outcome of a piece: its count, and the code, the day and the machine that it is of."""
+    """The outcome of a piece: its count, and the code, the day and the machine that it is of.
+
+    Its load is the number of processes that the machine ran or kept waiting in its last minute.
+    """
 
     row: str
     piece: int
@@ -35,14 +38,21 @@ class PieceOutcome:
     commit: str
     date: str
     machine: str
+    load: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOutcome:
-    """The sum of a row's pieces that are of one state of the code."""
+    """The sum of a row's pieces that are of one state of the code.
+
+    Attributes:
+        pieces: The pieces, of those that were tried again the last try.
+        earlier: The tries before, which had failures.
+    """
 
     row: Row
     pieces: Sequence[PieceOutcome]
+    earlier: Sequence[PieceOutcome] = ()
 
     @property
     def probes(self) -> int:
@@ -111,6 +121,7 @@ def make_outcome(row: Row, piece: Piece, count: Count, seconds: float, digest: s
         row=row.name, piece=piece.number, seed=piece.seed, probes=count.probes,
         failures=count.failures, skipped=count.skipped, seconds=round(seconds, 1), digest=digest,
         commit=read_commit(), date=datetime.now(UTC).date().isoformat(), machine=describe_machine(),
+        load=round(os.getloadavg()[0], 1),
     )  # fmt: skip
 
 
@@ -125,12 +136,14 @@ def read_outcomes(file: Path = FILE) -> list[PieceOutcome]:
 
 def sum_outcomes(rows: Iterable[Row], outcomes: Sequence[PieceOutcome]) -> list[RowOutcome]:
     """Return for each row the sum of its pieces that are of the code of the latest one."""
-    return [RowOutcome(row=row, pieces=_select_latest(row, outcomes)) for row in rows]
+    return [_sum_row(row, outcomes) for row in rows]
 
 
-def _select_latest(row: Row, outcomes: Sequence[PieceOutcome]) -> Sequence[PieceOutcome]:
+def _sum_row(row: Row, outcomes: Sequence[PieceOutcome]) -> RowOutcome:
     of_row = [outcome for outcome in outcomes if outcome.row == row.name]
-    latest: Mapping[int, PieceOutcome] = {
-        outcome.piece: outcome for outcome in of_row if outcome.digest == of_row[-1].digest
-    }
-    return [latest[number] for number in sorted(latest)]
+    tries = [outcome for outcome in of_row if outcome.digest == of_row[-1].digest]
+    latest: Mapping[int, PieceOutcome] = {outcome.piece: outcome for outcome in tries}
+    pieces = [latest[number] for number in sorted(latest)]
+    return RowOutcome(
+        row=row, pieces=pieces, earlier=[outcome for outcome in tries if outcome not in pieces]
+    )

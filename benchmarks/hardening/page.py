@@ -12,8 +12,10 @@ This page is written by `make hardening`; do not edit it. Each row names a fault
 each of its probes must hold, how many probes were tried, and how many failed, with Wilson's 95 %
 interval of the share of failures. Probes are counted as they are tried: a test is one, unless it
 counts its own. A row is tried again when its code has changed: `src/fathom`, its tests, its
-parameters. The date and the commit are those of its last piece; a `+` marks a working tree that
-differs from the commit.
+parameters. What failed may be tried again with the same code; then the failures of the earlier try
+stay below, with the load of the machine (processes that run or wait), as a busy machine misses the
+time limits of some tests. The date and the commit are those of a row's last piece; a `+` marks a
+working tree that differs from the commit.
 
 [Robustness](robustness.md) explains the attacks. `benchmarks/hardening/rows.toml` lists the probes,
 and `benchmarks/hardening/outcomes.jsonl` holds every piece with its seed. The tags are risks of
@@ -62,7 +64,9 @@ def format_row(outcome: RowOutcome) -> str:
     cells = [
         *(row.name, row.fault, row.required, row.owasp, *tried),
         f"{row.bound:.0%}" if row.bound else "0",
-        outcome.verdict + (f"; {len(outcome.skipped)} skipped" if outcome.skipped else ""),
+        outcome.verdict
+        + (f"; {len(outcome.skipped)} skipped" if outcome.skipped else "")
+        + ("; failed in an earlier try" if outcome.earlier else ""),
         str(row.seed) if latest else "",
         f"{latest.date}, {latest.commit}" if latest else "",
     ]
@@ -80,7 +84,12 @@ def format_failures(sums: Sequence[RowOutcome]) -> str:
     lines = []
     for outcome in sums:
         name = outcome.row.name
-        lines += [f"- {name} failed: `{_shorten(text)}`" for text in outcome.failures[:3]]
+        for words, pieces in (("failed", outcome.pieces), ("failed earlier", outcome.earlier)):
+            lines += [
+                f"- {name} {words}, load {piece.load:g}: `{_shorten(text)}`"
+                for piece in pieces
+                for text in piece.failures[:3]
+            ]
         lines += [f"- {name} skipped: `{_shorten(text)}`" for text in outcome.skipped[:3]]
     return "\n".join(["## What failed or was skipped\n", *lines]) if lines else ""
 

@@ -104,6 +104,14 @@ def test_a_run_goes_on_where_it_was_unless_the_code_changed(row: Row, tmp_path: 
     assert [piece.number for _, piece, _ in list_tasks([row], read_outcomes(file), fast=False)] == [
         1
     ]
+    append_outcome(make_piece(row, 1, Count(probes=4, failures=("f",))), file)
+    kept = read_outcomes(file)
+    assert [piece.number for _, piece, _ in list_tasks([row], kept, fast=False)] == [1]
+    append_outcome(make_piece(row, 1, Count(probes=4)), file)
+    assert list_tasks([row], read_outcomes(file), fast=False) == []
+    (outcome,) = sum_outcomes([row], read_outcomes(file))
+    assert (outcome.probes, outcome.failures) == (8, [])
+    assert [piece.failures for piece in outcome.earlier] == [["f"]]
     other = replace(row, seed=5)
     assert len(list_tasks([other], read_outcomes(file), fast=False)) == 2
 
