@@ -15,8 +15,8 @@ Stems = tuple[str, ...]
 _SMALL = split_set("of the a an in and for by to dan s")
 _AMPERSAND = re.compile(r"\b(\w{1,3})&(\w)\b(?:&(\w)\b)?")
 _REMARK = re.compile(r"/?\([^()]*\)|/[^,/]*\bdeficit\b")
-_NOTE = re.compile(r"\s*[-\u2013\u2014(]?\s*\b(?:see )?notes? \d+\)?$", re.IGNORECASE)
-_NET = re.compile(r",? net(?: of [\w ]+)?$", re.IGNORECASE)
+_NOTE = re.compile(r"(?:[-\u2013\u2014(]\s*)?\b(?:see )?notes? \d+\)?$", re.IGNORECASE)
+_NET = re.compile(r",? net(?: of [\w ]{1,80})?$", re.IGNORECASE)
 
 
 class PlacedStem(NamedTuple):

@@ -20,8 +20,9 @@ _MAIN = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(
-    r"(?P<currency>[$\u20ac\u00a3\u00a5]|US\$|Rp\.?)?\s*(?P<sign>[-\u2212\u2013(]?)\s*"
-    r"(?P<currency2>[$\u20ac\u00a3\u00a5]|US\$|Rp\.?)?\s*(?P<digits>\d[\d.,]*)\s*\)?\s*(?P<percent>%?)\)?"
+    r"(?:(?P<currency>[$\u20ac\u00a3\u00a5]|US\$|Rp\.?)\s*)?(?:(?P<sign>[-\u2212\u2013(])\s*)?"
+    r"(?:(?P<currency2>[$\u20ac\u00a3\u00a5]|US\$|Rp\.?)\s*)?(?P<digits>\d[\d.,]*)"
+    r"(?:\s*\))?(?:\s*(?P<percent>%))?\)?"
 )
 _SCALE = re.compile(
     r"\b(?:in|dalam)\s+(?:\w+ )?(?P<word>thousands?|millions?|billions?|ribuan|jutaan|miliaran)\b"
