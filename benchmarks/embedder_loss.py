@@ -11,17 +11,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.query_encoder import SYSTEMS, compare_rankings
+
 from fathom.config import parse_settings
 from fathom.engine import Engine
-from fathom.evaluation.comparison import compare
 from fathom.evaluation.datasets import load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 from fathom.models.embedder import SHIPPED, SHIPPED_INT8
-
-SYSTEMS = ("vector", "hybrid")
-MEASURE = "nDCG@10"
 
 Rankings = Mapping[str, Sequence[Record]]
 
@@ -38,22 +36,12 @@ def rank_questions(path: Path, index: Path, embedder: str, queries: int) -> Rank
 def measure_losses(
     path: Path, work: Path, embedder: str, queries: int
 ) -> Iterator[dict[str, object]]:
-    """Return a row per system: the mean of the shipped embedder and the difference to it."""
+    """Return a row per system: the difference to the shipped embedder."""
     rankings = {
         name: rank_questions(path, work / name / path.name, name, queries)
         for name in (SHIPPED, embedder)
     }
-    for system in SYSTEMS:
-        (test,) = compare([(rankings[embedder][system], rankings[SHIPPED][system])], (MEASURE,))
-        yield {
-            "set": path.name,
-            "questions": test.queries,
-            "embedder": embedder,
-            "system": system,
-            "difference": round(test.difference, 4),
-            "interval": [round(end, 4) for end in test.interval],
-            "p": round(test.p, 3),
-        }
+    yield from compare_rankings(path.name, embedder, rankings[embedder], rankings[SHIPPED])
 
 
 def main() -> None:

@@ -112,17 +112,27 @@ def measure_losses(
     same = rank_questions(dataset, index, encoders["same"], queries)
     for name in encoders.keys() - {"same"}:
         other = rank_questions(dataset, index, encoders[name], queries)
-        for system in SYSTEMS:
-            (test,) = compare([(other[system], same[system])], (MEASURE,))
-            yield {
-                "set": dataset.name,
-                "questions": test.queries,
-                "query_encoder": name,
-                "system": system,
-                "difference": round(test.difference, 4),
-                "interval": [round(end, 4) for end in test.interval],
-                "p": round(test.p, 3),
-            }
+        yield from compare_rankings(dataset.name, name, other, same)
+
+
+def compare_rankings(
+    dataset: str,
+    encoder: str,
+    other: Mapping[str, Sequence[Record]],
+    same: Mapping[str, Sequence[Record]],
+) -> Iterator[dict[str, object]]:
+    """Return a row per system: the difference of the rankings with another encoder."""
+    for system in SYSTEMS:
+        (test,) = compare([(other[system], same[system])], (MEASURE,))
+        yield {
+            "set": dataset,
+            "questions": test.queries,
+            "encoder": encoder,
+            "system": system,
+            "difference": round(test.difference, 4),
+            "interval": [round(end, 4) for end in test.interval],
+            "p": round(test.p, 3),
+        }
 
 
 def main() -> None:

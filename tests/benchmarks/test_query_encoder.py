@@ -8,7 +8,9 @@ import pytest
 from benchmarks.query_encoder import load_embedders, measure_losses, measure_times, read_questions
 from tests.factories import disable_sandbox
 
+from benchmarks import embedder_loss
 from fathom.engine import Engine
+from fathom.models.embedder import SHIPPED_INT8
 from fathom.settings import Settings
 
 DOCUMENTS = {"d1": "A mooring permit costs 40 crowns.", "d2": "The ferry sails at noon."}
@@ -54,8 +56,23 @@ def test_losses_are_reported_question_by_question(
 
     rows = list(measure_losses(dataset, index, 9, encoders))
 
-    assert [(row["query_encoder"], row["system"]) for row in rows] == [
+    assert [(row["encoder"], row["system"]) for row in rows] == [
         ("rounded", "vector"),
         ("rounded", "hybrid"),
     ]
     assert all((row["questions"], row["difference"]) == (2, 0) for row in rows)
+
+
+def test_an_embedder_of_texts_is_compared_over_an_index_of_its_own(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disable_sandbox(monkeypatch)
+
+    rows = list(embedder_loss.measure_losses(dataset, tmp_path, SHIPPED_INT8, 9))
+
+    assert [(row["encoder"], row["system"]) for row in rows] == [
+        (SHIPPED_INT8, "vector"),
+        (SHIPPED_INT8, "hybrid"),
+    ]
+    assert {row["questions"] for row in rows} == {2}
+    assert (tmp_path / SHIPPED_INT8 / dataset.name).is_dir()

@@ -102,7 +102,7 @@ def test_many_texts_have_the_vectors_that_each_has_alone() -> None:
 
 def test_no_weight_is_so_large_that_sums_are_cut_on_some_processors() -> None:
     onnx = pytest.importorskip("onnx", reason="the extra export is not installed")
-    numpy_helper = pytest.importorskip("onnx.numpy_helper")
+    numpy_helper = pytest.importorskip("onnx.numpy_helper", reason="as above")
     model = onnx.load(RESOURCES / f"{SHIPPED_INT8}.onnx")
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for name, tensor in weights.items():

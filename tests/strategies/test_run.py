@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -234,29 +234,25 @@ def test_a_finalizer_that_fails_at_the_deadline_is_named() -> None:
         assert outcome.answer.stop_reason.startswith("LookupError in strategies/test_run.py")
 
 
-def test_an_interrupted_last_step_is_repeated_and_replays() -> None:
+async def wait_forever() -> list[None]:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def find_nothing() -> list[None]:
+    return [None]
+
+
+@pytest.mark.parametrize(
+    "verify", [wait_forever, find_nothing], ids=["before quotes", "after quotes"]
+)
+def test_a_last_step_that_was_interrupted_is_repeated_and_replays(
+    verify: Callable[[], Awaitable[Any]],
+) -> None:
     class Slow(Naive):
         async def finalize(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
             with runtime.context.step("finalize") as step:
-                await step.scope.aobserve("quotes", [["d1", 0, 40]], asyncio.Event().wait)
-            return state
-
-    plain = make_naive(ScriptedReader())
-    slow = Slow(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
-    first = run_to_end(slow, Budget(seconds=0.5))
-    assert first.answer.stop_reason == "answered"
-    again = run_to_end(slow, Budget(seconds=0.5), events=RecordedEvents(first.trace))
-    assert is_same_answer(first.trace, again.answer)
-
-
-def test_an_interrupted_last_step_does_not_answer_in_the_replay_of_the_repeated_one() -> None:
-    async def find_nothing() -> list[None]:
-        return [None]
-
-    class Slow(Naive):
-        async def finalize(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
-            with runtime.context.step("finalize") as step:
-                await step.scope.aobserve("quotes", [["d1", 0, 40]], find_nothing)
+                await step.scope.aobserve("quotes", [["d1", 0, 40]], verify)
                 await asyncio.Event().wait()
             return state
 

@@ -84,7 +84,7 @@ def test_a_time_limit_is_named_and_the_next_file_is_read(tmp_path: Path) -> None
 
 
 def test_a_processor_limit_is_named(tmp_path: Path) -> None:
-    pytest.importorskip("resource")  # without it there is no such limit
+    pytest.importorskip("resource", reason="this system limits no memory of a process")
     endless = tmp_path / "big.jsonl.gz"
     with gzip.open(endless, "wb", compresslevel=1) as file:
         file.write(b'{"_id": "1", "text": "one"}\n')
@@ -98,7 +98,7 @@ def test_a_processor_limit_is_named(tmp_path: Path) -> None:
 
 
 def test_a_memory_limit_is_named_and_the_next_file_is_read(tmp_path: Path) -> None:
-    pytest.importorskip("resource")  # without it there is no such limit
+    pytest.importorskip("resource", reason="this system limits no memory of a process")
     big = write_file(tmp_path, "big.txt", "word " * 30_000_000)
     with Sandbox(ParseLimits(memory_bytes=256 << 20)) as sandbox:
         with pytest.raises(ParseRefusal, match="needs more than 256 MiB of memory"):

@@ -96,7 +96,7 @@ def test_the_command_opens_the_place_in_colour_in_a_terminal(tmp_path: Path) -> 
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     assert piped.stdout == "Fees\nfees.md\n\n  1  Fees\n\n> 3  A permit costs 40 crowns.\n"
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ours, theirs = pty.openpty()
     subprocess.run(command, cwd=tmp_path, env=environment, stdout=theirs, check=True)
     os.close(theirs)
