@@ -103,6 +103,7 @@ class Calibrations:
     def store(self, strategy: str, calibration: "Calibration") -> None:
         """Store a calibration with the index, in place of an older one of the strategy."""
         data = json.dumps(calibration.to_json(), ensure_ascii=False, sort_keys=True)
+        self._index.refuse_viewer("changes of the index")
         with self._index.place.open_writer(None) as writer:
             writer.keep_calibration(strategy, data)
 

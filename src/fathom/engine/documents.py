@@ -14,6 +14,7 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexWriter, SourceRecord
+from fathom.index.rights import ReadingRule
 from fathom.ingest.place_names import PlaceNames
 from fathom.ingest.places import (
     display,
@@ -162,9 +163,11 @@ class Documents:
         prune: bool = False,
         rebuild: bool = False,
         lose: bool = False,
+        rights: Sequence[ReadingRule] | None = None,
         on_progress: "IngestProgress" = lambda _report, _files: None,
     ) -> "IngestReport":
         """Bring the index in line with files and folders, as `Engine.ingest` does."""
+        self._index.refuse_viewer("changes of the index")
         named_paths = _to_paths(paths)
         roots = [make_absolute(path) for path in named_paths] or self.list_roots()
         if not roots:
@@ -185,6 +188,8 @@ class Documents:
             Sandbox(assembly.parse_limits) as sandbox,
             open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
+            if rights is not None:  # before any document is stored
+                writer.set_rights(rights)
             writer.create_spaces(assembly.spaces)
             batch = Batch(
                 writer=writer,
@@ -211,6 +216,7 @@ class Documents:
         Raises:
             UsageError: If one of them is not there; then none is removed.
         """
+        self._index.refuse_viewer("changes of the index")
         names = [names] if isinstance(names, str) else names
         index = self._index.reader(checked=False)
         names = [*map(PlaceNames(index).complete, names)]

@@ -20,6 +20,7 @@ from fathom.extensions import find_entry
 from fathom.index.base import IndexReader, IndexStatus
 from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
 from fathom.index.filters import describe_unmet_filters
+from fathom.index.rights import ReadingRule, Viewer
 from fathom.ingest.outdated import (
     FileDigests,
     describe_outdated_citations,
@@ -76,6 +77,7 @@ class Engine:
         connect: "Connect | None" = None,
         models: "Models | None" = None,
         connections: EngineConnections | None = None,
+        viewer: Viewer | None = None,
     ) -> None:
         """Create the engine. Models and index are opened on first use.
 
@@ -86,6 +88,7 @@ class Engine:
             connect: Returns language models in place of those that the settings name.
             models: The models of another engine, which closes them; in place of the three above.
             connections: The database connections of another engine, which closes them.
+            viewer: Read the index on behalf of this viewer, as `open_for` does.
         """
         from fathom.settings import Settings  # it brings pydantic, and an import needs none
 
@@ -112,6 +115,7 @@ class Engine:
             connections=self._connections,
             # A strategy's searches look into the index that was open when it was made.
             on_replaced=self._strategies.clear,
+            viewer=viewer,
         )
         self.traces = Traces(self.settings, self._opened)
         self.documents = Documents(self.settings, self._opened, self.traces, lambda: self.assembly)
@@ -179,7 +183,7 @@ class Engine:
         Both engines share the loaded models; close this engine last.
         """
         place = {"directory": directory, "url": ""}
-        return Engine(self._replace_index(place), models=self.models)
+        return Engine(self._replace_index(place), models=self.models, viewer=self._opened.viewer)
 
     def open_workspace(self, name: str) -> "Engine":
         """Return another engine over what belongs to a tenant; it shares the models."""
@@ -187,12 +191,27 @@ class Engine:
         if not index.url.startswith(SERVER_SCHEMES):
             return self.open_at(self.directory / "workspaces" / name)
         place = {"url": switch_workspace(index.url, name)}
-        return Engine(self._replace_index(place), models=self.models, connections=self._connections)
+        return Engine(
+            self._replace_index(place),
+            models=self.models,
+            connections=self._connections,
+            viewer=self._opened.viewer,
+        )
+
+    def open_for(self, viewer: Viewer) -> "Engine":
+        """Return another engine over the same index, without the documents hidden from a viewer.
+
+        It shares the models, keeps no traces, reuses no verified answers and changes nothing.
+        """
+        trace = self.settings.trace.model_copy(update={"enabled": False})
+        settings = self.settings.model_copy(update={"trace": trace})
+        return Engine(settings, models=self.models, connections=self._connections, viewer=viewer)
 
     def open_unbounded(self) -> "Engine":
         """Return another engine over the same index that gives every answer, however unsure."""
         ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
-        return Engine(self.settings.model_copy(update={"ask": ask}), models=self.models)
+        settings = self.settings.model_copy(update={"ask": ask})
+        return Engine(settings, models=self.models, viewer=self._opened.viewer)
 
     def open_paper(self, name: str) -> "Engine":
         """Return the engine over the same index that answers as a paper's system does.
@@ -216,6 +235,7 @@ class Engine:
                     settings,
                     models=self.models.share(settings),
                     connections=self._connections,
+                    viewer=self._opened.viewer,
                 )
             return self._papers[name]
 
@@ -316,6 +336,7 @@ class Engine:
         prune: bool = False,
         rebuild: bool = False,
         lose: bool = False,
+        rights: Sequence[ReadingRule] | None = None,
         on_progress: "IngestProgress" = lambda _report, _files: None,
     ) -> "IngestReport":
         """Bring the index in line with files and folders.
@@ -326,6 +347,7 @@ class Engine:
             rebuild: Whether the index is made anew, also where the old one had another identity;
                 the old one stays until the new one takes its place in one step.
             lose: With `rebuild`, whether documents outside of `paths` may be lost.
+            rights: Who may read which documents from now on; by default the rules stay.
             on_progress: Called with the counts so far, whenever they change.
 
         Raises:
@@ -335,7 +357,7 @@ class Engine:
             IndexLocked: If another process is writing.
         """
         return self.documents.ingest(
-            paths, prune=prune, rebuild=rebuild, lose=lose, on_progress=on_progress
+            paths, prune=prune, rebuild=rebuild, lose=lose, rights=rights, on_progress=on_progress
         )
 
     # Questions.
@@ -609,6 +631,7 @@ class Engine:
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """Return what is wrong with the index, in words; empty when it is sound."""
+        self._opened.refuse_viewer("checks of the index")
         return self.index.verify(fix=fix)
 
     def copy_to(self, other: "Engine", copy_more: Callable[[], None] = lambda: None) -> IndexStatus:
@@ -646,6 +669,7 @@ class Engine:
             raise UsageError(
                 f"no vectors of {name!r}: {available} besides those of models.embedder"
             )
+        self._opened.refuse_viewer("changes of the index")
         with self.index.open_writer(None) as writer:
             writer.drop_space(name)
 

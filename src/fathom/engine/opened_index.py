@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from fathom.errors import IndexMissing
+from fathom.errors import IndexMissing, UsageError
 from fathom.index.base import IndexReader
 from fathom.index.context_slot import ContextSlot
 from fathom.index.engines import (
@@ -16,6 +16,7 @@ from fathom.index.engines import (
     locate_index,
     locate_side_directory,
 )
+from fathom.index.rights import Viewer
 
 if TYPE_CHECKING:
     from fathom.index.postgres.workspace_tables import SharedConnections
@@ -52,6 +53,7 @@ class OpenedIndex:
         query_identity: Callable[[], Mapping[str, str]],
         connections: EngineConnections,
         on_replaced: Callable[[], None],
+        viewer: Viewer | None = None,
     ) -> None:
         """Create the holder without opening the index.
 
@@ -60,6 +62,7 @@ class OpenedIndex:
             query_identity: Returns what must agree between the index and those who search it.
             connections: The connections to database servers.
             on_replaced: Called when another index has taken the place of the open one.
+            viewer: Show only the documents that this viewer may read.
         """
         self._settings = settings
         self._query_identity = query_identity
@@ -71,6 +74,7 @@ class OpenedIndex:
         self._stamp: Hashable = None
         self._retired: list[IndexReader] = []
         self._on_replaced = on_replaced
+        self.viewer = viewer
 
     @property
     def directory(self) -> Path:
@@ -92,6 +96,18 @@ class OpenedIndex:
             get_shared=self._connections.get,
         )
 
+    def refuse_viewer(self, what: str) -> None:
+        """Accept an act for which all documents must be readable.
+
+        Args:
+            what: What is asked for, in the plural.
+
+        Raises:
+            UsageError: If the index is read on behalf of a viewer.
+        """
+        if self.viewer is not None:
+            raise UsageError(f"{what} are only for those who may read all documents")
+
     def reader(self, *, checked: bool = True) -> IndexReader:
         """Return the open index, as `Engine.reader` does."""
         if (snapshot := self._snapshot.get()) is not None:
@@ -99,7 +115,7 @@ class OpenedIndex:
         with self._lock:
             stamp = self.place.get_stamp()
             if self._opened is None or stamp != self._stamp:
-                opened = self.place.open_reader(self._get_expected_identity(checked))
+                opened = self._open_reader(checked)
                 if self._opened is not None:
                     # The index was rebuilt. Questions may still read the old one, so it is closed
                     # with the engine only.
@@ -108,7 +124,7 @@ class OpenedIndex:
                 self._opened, self._stamp, self._is_checked = opened, stamp, checked
             elif checked and not self._is_checked:
                 # Opening compares the identity; the reader that is open already stays in use.
-                self.place.open_reader(self._get_expected_identity(checked)).close()
+                self._open_reader(checked).close()
                 self._is_checked = True
             return self._opened
 
@@ -146,6 +162,9 @@ class OpenedIndex:
                     reader.close()
             self._opened = None
             self._retired.clear()
+
+    def _open_reader(self, checked: bool) -> IndexReader:
+        return self.place.open_reader(self._get_expected_identity(checked), viewer=self.viewer)
 
     def _get_expected_identity(self, checked: bool) -> Mapping[str, str] | None:
         return self._query_identity() if checked else None

@@ -36,7 +36,10 @@ class Traces:
 
         Raises:
             IndexMissing: If nothing has been ingested.
+            UsageError: If the index is read on behalf of a viewer: a trace holds texts of any
+                document.
         """
+        self._index.refuse_viewer("records of answers")
         with self._lock:
             if self._store is None:
                 index = self._index.reader(checked=False)
@@ -46,6 +49,8 @@ class Traces:
 
     def exist(self) -> bool:
         """Return whether any trace may be stored."""
+        if self._index.viewer is not None:
+            return False
         return self._store is not None or self._index.place.has_traces()
 
     def get(self, trace_id: str) -> Trace:

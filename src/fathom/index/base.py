@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from typing_extensions import TypeAliasType
 
 from fathom.errors import IndexMismatch, UsageError
+from fathom.index.rights import ReadingRule
 from fathom.types import Chunk, Document, Filter
 
 if TYPE_CHECKING:  # takes a while to import, and only types need it here
@@ -301,6 +302,10 @@ class IndexReader(Protocol):
         """Return the files and folders that the index shall hold, as the user named them."""
         ...
 
+    def get_rights(self) -> Sequence[ReadingRule]:
+        """Return the rules that say who may read which places; none if everybody may read all."""
+        ...
+
     def get_calibrations(self) -> dict[str, str]:
         """Return the stored calibrations, as JSON by strategy.
 
@@ -370,6 +375,16 @@ class IndexWriter(IndexReader, Protocol):
 
     def set_roots(self, roots: Sequence[str]) -> None:
         """Store which files and folders the index shall hold."""
+        ...
+
+    def set_rights(self, rules: Sequence[ReadingRule]) -> None:
+        """Store who may read which places, for those that are stored and for later ones.
+
+        Viewers see the change from the return of the call on.
+
+        Raises:
+            UsageError: If there are rules and the engine cannot hold them.
+        """
         ...
 
     def keep_calibration(self, strategy: str, data: str) -> None:

@@ -29,6 +29,8 @@ def copy_index(
     """
     # Checked before anything is written, so that a refused copy changes nothing.
     _check_is_part(target, source)
+    # Before any document: an engine that cannot hold rights refuses here.
+    target.set_rights(source.get_rights())
     before_copy()
     state = source.status()
     target.create_spaces([Space(name=item.name, identity=item.identity) for item in state.spaces])

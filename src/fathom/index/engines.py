@@ -14,6 +14,7 @@ from fathom.index.base import IndexReader, IndexWriter
 from fathom.index.database import Database
 from fathom.index.embedded.database import FileDatabase
 from fathom.index.embedded.traces import FILE, move_traces, open_traces, verify_trace_file
+from fathom.index.rights import Viewer
 from fathom.index.traces import MAX_BYTES, TraceStore
 
 if TYPE_CHECKING:  # users of the embedded index need no other engine's libraries
@@ -33,8 +34,15 @@ RebuildContext = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
 class Index(Protocol):
     """The place of an index and the ways to open it; `str` gives its name without secrets."""
 
-    def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
-        """Open the index for reading, as `testing.IndexConformance.open_reader` tells."""
+    def open_reader(
+        self, expected_identity: Mapping[str, str] | None = None, *, viewer: Viewer | None = None
+    ) -> IndexReader:
+        """Open the index for reading, as `testing.IndexConformance.open_reader` tells.
+
+        Args:
+            expected_identity: As there.
+            viewer: Show only the documents that this viewer may read.
+        """
         ...
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
@@ -124,11 +132,13 @@ class EmbeddedIndex:
     durability: Literal["normal", "full"] = "normal"
     ann_from_chunks: int = 20_000
 
-    def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
+    def open_reader(
+        self, expected_identity: Mapping[str, str] | None = None, *, viewer: Viewer | None = None
+    ) -> IndexReader:
         """Open the index in the directory for reading."""
         from fathom.index.embedded.opening import open_reader
 
-        return open_reader(self.directory, expected_identity)
+        return open_reader(self.directory, expected_identity, viewer=viewer)
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
         """Open the index in the directory for writing."""
@@ -233,8 +243,16 @@ class PostgresIndex:
     old_traces: Path | None = None
     qdrant: "QdrantAddress | None" = None
 
-    def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
-        """Open the index on the server for reading."""
+    def open_reader(
+        self, expected_identity: Mapping[str, str] | None = None, *, viewer: Viewer | None = None
+    ) -> IndexReader:
+        """Open the index on the server for reading.
+
+        Raises:
+            UsageError: If there is a viewer: this engine holds no rights.
+        """
+        if viewer is not None:
+            raise UsageError("an index on a server holds no rights of documents yet")
         from fathom.index.postgres.opening import open_reader
 
         return open_reader(self.address, expected_identity, self._open_backend())

@@ -22,6 +22,7 @@ from fathom.index.base import (
 )
 from fathom.index.filters import SearchScope
 from fathom.index.identity import check_space
+from fathom.index.rights import ReadingRule
 from fathom.index.sql_status import list_keys, read_status
 from fathom.index.sql_store import SqlStore
 from fathom.text.analyzer import Analyzer
@@ -58,6 +59,9 @@ class ChunkIds:
 
 class SqlReader(IndexReader, ABC, Generic[StoreT]):
     """An `IndexReader` over a `SqlStore`; an engine adds its transactions and searches."""
+
+    _is_limited = False
+    """Whether some documents are hidden, so that every search must know the others."""
 
     def __init__(self, place: object, most_ids: int) -> None:
         """Create the reader.
@@ -126,7 +130,7 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
             stored = store.find_space(space.name if space else "")
             if space is not None:
                 check_space(self._place, space, stored.identity if stored else None)
-            allowed = store.apply_filters(filters) if filters else None
+            allowed = self._choose_scope(store, filters)
             scored = self._score_vectors(store, vector, stored, k, allowed)
             return self._rank_chunks(store, scored, k)
 
@@ -135,10 +139,14 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
         k = limit_k(k)
         terms = self._analyzer.count_query_terms(text)
         with self._open_word_store() as store:
-            allowed = store.apply_filters(filters) if filters else None
+            allowed = self._choose_scope(store, filters)
             if not terms or (allowed is not None and not len(allowed.chunks)):
                 return []
             return self._rank_chunks(store, self._score_words(store, terms, k, allowed), k)
+
+    def _choose_scope(self, store: StoreT, filters: Sequence[Filter]) -> SearchScope | None:
+        """Return what may be found; `None` for everything."""
+        return store.apply_filters(filters) if filters or self._is_limited else None
 
     def _rank_chunks(self, store: StoreT, scored: ScoredChunks, k: int) -> list[Match]:
         """Return the `k` best chunks as matches, ties by id."""
@@ -201,6 +209,10 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
     @override
     def get_roots(self) -> list[str]:
         return self._read(lambda store: store.read_roots())
+
+    @override
+    def get_rights(self) -> Sequence[ReadingRule]:
+        return self._read(lambda store: store.read_rights())
 
     @override
     def get_calibrations(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fathom.index.base import DocumentSummary, Entry, SourceRecord
 from fathom.index.filters import Dialect, Numbers, SearchScope, compile_filters
+from fathom.index.rights import ReadingRule
 from fathom.index.rows import HalfMatrix, StoredRow, build_chunk, build_document
 from fathom.types import Chunk, Document, Filter
 
@@ -112,6 +113,10 @@ class SqlStore(ABC, Generic[SpaceT]):
     @abstractmethod
     def read_roots(self) -> list[str]:
         """Return the files and folders that the index shall hold, as the user named them."""
+
+    def read_rights(self) -> Sequence[ReadingRule]:
+        """Return who may read which places; an engine without rights holds no rules."""
+        return ()
 
     @abstractmethod
     def read_calibrations(self) -> dict[str, str]:

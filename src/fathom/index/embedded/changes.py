@@ -10,7 +10,8 @@ import numpy as np
 from fathom.index.base import Entry, Matrix, SourceRecord, Space, Vector
 from fathom.index.embedded.schema import open_transaction
 from fathom.index.embedded.spaces import SqliteSpace
-from fathom.index.embedded.store import SqliteStore
+from fathom.index.embedded.store import RIGHTS, SqliteStore
+from fathom.index.rights import ReadingRule, dump_rules, list_readers, load_rules
 from fathom.index.rows import (
     compute_checksum,
     compute_entry_fingerprint,
@@ -118,6 +119,7 @@ class Changes:
             for table in ("chunks", "documents", "sources"):
                 execute(f"DELETE FROM {table} WHERE removed <= ?", (revision,))  # noqa: S608 - constant
             execute(_MOVE, (released,))
+            execute("DELETE FROM readers WHERE path NOT IN (SELECT path FROM sources)")
             self._set("published", revision)
 
     def touches_chunks(self) -> bool:
@@ -413,7 +415,26 @@ class Changes:
                 for source_record in latest.values()
             ],
         )
+        # In the same step, so that nobody sees a place before its rights.
+        self._write_readers(list(latest))
         return released
+
+    def set_rights(self, rules: Sequence[ReadingRule]) -> None:
+        """Store rules, and the readers of all places by them, as an unpublished revision."""
+        with open_transaction(self._connection, write=True):
+            self._next_revision()
+            self._set(RIGHTS, dump_rules(rules))
+            self._connection.execute("DELETE FROM readers")
+            paths = self._connection.execute("SELECT DISTINCT path FROM sources").fetchall()
+            self._write_readers([row[0] for row in paths])
+
+    def _write_readers(self, paths: Sequence[str]) -> None:
+        rules = load_rules(self._store.read_meta(RIGHTS))
+        if not rules:
+            return
+        rows = [(path, reader) for path in paths for reader in list_readers(rules, path)]
+        self._connection.executemany("DELETE FROM readers WHERE path = ?", [(p,) for p in paths])
+        self._connection.executemany("INSERT OR IGNORE INTO readers VALUES (?, ?)", rows)
 
     def _remove_sources(self, paths: Sequence[str], revision: int) -> set[str]:
         path_list = json.dumps(list(paths))

@@ -13,11 +13,13 @@ from fathom.errors import IndexLocked, RunError, UsageError
 from fathom.index.embedded import schema
 from fathom.index.embedded.derived import discard_graphs, list_keyword_entries
 from fathom.index.embedded.keyword import FOLDER, KeywordIndex, discard_folder
+from fathom.index.embedded.limited import connect_viewer
 from fathom.index.embedded.lock import WriterLock, describe_holder
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.writer import EmbeddedWriter, OnStep
 from fathom.index.identity import build_missing_error, check_identity, select_expected
+from fathom.index.rights import Viewer
 from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"
@@ -27,7 +29,11 @@ REBUILD = "rebuild"
 
 
 def open_reader(
-    directory: Path, expected_identity: Mapping[str, str] | None = None, *, mend: bool = True
+    directory: Path,
+    expected_identity: Mapping[str, str] | None = None,
+    *,
+    mend: bool = True,
+    viewer: Viewer | None = None,
 ) -> EmbeddedReader:
     """Open the index in `directory` for reading.
 
@@ -36,6 +42,7 @@ def open_reader(
         expected_identity: The entries that the index's identity must have; other entries may
             differ, and `None` accepts any identity.
         mend: Make derived files anew if they are unsound; otherwise change no file.
+        viewer: Show only the documents that this viewer may read.
 
     Raises:
         IndexMissing: If there is no index.
@@ -45,7 +52,7 @@ def open_reader(
     if not (directory / schema.FILE).is_file():
         raise build_missing_error(directory)
     with schema.name_corruption(directory / schema.FILE):
-        store = SqliteStore(schema.connect(directory, write=False))
+        store = SqliteStore(connect_viewer(directory, viewer), is_limited=viewer is not None)
         try:
             _check_tables(store, directory)
             if expected_identity is not None:
@@ -55,7 +62,9 @@ def open_reader(
         except BaseException:
             store.connection.close()
             raise
-    return EmbeddedReader(directory, store, keyword, lambda: _mend_keyword(directory, store))
+    return EmbeddedReader(
+        directory, store, keyword, lambda: _mend_keyword(directory, store), viewer
+    )
 
 
 def open_writer(

@@ -21,11 +21,13 @@ from fathom.index.embedded.integrity import (
     find_graph_faults,
     find_keyword_faults,
 )
-from fathom.index.embedded.keyword import KeywordIndex
+from fathom.index.embedded.keyword import MAX_COUNTED, KeywordIndex
+from fathom.index.embedded.limited import connect_viewer
 from fathom.index.embedded.spaces import SqliteSpace
 from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.vectors import VectorIndex
 from fathom.index.filters import SearchScope
+from fathom.index.rights import Viewer
 from fathom.index.sql_reader import ScoredChunks, SqlReader, ValueT
 
 WAIT_S = 1.0
@@ -54,10 +56,12 @@ class EmbeddedReader(SqlReader[SqliteStore]):
         store: SqliteStore,
         keyword: KeywordIndex,
         mend: Callable[[], KeywordIndex] | None = None,
+        viewer: Viewer | None = None,
     ) -> None:
         """Take over an open store and a keyword index.
 
-        `mend` returns a keyword index of the store's state, and builds one if it must.
+        `mend` returns a keyword index of the store's state, and builds one if it must. With a
+        `viewer` the store is limited to the viewer's documents already.
         """
         super().__init__(directory, MAX_CACHED_IDS)
         self._directory, self._file = directory, directory / schema.FILE
@@ -65,6 +69,8 @@ class EmbeddedReader(SqlReader[SqliteStore]):
         self._slot = ContextSlot[_View]()
         self._spare: list[sqlite3.Connection] = []
         self._mend = mend
+        self._viewer = viewer
+        self._is_limited = viewer is not None
         self._busy = threading.RLock()
         self._closed = False
 
@@ -93,7 +99,9 @@ class EmbeddedReader(SqlReader[SqliteStore]):
     def _open_view(self) -> "_View | None":
         """Return a fixed view of the last state; `None` if the reader's own view cannot change."""
         for _ in range(TRIES):
-            store = SqliteStore(self._take_connection(), still=True)
+            store = SqliteStore(
+                self._take_connection(), still=True, is_limited=self._viewer is not None
+            )
             with self._name_damage():
                 store.connection.execute("BEGIN")
                 target = store.format_marker(store.read_chunks_revision())
@@ -111,7 +119,7 @@ class EmbeddedReader(SqlReader[SqliteStore]):
     def _take_connection(self) -> sqlite3.Connection:
         with self._busy:
             return (
-                self._spare.pop() if self._spare else schema.connect(self._directory, write=False)
+                self._spare.pop() if self._spare else connect_viewer(self._directory, self._viewer)
             )
 
     def _return_connection(self, connection: sqlite3.Connection) -> None:
@@ -173,7 +181,12 @@ class EmbeddedReader(SqlReader[SqliteStore]):
 
     @override
     def _count_chunks_with(self, store: SqliteStore, forms: Sequence[str]) -> int:
-        return self._keyword.count_chunks_with(forms)
+        if self._viewer is None:
+            return self._keyword.count_chunks_with(forms)
+        found = self._keyword.search(
+            dict.fromkeys(forms, 1), k=MAX_COUNTED, allowed=store.apply_filters(())
+        )
+        return min(len(found), MAX_COUNTED)
 
     @override
     @contextmanager
@@ -208,6 +221,8 @@ class EmbeddedReader(SqlReader[SqliteStore]):
 
     @override
     def _measure_sizes(self, store: SqliteStore) -> Mapping[str, int]:
+        if self._viewer is not None:
+            return {}  # the files hold hidden documents too
         keyword = self._directory / store.get_keyword_folder()
         return {
             "sqlite": _sum_sizes(self._directory.glob(f"{schema.FILE}*")),

@@ -12,6 +12,7 @@ from fathom.index.embedded import schema
 from fathom.index.embedded.changes import Changes
 from fathom.index.embedded.database import create_private_file
 from fathom.index.embedded.keyword import FOLDER, discard_folder
+from fathom.index.embedded.limited import read_rights_copy
 from fathom.index.embedded.opening import REBUILD, discard_strays, open_reader, take_lock
 from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.writer import EmbeddedWriter, OnStep
@@ -59,6 +60,8 @@ def rebuild_index(
         if before is not None:
             stack.enter_context(before)
         with _open_new_writer(new, roots, before, open_new) as writer:
+            # Before the first document is stored, so that each has its rights at once.
+            writer.set_rights(before.get_rights() if before else read_rights_copy(directory))
             for strategy, data in (before.get_calibrations() if before else {}).items():
                 writer.keep_calibration(strategy, data)
             yield RebuildSession(writer, before)

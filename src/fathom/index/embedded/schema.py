@@ -67,6 +67,9 @@ LATER_TABLES = (
     "graph TEXT NOT NULL, changes INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS calibrations(strategy TEXT PRIMARY KEY, data TEXT NOT NULL) "
     "WITHOUT ROWID",
+    # The readers of the places that not everybody may read.
+    "CREATE TABLE IF NOT EXISTS readers(path TEXT NOT NULL, reader TEXT NOT NULL, "
+    "PRIMARY KEY(path, reader)) WITHOUT ROWID",
 )
 
 

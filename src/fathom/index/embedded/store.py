@@ -15,6 +15,7 @@ from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import FOLDER
 from fathom.index.embedded.spaces import SqliteSpace, build_space
 from fathom.index.filters import Numbers
+from fathom.index.rights import ReadingRule, load_rules
 from fathom.index.rows import (
     HalfMatrix,
     Structure,
@@ -25,6 +26,9 @@ from fathom.index.rows import (
 )
 from fathom.index.sql_store import SqlStore
 from fathom.types import Block, Chunk, Document
+
+RIGHTS = "rights"
+"""The key of the rules in `meta`."""
 
 
 class SqliteStore(SqlStore[SqliteSpace]):
@@ -39,15 +43,19 @@ class SqliteStore(SqlStore[SqliteSpace]):
     document_columns = "documents.*, text, blocks, checksum"
     own_chunks = "chunks.document_no = documents.no"
 
-    def __init__(self, connection: sqlite3.Connection, *, still: bool = False) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, *, still: bool = False, is_limited: bool = False
+    ) -> None:
         """Take over a connection.
 
         With `still` the connection stays in one read transaction as long as the store is used, and
-        the values of `meta` are read once.
+        the values of `meta` are read once. `is_limited` says that `limited.connect_viewer`
+        opened it.
         """
         connection.row_factory = sqlite3.Row
         self.connection = connection
         self._is_still = still
+        self._is_limited = is_limited
 
     @cached_property
     def _all_meta(self) -> dict[str, str]:
@@ -137,7 +145,8 @@ class SqliteStore(SqlStore[SqliteSpace]):
 
     @override
     def count_unembedded(self, space: SqliteSpace) -> int:
-        return space.lacking
+        # The stored number counts hidden chunks too.
+        return self.count_lacking(space) if self._is_limited else space.lacking
 
     def _add_lacking(self, space: SqliteSpace) -> SqliteSpace:
         stored = self.read_meta(space.lacking_key)
@@ -270,4 +279,12 @@ class SqliteStore(SqlStore[SqliteSpace]):
 
     @override
     def read_roots(self) -> list[str]:
-        return list(json.loads(self.read_meta("roots") or "[]"))
+        roots = list(json.loads(self.read_meta("roots") or "[]"))
+        if not self._is_limited:
+            return roots
+        # A folder without a visible place is not named.
+        return [root for root in roots if any(True for _ in self.list_sources(root, most=1))]
+
+    @override
+    def read_rights(self) -> Sequence[ReadingRule]:
+        return load_rules(self.read_meta(RIGHTS))

@@ -15,10 +15,12 @@ from fathom.index.embedded.changes import AddedDocument, Changes
 from fathom.index.embedded.derived import catch_up, discard_graphs, is_graph_worn
 from fathom.index.embedded.hnsw import build_graph
 from fathom.index.embedded.keyword import KeywordIndex
+from fathom.index.embedded.limited import write_rights_copy
 from fathom.index.embedded.lock import WriterLock
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.spaces import SqliteSpace
 from fathom.index.embedded.store import SqliteStore
+from fathom.index.rights import ReadingRule
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
 
@@ -108,6 +110,18 @@ class EmbeddedWriter(EmbeddedReader):
         """Store which files and folders the index shall hold."""
         with self._hold_write_access():
             self._changes.note("roots", json.dumps(list(roots)))
+
+    def set_rights(self, rules: Sequence[ReadingRule]) -> None:
+        """Store who may read which places, and publish it as a new revision."""
+        with self._hold_write_access():
+            self._finish()
+            if tuple(rules) == tuple(self._store.read_rights()):
+                return
+            # Beside the index too: one that is damaged and made anew keeps its rights.
+            write_rights_copy(self._directory, rules)
+            self._unfinished = True
+            self._changes.set_rights(rules)
+            self._finish()
 
     def keep_calibration(self, strategy: str, data: str) -> None:
         """Store the calibration of a strategy; empty data removes it."""

@@ -9,13 +9,14 @@ from pathlib import PurePath
 
 import numpy as np
 
-from fathom.errors import RunError
+from fathom.errors import RunError, UsageError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.postgres.halfvec import pack_vector
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.search_backend import ChunkPostings
 from fathom.index.postgres.spaces import create_space, drop_space
 from fathom.index.postgres.store import PostgresStore, SpaceTable, read_index_row
+from fathom.index.rights import ReadingRule
 from fathom.index.rows import (
     HalfMatrix,
     compute_checksum,
@@ -168,6 +169,18 @@ class PostgresWriter(PostgresReader):
             store.run(
                 "UPDATE fathom.indexes SET roots = %(data)s WHERE no = %(index)s",
                 data=json.dumps(list(roots)),
+            )
+
+    def set_rights(self, rules: Sequence[ReadingRule]) -> None:
+        """Refuse rules, which this engine cannot hold.
+
+        Raises:
+            UsageError: If there are any.
+        """
+        if rules:
+            raise UsageError(
+                "an index on a server cannot hold rights of documents yet; "
+                "ingest these documents into a folder (--index FOLDER)"
             )
 
     def keep_calibration(self, strategy: str, data: str) -> None:
