@@ -15,7 +15,7 @@ from fathom.engine.opened_index import EngineConnections, OpenedIndex
 from fathom.engine.paper import check_paper_embedder, describe_other_chunks
 from fathom.engine.request import AskOptions, AskRequest
 from fathom.engine.traces import Traces
-from fathom.errors import UsageError
+from fathom.errors import IndexMissing, UsageError
 from fathom.extensions import find_entry
 from fathom.index.base import IndexReader, IndexStatus
 from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
@@ -206,6 +206,18 @@ class Engine:
         trace = self.settings.trace.model_copy(update={"enabled": False})
         settings = self.settings.model_copy(update={"trace": trace})
         return Engine(settings, models=self.models, connections=self._connections, viewer=viewer)
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether the index is read on behalf of a viewer."""
+        return self._opened.viewer is not None
+
+    def list_rights(self) -> Sequence[ReadingRule]:
+        """Return the rules that say who may read which documents; none before an ingest."""
+        try:
+            return self.reader(checked=False).get_rights() if self.index.can_limit else ()
+        except IndexMissing:
+            return ()
 
     def open_unbounded(self) -> "Engine":
         """Return another engine over the same index that gives every answer, however unsure."""

@@ -110,6 +110,12 @@ def ingest(
         bool,
         typer.Option("--wait-vectors", help="Make documents searchable only with vectors."),
     ] = False,
+    readers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Who may read which documents, as TOML; kept from then on."
+        ),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the status of each file here, as JSON.")
     ] = None,
@@ -130,6 +136,7 @@ def ingest(
     from fathom.serving.cli.output import format_ingest_report, show_outcome
     from fathom.serving.cli.progress import InterruptibleProgress, show_ingest_progress
     from fathom.serving.cli.watch import watch
+    from fathom.serving.readers_file import load_readers
 
     if report is not None:
         check_writable(report)
@@ -150,7 +157,12 @@ def ingest(
             InterruptibleProgress(on_progress, anew=anew) as progress,
         ):
             outcome = engine.ingest(
-                paths or (), prune=prune, rebuild=anew, lose=yes, on_progress=progress
+                paths or (),
+                prune=prune,
+                rebuild=anew,
+                lose=yes,
+                rights=load_readers(readers) if readers else None,
+                on_progress=progress,
             )
         failure_counts.append(outcome.failed)
         if report is not None:

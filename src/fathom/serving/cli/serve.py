@@ -67,6 +67,10 @@ def add_key(
         list[str] | None,
         typer.Option(help="read (default), ingest, curate, admin; may be repeated."),
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="A group whose documents the holder may read; '*' for all documents."),
+    ] = None,
     workspace: Annotated[
         str, typer.Option(help="The workspace; by default the index itself.")
     ] = "",
@@ -96,6 +100,7 @@ def add_key(
         name=name,
         workspace=workspace,
         scopes=frozenset(scope or ["read"]),  # type: ignore[arg-type]  # `add` checks them
+        groups=frozenset(group or ()),
         expires=compute_expiry(days),
         per_minute=per_minute,
         tokens_per_day=tokens_per_day,
@@ -170,7 +175,7 @@ def _open_keys(index: str | None) -> "Iterator[Keys]":
 def _serialize_key(key: "Key") -> dict[str, object]:
     from dataclasses import asdict
 
-    return {**asdict(key), "scopes": sorted(key.scopes)}
+    return {**asdict(key), "scopes": sorted(key.scopes), "groups": sorted(key.groups)}
 
 
 def _format_key(key: "Key") -> str:
@@ -181,4 +186,6 @@ def _format_key(key: "Key") -> str:
         f"{key.usd_per_day:g} USD a day" if key.usd_per_day is not None else "",
     ]
     where = f"workspace {key.workspace}" if key.workspace else "default workspace"
-    return ", ".join([f"{key.id}  {key.name}", where, *sorted(key.scopes), *filter(None, limits)])
+    groups = [f"group {name}" for name in sorted(key.groups)]
+    parts = [f"{key.id}  {key.name}", where, *sorted(key.scopes), *groups, *filter(None, limits)]
+    return ", ".join(parts)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
+from fathom.index.rights import Viewer
 from fathom.runs.ledger import Account
 from fathom.serving.http.accounts import DailyAccount
-from fathom.serving.http.keys import CURATORS, PREFIX, SCOPES, Key, Keys, Scope
+from fathom.serving.http.keys import CURATORS, EVERYTHING, PREFIX, SCOPES, Key, Keys, Scope
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.rates import Rates
 from fathom.usage import Budget
@@ -37,6 +38,13 @@ class Caller:
     def key_id(self) -> str:
         """The id of the key; empty for the local user."""
         return self.key.id if self.key else ""
+
+    @property
+    def viewer(self) -> Viewer | None:
+        """The names by which documents are readable; `None` for a caller who may read all."""
+        if self.key is None or EVERYTHING in self.key.groups:
+            return None
+        return Viewer(frozenset({f"user:{self.key.name}", *self.key.groups}))
 
     @property
     def may_curate(self) -> bool:

@@ -26,6 +26,7 @@ from fathom.serving.http.dependencies import (
     ReadCaller,
     Runner,
     build_scope_problem,
+    build_viewer_problem,
 )
 from fathom.serving.http.event_stream import (
     ServerEvent,
@@ -140,6 +141,12 @@ class FeedbackBody(Body):
     note: str = Field(default="", max_length=2_000)
 
 
+def _refuse_shared(space: Workspace, body: AskBody, idempotency_key: str = "") -> None:
+    """Refuse what all callers of a workspace share to one who may not read all documents."""
+    if space.engine.is_limited and (body.conversation is not None or idempotency_key):
+        raise build_viewer_problem("a conversation or an idempotency key")
+
+
 async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
     limits = (body.budget or BudgetBody()).to_budget()
     history: list[Json] = [turn.model_dump() for turn in body.history]
@@ -166,6 +173,7 @@ async def ask(
     idempotency_key: Annotated[str, Header(max_length=200)] = "",
 ) -> Response:
     """Answer a question with citations, or say that the documents hold no answer."""
+    _refuse_shared(space, body, idempotency_key)
 
     async def work() -> Response:
         question = await _build_question(body, space)
@@ -202,6 +210,7 @@ async def ask_stream(
     The events are `plan`, `step`, `hits`, `text`, `citation`, `usage`, and at last `final` (the
     whole answer) or `error` (a problem).
     """
+    _refuse_shared(space, body)
     question = await _build_question(body, space)
     events = asking.stream(caller, space, question)
     # What can fail early has failed when the first event is there: it gets its own status.

@@ -14,6 +14,22 @@ from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.workspaces import Workspace, Workspaces
 
+OPEN_TO_VIEWERS = {
+    ("POST", "/api/v1/ask"),
+    ("POST", "/api/v1/ask/stream"),
+    ("POST", "/api/v1/search"),
+    ("POST", "/api/v1/lines"),
+    ("GET", "/api/v1/documents"),
+    ("GET", "/api/v1/documents/{document_id}"),
+    ("GET", "/api/v1/documents/{document_id}/text"),
+    ("GET", "/api/v1/documents/{document_id}/chunks"),
+    ("GET", "/api/v1/strategies"),
+    ("GET", "/api/v1/status"),
+}
+"""The routes that read nothing but the index, without what is hidden from the caller.
+
+Records, conversations, feedback, jobs, vector stores and kept replies are of the whole workspace.
+"""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -84,9 +100,29 @@ class KeyFirstRoute(APIRoute):
 async def get_workspace(
     request: Request, holder: Annotated[Caller, Depends(identify_caller)]
 ) -> Workspace:
-    """Return the caller's workspace; nothing in the request can choose another one."""
+    """Return the caller's workspace; nothing in the request can choose another one.
+
+    Raises:
+        Problem: 403 if documents are hidden from the caller and the route could show something of
+            them.
+    """
     spaces: Workspaces = request.app.state.workspaces
-    return spaces.get_workspace(holder)
+    space = spaces.get_workspace(holder)
+    if space.engine.is_limited:
+        route = request.method, request.scope["route"].path
+        if route not in OPEN_TO_VIEWERS:
+            raise build_viewer_problem("this")
+    return space
+
+
+def build_viewer_problem(what: str) -> Problem:
+    """Build the problem of a caller who may not read all documents."""
+    return Problem(
+        403,
+        "documents_hidden",
+        f"{what} is only for those who may read all documents",
+        next="ask, search and read documents; a key with --group '*' may do the rest",
+    )
 
 
 async def get_question_runner(request: Request) -> QuestionRunner:

@@ -26,6 +26,10 @@ CURATORS: frozenset[Scope] = frozenset({"ingest", "curate", "admin"})
 """Scopes that may change the answers of others: by feedback, documents, or as administrator."""
 MOST_LIMIT = 10**15
 """The largest limit of requests or tokens, which every database and sum can hold."""
+EVERYTHING = "*"
+"""The group of those who may read all documents."""
+_GROUP_MARK = "group:"
+_GROUP = re.compile(r"[^\s:*,]{1,64}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 KEY_COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
@@ -47,6 +51,7 @@ class Key:
     Attributes:
         name: The name of the holder.
         workspace: The workspace of the documents; empty for the default one.
+        groups: The groups whose documents the holder may read; `EVERYTHING` for all documents.
         created: ISO 8601, in UTC; `expires` is the same, or `None` for never.
         per_minute: The number of requests a minute; `None` is without limit, as for the others.
         tokens_per_day: Tokens of language models for each day in UTC; `usd_per_day` is their cost.
@@ -56,6 +61,7 @@ class Key:
     name: str
     workspace: str = ""
     scopes: frozenset[Scope] = frozenset({"read"})
+    groups: frozenset[str] = frozenset()
     created: str = ""
     expires: str | None = None
     per_minute: int | None = None
@@ -143,7 +149,14 @@ class Keys:
         _check_limit("--tokens-per-day", key.tokens_per_day)
         key_id, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        scopes = " ".join(sorted(key.scopes))
+        for name in key.groups - {EVERYTHING}:
+            if not _GROUP.fullmatch(name):
+                raise UsageError(
+                    f"--group {name!r}: at most 64 characters, no space, comma, : or *"
+                )
+        # Groups stand beside the scopes: an older Fathom reads past them.
+        groups = (f"{_GROUP_MARK}{name}" for name in sorted(key.groups))
+        scopes = " ".join([*sorted(key.scopes), *groups])
         values = (
             *(key_id, _hash_secret(secret), key.name, key.workspace, scopes, created),
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
@@ -233,5 +246,10 @@ def _parse_key(row: tuple[object, ...]) -> Key:
         name=str(name),
         workspace=str(workspace),
         scopes=frozenset(scope for scope in SCOPES if scope in str(scopes).split()),
+        groups=frozenset(
+            word.removeprefix(_GROUP_MARK)
+            for word in str(scopes).split()
+            if word.startswith(_GROUP_MARK)
+        ),
         **dict(zip(fields, rest, strict=True)),  # type: ignore[arg-type]  # the columns have these types
     )

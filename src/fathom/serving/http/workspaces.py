@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
+from fathom.index.rights import Viewer
 from fathom.redaction import open_log
 from fathom.serving.http.access import Caller
 from fathom.serving.http.conversation_store import Conversations
@@ -62,6 +63,7 @@ class Workspaces:
         self._lock = threading.Lock()
         self._engine = engine
         self._open = {"": _open_workspace("", engine)}
+        self._limited: dict[tuple[str, Viewer], Workspace] = {}
         self._ending = threading.Event()
         self._watcher: threading.Thread | None = None
 
@@ -71,7 +73,18 @@ class Workspaces:
             name = caller.workspace
             if name not in self._open:
                 self._open[name] = _open_workspace(name, self._engine.open_workspace(name))
-            return self._open[name]
+            return self._limit(self._open[name], caller.viewer)
+
+    def _limit(self, space: Workspace, viewer: Viewer | None) -> Workspace:
+        """Return a workspace without the documents that are hidden from a viewer."""
+        if viewer is None or not (rights := space.engine.list_rights()):
+            return space
+        # Names that no rule has make no difference: such viewers share an engine.
+        known_names = frozenset(name for rule in rights for name in rule.readers)
+        key = space.name, Viewer(viewer.names & known_names)
+        if key not in self._limited:
+            self._limited[key] = replace(space, engine=space.engine.open_for(key[1]))
+        return self._limited[key]
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
         """Continue the jobs that ended servers left in all workspaces, and watch for new ones.
@@ -107,6 +120,8 @@ class Workspaces:
         if self._watcher is not None:
             self._watcher.join()
         with self._lock:
+            for limited in self._limited.values():
+                limited.engine.close()
             for space in self._open.values():
                 space.jobs.close()
                 space.conversations.close()
