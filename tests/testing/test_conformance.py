@@ -504,6 +504,10 @@ def drop_tables(real: Any, document_id: str) -> Any:
 
 
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
+    "test_rights_are_held_or_refused": (
+        {"set_rights": do_nothing},
+        {"get_rights": lambda _: []},
+    ),
     "test_paths_of_documents": (
         {"get_paths": lambda _, names: {}},
         {"get_paths": lambda _, names: dict.fromkeys(names, "/c/cats")},

@@ -145,6 +145,14 @@ class Documents:
             if source.outcome == "stale" and source.document_id is not None
         ]
 
+    def list_unused_rules(self) -> Sequence[ReadingRule]:
+        """Return the rules of rights that fit no place that is stored; their paths may be wrong."""
+        index = self._index.reader(checked=False)
+        rules = list(index.get_rights())
+        for source in index.list_sources() if rules else ():
+            rules = [rule for rule in rules if not rule.fits(source.path)]
+        return rules
+
     def list_outdated(self) -> "Sequence[OutdatedFile]":
         """Return the files that differ from what was read; every file is read again for it."""
         from fathom.ingest.outdated import find_outdated_files

@@ -26,6 +26,10 @@ class ReadingRule:
     pattern: str
     readers: tuple[str, ...]
 
+    def fits(self, path: str) -> bool:
+        """Return whether the rule is about a place."""
+        return fnmatchcase(path, self.pattern)
+
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
@@ -40,7 +44,7 @@ def list_readers(rules: Sequence[ReadingRule], path: str) -> tuple[str, ...]:
     A place that nobody may read has the reader `NOBODY`.
     """
     for rule in rules:
-        if fnmatchcase(path, rule.pattern):
+        if rule.fits(path):
             return rule.readers or (NOBODY,)
     return ()
 

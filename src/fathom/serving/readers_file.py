@@ -10,6 +10,7 @@ document counts; a document that no rule fits is for everybody. No readers means
 
 import re
 import tomllib
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,9 @@ def _parse_rule(file: Path, number: int, rule: Any) -> ReadingRule:  # noqa: ANN
                         f"--readers {file}: rule {number}: {name!r} is no reader; write GROUP or "
                         "user:NAME"
                     )
-            pattern = format_path(make_absolute(file.parent / path))
+            # The folder stands for itself, whatever characters its name has.
+            folder = escape(format_path(make_absolute(file.parent)).rstrip("/"))
+            pattern = path if path.startswith("/") else f"{folder}/{path.removeprefix('./')}"
             return ReadingRule(pattern, tuple(readers))
         case _:
             raise UsageError(

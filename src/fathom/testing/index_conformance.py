@@ -11,6 +11,7 @@ import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
 from fathom.index.base import Entry, IndexReader, IndexWriter, MetadataKey, SourceRecord
+from fathom.index.rights import ReadingRule
 from fathom.testing.index_entries import (
     CATS,
     IDENTITY,
@@ -361,6 +362,18 @@ class IndexConformance(LateVectorsConformance):
         assert reader.get_roots() == []
         writer.set_roots(["/c", "/caf\udce9"])
         assert reader.get_roots() == ["/c", "/caf\udce9"]
+
+    def test_rights_are_held_or_refused(self, index: tuple[IndexWriter, IndexReader]) -> None:
+        writer, reader = index
+        put(writer, CATS, SHIPS)
+        rules = [ReadingRule("*cats", ("vets", "user:ana")), ReadingRule("*", ())]
+        writer.set_rights([])
+        assert list(reader.get_rights()) == []
+        try:
+            writer.set_rights(rules)
+        except UsageError:
+            rules = []  # an engine that cannot hold them must not seem to
+        assert list(reader.get_rights()) == list(writer.get_rights()) == rules
 
     def test_paths_of_documents(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index

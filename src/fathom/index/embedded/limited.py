@@ -14,25 +14,28 @@ from fathom.index.rights import ReadingRule, Viewer, dump_rules, load_rules
 
 COPY = "rights.json"
 """A copy of the rules beside the database, for the case that the database cannot be read."""
+_IS_HIDDEN = (
+    "EXISTS(SELECT 1 FROM main.readers WHERE path = {path}) AND NOT EXISTS("
+    "SELECT 1 FROM main.readers JOIN temp.viewer ON name = reader WHERE path = {path})"
+)
+"""The condition that a place has readers, and the viewer is none of them."""
+_HAS_HIDDEN_PLACE = (
+    "EXISTS(SELECT 1 FROM main.sources AS place WHERE place.document_id = {document} "  # noqa: S608 - constant
+    f"AND {_IS_HIDDEN.format(path='place.path')})"
+)
 _VIEWS = (
     "CREATE TEMP TABLE viewer(name TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TEMP VIEW hidden_places AS SELECT path FROM main.readers "
-    "EXCEPT SELECT path FROM main.readers WHERE reader IN (SELECT name FROM temp.viewer)",
     # One hidden place hides the document, and so all of its places.
-    "CREATE TEMP VIEW hidden_documents AS SELECT document_id AS id FROM main.sources "
-    "WHERE document_id IS NOT NULL AND path IN (SELECT path FROM temp.hidden_places) "
-    "UNION SELECT id FROM main.documents WHERE path IN (SELECT path FROM temp.hidden_places)",
-    "CREATE TEMP VIEW documents AS SELECT * FROM main.documents "
-    "WHERE id NOT IN (SELECT id FROM temp.hidden_documents)",
-    "CREATE TEMP VIEW sources AS SELECT * FROM main.sources "
-    "WHERE path NOT IN (SELECT path FROM temp.hidden_places) AND "
-    "(document_id IS NULL OR document_id NOT IN (SELECT id FROM temp.hidden_documents))",
-    "CREATE TEMP VIEW hidden_numbers AS SELECT no FROM main.documents "
-    "WHERE id IN (SELECT id FROM temp.hidden_documents)",
-    "CREATE TEMP VIEW contents AS SELECT * FROM main.contents "
-    "WHERE document_no NOT IN (SELECT no FROM temp.hidden_numbers)",
-    "CREATE TEMP VIEW chunks AS SELECT * FROM main.chunks "
-    "WHERE document_no NOT IN (SELECT no FROM temp.hidden_numbers)",
+    "CREATE TEMP VIEW documents AS SELECT document.* FROM main.documents AS document "  # noqa: S608 - constant
+    f"WHERE NOT {_HAS_HIDDEN_PLACE.format(document='document.id')} "
+    f"AND NOT ({_IS_HIDDEN.format(path='document.path')})",
+    "CREATE TEMP VIEW sources AS SELECT source.* FROM main.sources AS source "  # noqa: S608 - constant
+    f"WHERE NOT ({_IS_HIDDEN.format(path='source.path')}) "
+    f"AND NOT {_HAS_HIDDEN_PLACE.format(document='source.document_id')}",
+    "CREATE TEMP VIEW contents AS SELECT content.* FROM main.contents AS content "
+    "WHERE EXISTS(SELECT 1 FROM temp.documents WHERE no = content.document_no)",
+    "CREATE TEMP VIEW chunks AS SELECT chunk.* FROM main.chunks AS chunk "
+    "WHERE EXISTS(SELECT 1 FROM temp.documents WHERE no = chunk.document_no)",
     "CREATE TEMP VIEW readers AS SELECT * FROM main.readers WHERE FALSE",
     "CREATE TEMP VIEW kept AS SELECT * FROM main.kept WHERE FALSE",
 )

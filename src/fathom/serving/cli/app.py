@@ -165,6 +165,8 @@ def ingest(
                 on_progress=progress,
             )
         failure_counts.append(outcome.failed)
+        for rule in engine.documents.list_unused_rules() if readers else ():
+            sys.stderr.write(f"fathom: --readers {readers}: no document fits {rule.pattern}\n")
         if report is not None:
             text = json.dumps(asdict(outcome), ensure_ascii=False, indent=1)
             report.write_text(f"{text}\n", encoding="utf-8")
