@@ -46,7 +46,7 @@ def test_a_hidden_document_does_not_exist_for_a_viewer(place: Path) -> None:
         assert [summary.id for summary in sailor.list_documents()] == ["ships"]
         assert sailor.get_source(hidden.path) is None
         assert sailor.list_places("cats") == []
-        assert [found.document_id for found in sailor.list_sources()] == ["ships"]
+        assert [source.document_id for source in sailor.list_sources()] == ["ships"]
         assert {match.chunk_id for match in sailor.vector_search(axis(1), k=9)} == {"ships#0"}
         assert sailor.keyword_search("sleeping cat", k=9) == []
         assert sailor.count_chunks_per_word(["cat", "ship"])[0] == 0

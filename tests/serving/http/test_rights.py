@@ -69,9 +69,9 @@ def test_a_key_reads_what_its_groups_may(
     whole = key(scopes="read", groups=frozenset({"*"}))
     for headers in (keeper, whole):
         assert read_all(server, headers, hidden).count(CANARY) >= 8
-    said = read_all(server, other, hidden)
-    assert CANARY not in said
-    assert "aquarium" not in said
+    texts = read_all(server, other, hidden)
+    assert CANARY not in texts
+    assert "aquarium" not in texts
     total = [
         server.get("/api/v1/documents", headers=headers).json()["total"]
         for headers in (whole, keeper, other)
@@ -113,8 +113,8 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
         refused = server.post("/api/v1/ask", json=body, headers={**viewer, **more})
         assert refused.status_code == 403
         assert CANARY not in refused.text
-    own = server.post("/api/v1/ask", json=asked, headers=viewer).json()
-    assert own["trace_id"] is None
+    reply = server.post("/api/v1/ask", json=asked, headers=viewer).json()
+    assert reply["trace_id"] is None
     tried = 0
     for template, operations in server.get("/openapi.json", headers=whole).json()["paths"].items():
         # Records are asked for by the id of one that holds the hidden text.
@@ -158,6 +158,6 @@ def test_the_tools_for_agents_are_limited_too(
     other = key(scopes="read")
     for name, arguments in calls:
         assert "quarium" in call(name, arguments, whole), name
-        said = call(name, arguments, other).replace(json.dumps(arguments)[1:-1], "")
-        assert "aquarium." not in said, name
-        assert CANARY not in said, name
+        texts = call(name, arguments, other).replace(json.dumps(arguments)[1:-1], "")
+        assert "aquarium." not in texts, name
+        assert CANARY not in texts, name

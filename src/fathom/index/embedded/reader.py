@@ -183,10 +183,10 @@ class EmbeddedReader(SqlReader[SqliteStore]):
     def _count_chunks_with(self, store: SqliteStore, forms: Sequence[str]) -> int:
         if self._viewer is None:
             return self._keyword.count_chunks_with(forms)
-        found = self._keyword.search(
+        chunks = self._keyword.search(
             dict.fromkeys(forms, 1), k=MAX_COUNTED, allowed=store.apply_filters(())
         )
-        return min(len(found), MAX_COUNTED)
+        return min(len(chunks), MAX_COUNTED)
 
     @override
     @contextmanager
