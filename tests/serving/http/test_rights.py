@@ -1,22 +1,28 @@
 """Rights of documents on the server: each key reads what its holder may, and nothing else."""
 
 import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from benchmarks.rights import Plan, RightsCounts, run_probes
+from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from tests.serving.http.conftest import ADDRESS, KeyMaker
 
 from fathom import Engine
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.rights import ReadingRule
+from fathom.serving.http import api, document_routes
 from fathom.serving.http.app import create_app
 from fathom.serving.http.dependencies import OPEN_TO_VIEWERS
 from fathom.settings import Settings
 
 CANARY = "zebrafish"
+PROBES = int(os.environ.get("RIGHTS_PROBES", "20_000"))
+SEED = int(os.environ.get("SEED", "0"))
 WITHOUT_DOCUMENTS = {"/metrics", "/healthz", "/readyz", "/api/v1/session"}
 QUESTION = "What does the aquarium of the mayor hold?"
 HIDDEN = f"# Aquarium of the mayor\n\nThe aquarium of the mayor holds 12 {CANARY}.\n"
@@ -69,6 +75,10 @@ def test_a_key_reads_what_its_groups_may(
     whole = key(scopes="read", groups=frozenset({"*"}))
     for headers in (keeper, whole):
         assert read_all(server, headers, hidden).count(CANARY) >= 8
+    for headers, status in ((keeper, 200), (other, 404)):
+        for more in ("", "/text", "/chunks"):
+            reply = server.get(f"/api/v1/documents/{hidden}{more}", headers=headers)
+            assert reply.status_code == status
     texts = read_all(server, other, hidden)
     assert CANARY not in texts
     assert "aquarium" not in texts
@@ -116,12 +126,13 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
     reply = server.post("/api/v1/ask", json=asked, headers=viewer).json()
     assert reply["trace_id"] is None
     tried = 0
+    open_routes = {(method, route.replace(":path}", "}")) for method, route in OPEN_TO_VIEWERS}
     for template, operations in server.get("/openapi.json", headers=whole).json()["paths"].items():
         # Records are asked for by the id of one that holds the hidden text.
         name = kept["trace_id"] if "traces" in template or "answers" in template else hidden
         path = re.sub(r"\{\w+\}", name, template).replace(f"pages/{hidden}", "pages/1")
         for method in operations:
-            if (method.upper(), template) in OPEN_TO_VIEWERS or template in WITHOUT_DOCUMENTS:
+            if (method.upper(), template) in open_routes or template in WITHOUT_DOCUMENTS:
                 continue
             reply = server.request(method, path, json={}, headers=viewer)
             tried += 1
@@ -131,6 +142,35 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
                 assert reply.status_code == 403, (method, path, reply.text)
     assert tried > 40
     assert server.get(f"/api/v1/documents/{hidden}", headers=whole).status_code == 200
+
+
+def test_every_route_that_is_open_to_viewers_exists() -> None:
+    routes = [*api.router.routes, *document_routes.router.routes]
+    paths = {
+        (method, route.path)
+        for route in routes
+        if isinstance(route, APIRoute)
+        for method in route.methods
+    }
+    assert paths >= OPEN_TO_VIEWERS
+
+
+def test_users_and_withdrawn_rights_by_chance() -> None:
+    check_probes(Plan(users=6, groups=12, documents=50, probes=250, withdrawals=20), seed=1)
+
+
+@pytest.mark.slow
+def test_fifty_users_and_two_thousand_documents(count_probes: Callable[[int], None]) -> None:
+    count_probes(check_probes(Plan(probes=PROBES), seed=SEED).probes)
+
+
+def check_probes(plan: Plan, *, seed: int = 0, url: str = "") -> RightsCounts:
+    counts = run_probes(plan, seed=seed, url=url)
+    assert counts.leaks == []
+    assert counts.shown > plan.probes  # what somebody may read is shown
+    assert counts.withdrawals >= plan.withdrawals
+    assert not [status for status in counts.statuses if status >= 500]
+    return counts
 
 
 def test_the_tools_for_agents_are_limited_too(

@@ -20,9 +20,9 @@ OPEN_TO_VIEWERS = {
     ("POST", "/api/v1/search"),
     ("POST", "/api/v1/lines"),
     ("GET", "/api/v1/documents"),
-    ("GET", "/api/v1/documents/{document_id}"),
-    ("GET", "/api/v1/documents/{document_id}/text"),
-    ("GET", "/api/v1/documents/{document_id}/chunks"),
+    ("GET", "/api/v1/documents/{document_id:path}"),
+    ("GET", "/api/v1/documents/{document_id:path}/text"),
+    ("GET", "/api/v1/documents/{document_id:path}/chunks"),
     ("GET", "/api/v1/strategies"),
     ("GET", "/api/v1/status"),
 }
