@@ -28,7 +28,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.index.embedded.schema import FILE
 from fathom.jsonable import dump_canonical, hash_text
-from fathom.models.embedder import SHIPPED_INT8
+from fathom.models.embedder import SHIPPED, SHIPPED_INT8
 from fathom.models.reader_loading import read_card
 from fathom.registry import STRATEGIES
 from fathom.runs.chain import Chain, decode_trace
@@ -236,11 +236,14 @@ def test_a_newer_setting_counts_with_its_default(engine: Engine) -> None:
     assert not choose_calibration(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
 
 
-def test_the_shipped_embedder_in_8_bits_has_the_same_calibrations(tmp_path: Path) -> None:
-    settings = {"index.directory": str(tmp_path), "models.embedder": SHIPPED_INT8}
+@pytest.mark.parametrize(("name", "precision"), [(SHIPPED, "fp32"), (SHIPPED_INT8, "int8")])
+def test_the_shipped_embedders_have_the_same_calibrations(
+    tmp_path: Path, name: str, precision: str
+) -> None:
+    settings = {"index.directory": str(tmp_path), "models.embedder": name}
     with Engine(parse_settings(settings)) as engine:
         assembly = engine.assembly
-        assert assembly.identity["embedder.precision"] == "int8"
+        assert assembly.identity["embedder.precision"] == precision
         assert choose_calibration(assembly, "adaptive", {}).calibration is not None
 
 
@@ -351,7 +354,7 @@ def test_shipped_calibrations_were_learned_with_the_shipped_reader() -> None:
     again = "learn it again: python -m training.fit_calibration"
     assert load_shipped_calibrations(), again
     for name, calibration in load_shipped_calibrations().items():
-        assert calibration.identity["reader"] == read_card()["sha256"], f"{name}: {again}"
+        assert calibration.identity["reader"] == read_card()["fitted_as"], f"{name}: {again}"
         assert calibration.source == "public questions"
         assert calibration.made_of
         assert set(calibration.law.weights) <= set(COLUMNS), f"{name}: {again}"

@@ -25,7 +25,7 @@ from fathom.engine import Engine
 from fathom.errors import IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index.base import MetadataKey, SourceRecord
 from fathom.index.embedded.opening import open_writer
-from fathom.models.embedder import load_embedder
+from fathom.models.embedder import SHIPPED, SHIPPED_INT8, load_embedder
 from fathom.registry import STRATEGIES
 from fathom.runs.concurrency import run_in_loop
 from fathom.settings import Settings
@@ -316,6 +316,23 @@ def test_an_index_of_another_embedder_is_not_searched(tmp_path: Path) -> None:
         other = Engine(engine.settings, embedder=HashingEmbedder(32))
     with other, pytest.raises(IndexMismatch, match="embedder"):
         other.search(QUESTION)
+
+
+@pytest.mark.parametrize(("first", "second"), [(SHIPPED, SHIPPED_INT8), (SHIPPED_INT8, SHIPPED)])
+def test_the_shipped_embedders_search_and_extend_each_others_indexes(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    texts = {"fees": FEES, "tides": "The tide tables hang in the harbour office."}
+    for embedder, (name, text) in zip((first, second), texts.items(), strict=True):
+        write_file(tmp_path / "corpus" / f"{name}.md", f"# {name.title()}\n\n{text}\n")
+        settings = Settings.model_validate(
+            {"index": {"directory": tmp_path / "index"}, "models": {"embedder": embedder}}
+        )
+        with Engine(settings, cross_reader=OVERLAP) as engine:
+            engine.ingest([tmp_path / "corpus"])
+            assert engine.status().identity["embedder.model"] == first
+            (hit, *_) = engine.search(text, retriever="vector")
+            assert text in hit.chunk.text
 
 
 def test_an_index_takes_either_query_encoder_and_replays_with_the_recorded_one(

@@ -172,7 +172,7 @@ def test_an_unknown_retriever_is_refused_with_the_known_ones(
 
 def test_the_main_embedder_is_named_vector_too(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
-        hits = engine.search(QUESTION, retriever="vector:all-MiniLM-L6-v2")
+        hits = engine.search(QUESTION, retriever="vector:all-MiniLM-L6-v2-int8")
 
         assert [hit.score for hit in hits] == [
             hit.score for hit in engine.search(QUESTION, retriever="vector")

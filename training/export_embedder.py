@@ -94,6 +94,20 @@ class Graph:
         """Add a fused operator of ONNX Runtime."""
         return self.add(op, inputs, output, domain="com.microsoft", **attributes)
 
+    def add_and_normalize(self, inputs: list[str], output: str) -> str:
+        """Add the normalised sum of two values and a bias: value, rest, weight, bias, shift."""
+        if not self.is_rounded:
+            return self.add_fused("SkipLayerNormalization", inputs, output, epsilon=1e-12)
+        return self.add_three_and_normalize(inputs, output)
+
+    def add_three_and_normalize(self, inputs: list[str], output: str) -> str:
+        """Add the same with standard operators."""
+        # ONNX Runtime's fused operator takes six times as long as the three together.
+        value, rest, weight, bias, shift = inputs
+        shifted = self.add("Add", [value, shift], f"{output}.shifted")
+        total = self.add("Add", [shifted, rest], f"{output}.sum")
+        return self.add("LayerNormalization", [total, weight, bias], output, axis=-1, epsilon=1e-12)
+
 
 def build_model(weights: Weights, precision: str) -> onnx.ModelProto:
     """Build `input_ids` (batch, tokens) int64 -> `embedding` (batch, 384), unit length."""
@@ -159,9 +173,7 @@ def add_layer(graph: Graph, weights: Weights, hidden: str, number: int) -> str:
         ]
         bias = graph.constant(f"{prefix}.{block}.shift", get_weight(f"{block}.dense.bias"))
         inputs = [out, rest, *norm, bias]
-        return graph.add_fused(
-            "SkipLayerNormalization", inputs, f"{prefix}.{block}.out", epsilon=1e-12
-        )
+        return graph.add_and_normalize(inputs, f"{prefix}.{block}.out")
 
     attended = add_and_norm(
         add_attention(graph, get_weight, hidden, prefix), hidden, "attention.output"

@@ -30,6 +30,7 @@ from training.export_embedder import (
     load_packaged,
 )
 from training.query_encoder.smoothing import load_factors
+from typing_extensions import override
 
 from training import export_embedder
 
@@ -85,10 +86,12 @@ class SharedGraph(Graph):
         shift = "" if bias is None else self.constant(f"{name}.bias", bias)
         return self._product(value, self.matrix(name, matrix), f"{name}.product", shift)
 
+    @override
+    def add_and_normalize(self, inputs: list[str], output: str) -> str:
+        return self.add_three_and_normalize(inputs, output)
+
     def add_fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
         """Add a fused operator; attention's products are of 8 bits too."""
-        if op == "SkipLayerNormalization":
-            return self._add_and_normalize(inputs, output, **attributes)
         if op != "Attention":
             return super().add_fused(op, inputs, output, **attributes)
         hidden, matrix, shift = inputs
@@ -96,13 +99,6 @@ class SharedGraph(Graph):
         names = [f"{matrix}.{part}" for part in ("query", "key", "value")]
         self.nodes.append(helper.make_node("Split", [mixed], names, axis=-1, num_outputs=3))
         return super().add_fused("MultiHeadAttention", [*names, shift], output, **attributes)
-
-    def _add_and_normalize(self, inputs: list[str], output: str, **attributes: object) -> str:
-        # ONNX Runtime's fused operator takes six times as long as the three together.
-        value, rest, weight, bias, shift = inputs
-        shifted = self.add("Add", [value, shift], f"{output}.shifted")
-        total = self.add("Add", [shifted, rest], f"{output}.sum")
-        return self.add("LayerNormalization", [total, weight, bias], output, axis=-1, **attributes)
 
     def _product(self, value: str, matrix: str, output: str, shift: str = "") -> str:
         if matrix in self._factors:

@@ -212,18 +212,17 @@ def learn_calibration(
 def describe_identity(assembly: Assembly, strategy: str) -> dict[str, Json]:
     """Return what a calibration is made for: the strategy, its settings, its models."""
     parts = assembly.identity
-    settings = _select_settings(assembly.list_recorded_settings(strategy), strategy)
     if parts["embedder.model"] == SHIPPED_INT8:
         # A law depends on readings of the best chunks, and these are the same (docs/speed.md).
         parts = {**parts, **{f"embedder.{key}": value for key, value in SHIPPED_IDENTITY.items()}}
-        settings["models.embedder"] = SHIPPED_IDENTITY["model"]
+        del parts["embedder.space"]
     return {
         "strategy": strategy,
         "reader": name_reader(assembly),
         "index": {
             key: parts[key] for key in sorted(parts) if key.startswith(("embedder.", "chunker."))
         },
-        "settings": settings,
+        "settings": _select_settings(assembly.list_recorded_settings(strategy), strategy),
     }
 
 
@@ -239,10 +238,14 @@ def hash_identity(assembly: Assembly, trace: Trace) -> str:
 
 
 def name_reader(assembly: Assembly) -> str:
-    """Return the cross-reader's name: the sha256 of its card, or the class of a given one."""
+    """Return the cross-reader's name: a digest on its card, or the class of a given one.
+
+    A reader of the same weights in another graph keeps the digest that calibrations were fitted as.
+    """
     if assembly.models.given_reader is not None:
         return type(assembly.models.given_reader).__qualname__
-    return str(read_card(assembly.settings.models.cross_reader).get("sha256", ""))
+    card = read_card(assembly.settings.models.cross_reader)
+    return str(card.get("fitted_as", card.get("sha256", "")))
 
 
 def list_differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -321,6 +324,8 @@ def _select_settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Js
     others = STRATEGIES.keys() - {strategy} if strategy in _INDEPENDENT else frozenset()
     settings = drop_later_settings(recorded)
     flat = _flatten({name: part for name, part in settings.items() if name not in others})
+    if flat.get("models.embedder") == SHIPPED_INT8:  # as in `describe_identity`
+        flat["models.embedder"] = SHIPPED_IDENTITY["model"]
     return {key: value for key, value in flat.items() if key not in _IRRELEVANT}
 
 

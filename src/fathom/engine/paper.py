@@ -19,12 +19,14 @@ def check_paper_embedder(settings: "Settings", stored: Mapping[str, str]) -> Non
     Raises:
         IndexMismatch: If they differ.
     """
+    from fathom.models.embedder import SHIPPED, SHIPPED_INT8
     from fathom.settings.papers import load_preset
 
     paper, name = settings.ask.paper, settings.models.embedder
     made_with = stored.get("embedder.model", "another")
     fixed = load_preset(paper).get("models.embedder")
-    if fixed and fixed.value == name and made_with != name:
+    is_same = made_with == name or {made_with, name} == {SHIPPED, SHIPPED_INT8}
+    if fixed and fixed.value == name and not is_same:
         raise IndexMismatch(
             f"the paper {paper!r} searches with {name}, the index was made with {made_with}; make "
             f"another one with `fathom ingest --paper {paper} --index OTHER PATH...`, or keep it "

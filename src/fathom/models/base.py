@@ -25,7 +25,11 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The keys that index and query must share: `model`, `sha256`, `runtime`, `precision`."""
+        """The keys that index and query must share: `model`, `sha256`, `runtime`, `precision`.
+
+        An embedder that comes close to the vectors of a model in fp32 may name the `sha256` of that
+        one as `space`; each may then search an index that the other made.
+        """
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:

@@ -102,7 +102,11 @@ def load_int8(folder: Path | None = None, *, cache: ModelCache | None = None) ->
     _check_files(cache, model, folder / f"{SHIPPED}.onnx", folder / "vocab.txt")
     runtime = RowRuntime(LazyRuntime(model, 1, frozenset({"input_ids"}), cache=cache))
     tokens = WordPiece.read(folder / "vocab.txt")
-    identity = {"model": SHIPPED_INT8, "sha256": SHIPPED_SHA256[model.name]}
+    identity = {
+        "model": SHIPPED_INT8,
+        "sha256": SHIPPED_SHA256[model.name],
+        "space": SHIPPED_IDENTITY["sha256"],
+    }
     return OnnxEmbedder(runtime, tokens, identity, limit=LIMIT, dimension=DIMENSION)
 
 

@@ -38,10 +38,14 @@ def combine_with_encoder(
 ) -> DualEmbedder:
     """Combine the shipped embedder with the query encoder called `name` for its questions.
 
+    The embedder with products of 8 bits is its own query encoder.
+
     Raises:
         SettingsError: If `texts` is another embedder.
         ModelError: If a file is missing or is not the shipped one.
     """
+    if texts.identity.get("model") == SHIPPED_INT8:
+        return DualEmbedder(texts, texts)
     if texts.identity.get("sha256") != SHIPPED_SHA256[f"{SHIPPED}.onnx"]:
         other = texts.identity.get("model", type(texts).__name__)
         raise SettingsError(

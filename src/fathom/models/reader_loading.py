@@ -35,7 +35,9 @@ def load_shipped_reader(
 
     A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`. The card
     holds `sha256` of the model and `calibration`; if they differ from those of the first
-    cross-reader, also `tokenizer` (`vocab.txt`), and `limit` and `alone` of its `InputShape`.
+    cross-reader, also `tokenizer` (`vocab.txt`), and `limit` and `alone` of its `InputShape`. It
+    may name as `fitted_as` the digest of an older file with the same weights, whose calibrations
+    of answers then apply.
 
     A `cache` keeps what is read from the files; by default nothing is kept.
 

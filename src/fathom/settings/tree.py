@@ -79,14 +79,13 @@ class ModelSettings(Section):
         {"embedder", "query_encoder", "cross_reader", "runtime"}
     )
 
-    embedder: str = "all-MiniLM-L6-v2"
-    """A shipped model, `all-MiniLM-L6-v2` or `all-MiniLM-L6-v2-int8` (products of 8 bits: 2.7 times
-    as fast, docs/retrieval.md); a folder, or the name of a sentence-transformers model of the
-    hub."""
+    embedder: str = "all-MiniLM-L6-v2-int8"
+    """A shipped model, `all-MiniLM-L6-v2-int8` (products of 8 bits: 2.7 times as fast) or
+    `all-MiniLM-L6-v2` (fp32), each of which reads the other's indexes: docs/retrieval.md; a folder,
+    or the name of a sentence-transformers model of the hub."""
     query_encoder: Literal["same", "rounded"] = "same"
-    """The embedder of questions: `same` as that of the texts, or `rounded`, the shipped one with
-    products of 8 bits, which takes half the time and gives nearly the same vectors:
-    docs/retrieval.md."""
+    """The embedder of questions: `same` as that of the texts, or `rounded`: with the embedder of
+    texts in fp32 the one with products of 8 bits, which takes half the time: docs/retrieval.md."""
     cross_reader: str = "shipped"
     """`shipped` (the multilingual one), `english`, `multilingual`, or a folder."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
