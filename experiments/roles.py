@@ -36,6 +36,7 @@ from fathom.models.embedder import load_embedder
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import CrossReader
 from fathom.runs.concurrency import run_in_loop
+from fathom.settings import Settings
 from fathom.strategies.run import RunOutcome
 from fathom.types import Hit
 
@@ -151,7 +152,7 @@ class RoleBench:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        return load_embedder(cache=Models.cache)
+        return load_embedder(Settings().models.embedder, cache=Models.cache)
 
     @cached_property
     def _reader(self) -> CrossReader:

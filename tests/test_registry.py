@@ -198,8 +198,8 @@ print(json.dumps({
 
 
 def copy_small(source: str, target: str) -> None:
-    """Copy a file, or link it if it is large."""
-    if Path(source).stat().st_size < LARGE:
+    """Copy a file, or link it if it is large or a model, as models refer to each other's files."""
+    if Path(source).stat().st_size < LARGE and not source.endswith(".onnx"):
         shutil.copy(source, target)
     else:
         Path(target).symlink_to(source)

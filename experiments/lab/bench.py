@@ -236,7 +236,7 @@ class Bench:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        return load_embedder(cache=Models.cache)
+        return load_embedder(Settings().models.embedder, cache=Models.cache)
 
     @property
     def _embed(self) -> Path:

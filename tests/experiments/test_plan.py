@@ -55,6 +55,7 @@ def test_an_arm_of_a_paper_has_its_preset_below_its_own_settings(tmp_path: Path)
             "maf.confidence": "top1",
             "maf.debate_on": "doubt",
             "maf.foreign_retriever": "vector",
+            "models.embedder": "all-MiniLM-L6-v2",
         },
     )
 

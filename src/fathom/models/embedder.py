@@ -100,14 +100,15 @@ def load_int8(folder: Path | None = None, *, cache: ModelCache | None = None) ->
     folder = folder or _locate_resources()
     model = folder / f"{SHIPPED_INT8}.onnx"
     _check_files(cache, model, folder / f"{SHIPPED}.onnx", folder / "vocab.txt")
-    runtime = RowRuntime(LazyRuntime(model, 1, frozenset({"input_ids"}), cache=cache))
+    # ONNX Runtime refuses weights behind a link that leaves the folder of the graph.
+    graph = LazyRuntime(model.resolve(), 1, frozenset({"input_ids"}), cache=cache)
     tokens = WordPiece.read(folder / "vocab.txt")
     identity = {
         "model": SHIPPED_INT8,
         "sha256": SHIPPED_SHA256[model.name],
         "space": SHIPPED_IDENTITY["sha256"],
     }
-    return OnnxEmbedder(runtime, tokens, identity, limit=LIMIT, dimension=DIMENSION)
+    return OnnxEmbedder(RowRuntime(graph), tokens, identity, limit=LIMIT, dimension=DIMENSION)
 
 
 def _locate_resources() -> Path:
