@@ -4,11 +4,12 @@ import asyncio
 import importlib
 import ssl
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from json import dumps
+from traceback import clear_frames
 from types import ModuleType
 from typing import Any
 
@@ -21,9 +22,9 @@ from fathom.llm.streamed_reply import StreamedReply
 from fathom.llm.tokens import count_prompt_tokens
 from fathom.usage import Usage
 
-# An SDK leaves a chain of three generators, and the event loop needs two turns to close each.
-# Twice as many turns leave a margin.
-_TURNS = 12
+# An SDK that is cut off leaves a chain of ten generators, and the event loop needs two turns to
+# close each. Twice as many turns leave a margin.
+_TURNS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +92,13 @@ class LangChainChat:
         timeout = asyncio.timeout_at(call.deadline)
         try:
             with _disable_tracing():
-                async with timeout:
+                async with _close_generators(), timeout:
                     await self._read_stream(request, call, request_usage, reply)
         except TimeoutError:
             if not reply.full:
                 raise self._make_timeout_fault(
                     timeout.expired(), _count_usage(request_usage, reply)
                 ) from None
-        # Generators that an SDK leaves open are closed now, while the loop still runs.
-        await _let_generators_close()
         _pass_on_text(call.on_text, reply.end())
         return self._build_completion(reply, _count_usage(request_usage, reply))
 
@@ -202,10 +201,35 @@ def _disable_tracing() -> AbstractContextManager[None]:
     return tracing_context(enabled=False)
 
 
-async def _let_generators_close() -> None:
-    """Give the event loop some turns to close the generators that SDKs leave behind."""
+@asynccontextmanager
+async def _close_generators() -> AsyncIterator[None]:
+    """Wait until the generators that an SDK leaves behind are closed, however the body ends."""
+    try:
+        yield
+    except BaseException as error:
+        _release_frames(error)
+        raise
+    finally:
+        await _pass_turns()
+
+
+def _release_frames(error: BaseException | None) -> None:
+    """Let go of the frames of an error and of its causes, which keep generators open."""
+    while error:
+        clear_frames(error.__traceback__)
+        error = error.__context__
+
+
+async def _pass_turns() -> None:
+    """Give the event loop the turns that it needs, also to a task that is cancelled meanwhile."""
+    cancellation: asyncio.CancelledError | None = None
     for _ in range(_TURNS):
-        await asyncio.sleep(0)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation:
+        raise cancellation
 
 
 def _format_turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]]:
