@@ -19,6 +19,10 @@ OnError = Callable[[Path, OSError], None]
 """A callback for each folder that could not be listed, with the error."""
 
 
+READERS_FILE = "readers.toml"
+"""The name of a file of rules; with a document's name and a dot before it, that of its sidecar."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileFilter:
     """A filter of files by shell patterns (`*`, `?`, `[ab]`; `*` matches slashes too).
@@ -142,13 +146,19 @@ def take_snapshot(
     """
     fingerprints: dict[str, tuple[int, ...]] = {}
     for file in discover_files((path for path in paths if os.path.lexists(path)), file_filter):
-        try:
-            status = file.stat()
-        except OSError:
-            continue  # removed since it was listed
-        identity = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-        fingerprints[str(file)] = identity
+        for path in (file, locate_sidecar(file)):
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # removed since it was listed, or a document without a sidecar
+            identity = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            fingerprints[str(path)] = identity
     return fingerprints
+
+
+def locate_sidecar(file: Path) -> Path:
+    """Return the path at which a file may name the readers of a document."""
+    return file.with_name(f"{file.name}.{READERS_FILE}")
 
 
 def _walk_path(path: Path, file_filter: FileFilter, on_error: OnError) -> Iterator[Path]:
@@ -195,7 +205,7 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
         OSError: If the folder or one of its entries cannot be read.
     """
     with os.scandir(folder) as scan:
-        entries = [entry for entry in scan if not entry.name.startswith(".")]
+        entries = [entry for entry in scan if not _is_left_out(entry.name)]
     corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
     if corpus:
         return [(corpus[0], False)]
@@ -208,6 +218,11 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
         elif entry.is_file(follow_symlinks=False) or (_is_regular(path) and _is_inside(path, root)):
             sortable.append((format_path(path), path, False))
     return [(path, is_folder) for _, path, is_folder in sorted(sortable)]
+
+
+def _is_left_out(name: str) -> bool:
+    """Return whether a file or folder of this name holds no documents: hidden, or of rights."""
+    return name.startswith(".") or name == READERS_FILE or name.endswith(f".{READERS_FILE}")
 
 
 def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:

@@ -24,6 +24,7 @@ from fathom.ingest.places import (
     list_roots,
     select_outermost,
 )
+from fathom.ingest.sidecars import Sidecars
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
@@ -148,7 +149,7 @@ class Documents:
     def list_unused_rules(self) -> Sequence[ReadingRule]:
         """Return the rules of rights that fit no place that is stored; their paths may be wrong."""
         index = self._index.reader(checked=False)
-        rules = list(index.get_rights())
+        rules = [rule for rule in index.get_rights() if not rule.narrows]
         for source in index.list_sources() if rules else ():
             rules = [rule for rule in rules if not rule.fits(source.path)]
         return rules
@@ -196,8 +197,8 @@ class Documents:
             Sandbox(assembly.parse_limits) as sandbox,
             open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
-            if rights is not None:  # before any document is stored
-                writer.set_rights(rights)
+            # Before any document is stored.
+            sidecars = self._update_rights(writer, roots, rights)
             writer.create_spaces(assembly.spaces)
             batch = Batch(
                 writer=writer,
@@ -207,11 +208,30 @@ class Documents:
                 wait_vectors=self._settings.ingest.wait_vectors,
             )
             ingester = Ingester(
-                batch, sandbox, before=before, workers=workers, on_progress=on_progress
+                batch,
+                sandbox,
+                before=before,
+                workers=workers,
+                is_late=sidecars.has_new,
+                on_progress=on_progress,
             )
             report = ingester.run(roots, file_filter=self._file_filter, prune=prune or rebuild)
         self._traces.sweep()
         return report
+
+    def _update_rights(
+        self, writer: IndexWriter, roots: Sequence[Path], rights: Sequence[ReadingRule] | None
+    ) -> Sidecars:
+        """Store rules with what the files beside documents add to them; return those files."""
+        stored = writer.get_rights()
+        given = [rule for rule in stored if not rule.narrows] if rights is None else rights
+        if not given:
+            if rights is not None:
+                writer.set_rights(())
+            return Sidecars.ignore()
+        sidecars = Sidecars.read(roots, self._file_filter, stored)
+        writer.set_rights((*given, *sidecars.rules))
+        return sidecars
 
     def remove(self, names: Sequence[str] | str) -> int:
         """Remove documents, and the traces that hold their text; return how many were removed.

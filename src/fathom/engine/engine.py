@@ -212,12 +212,12 @@ class Engine:
         """Return whether the index is read on behalf of a viewer."""
         return self._opened.viewer is not None
 
-    def list_rights(self) -> Sequence[ReadingRule]:
-        """Return the rules that say who may read which documents; none before an ingest."""
+    def list_readers(self) -> frozenset[str] | None:
+        """Return the names of those who may read some documents; `None` if all may read all."""
         try:
-            return self.reader(checked=False).get_rights() if self.index.can_limit else ()
+            return self.reader(checked=False).get_reader_names()
         except IndexMissing:
-            return ()
+            return None
 
     def open_unbounded(self) -> "Engine":
         """Return another engine over the same index that gives every answer, however unsure."""

@@ -306,6 +306,10 @@ class IndexReader(Protocol):
         """Return the rules that say who may read which places; none if everybody may read all."""
         ...
 
+    def get_reader_names(self) -> frozenset[str] | None:
+        """Return the names of all readers of places and documents; `None` without rules."""
+        ...
+
     def get_calibrations(self) -> dict[str, str]:
         """Return the stored calibrations, as JSON by strategy.
 

@@ -111,11 +111,6 @@ class Index(Protocol):
         """Return whether several machines may fill and search the index."""
         ...
 
-    @property
-    def can_limit(self) -> bool:
-        """Return whether the index can hold rights of documents."""
-        ...
-
     def open_uploads(self) -> "Uploads | None":
         """Return the store of uploaded files; `None` if they lie in a folder of this machine."""
         ...
@@ -214,11 +209,6 @@ class EmbeddedIndex:
     def is_shared(self) -> bool:
         """Return False: an embedded index belongs to one machine."""
         return False
-
-    @property
-    def can_limit(self) -> bool:
-        """Return True."""
-        return True
 
     def open_uploads(self) -> "Uploads | None":
         """Return `None`: uploaded files lie in a folder of this machine."""
@@ -346,11 +336,6 @@ class PostgresIndex:
     def is_shared(self) -> bool:
         """Return True: several machines may use a server."""
         return True
-
-    @property
-    def can_limit(self) -> bool:
-        """Return False: `PostgresWriter.set_rights` refuses them."""
-        return False
 
     def open_uploads(self) -> "Uploads":
         """Return the uploaded files of the workspace."""

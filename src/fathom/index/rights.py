@@ -1,17 +1,27 @@
 """Rights of documents: which people and groups may read the documents of which places.
 
 The rules are stored in the index, and a place gets its readers in the same step in which it is
-stored: no reader ever sees a document before its rights. Whoever may not read one of the places of
-a document may not read the document.
+stored: no reader ever sees a document before its rights. A list of readers is a clause. Somebody
+may read a document who is in every clause of each of its places, and in the document's own; so a
+further clause only takes readers away.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from fathom.types import Scalar
+
 NOBODY = ""
-"""The stored reader of a place that nobody may read."""
+"""The stored reader of what nobody may read."""
+EVERYBODY = "*"
+"""The reader of a rule by which everybody may read."""
+METADATA_KEY = "readers"
+"""The key by which a document names its own readers."""
+READER = re.compile(r"(?!user:)[^\s:*,]{1,64}|user:[^,*]{1,64}")
+"""The name of a group, or `user:` with that of a key's holder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +30,20 @@ class ReadingRule:
 
     Attributes:
         pattern: A path, in which `*` stands for any characters, slashes too.
-        readers: Names of groups, and `user:NAME` for single people; none for nobody.
+        readers: Names of groups, and `user:NAME` for single people; none for nobody, `EVERYBODY`
+            for no limit.
+        narrows: Whether the rule adds a clause to that of the first other rule that fits; then the
+            pattern is the plain path of a file, and the rule is about its records too.
     """
 
     pattern: str
     readers: tuple[str, ...]
+    narrows: bool = False
 
     def fits(self, path: str) -> bool:
         """Return whether the rule is about a place."""
+        if self.narrows:
+            return path == self.pattern or path.startswith(f"{self.pattern}#")
         return fnmatchcase(path, self.pattern)
 
 
@@ -38,24 +54,59 @@ class Viewer:
     names: frozenset[str]
 
 
-def list_readers(rules: Sequence[ReadingRule], path: str) -> tuple[str, ...]:
-    """Return the readers of a place, by the first rule that fits; empty for everybody.
+Clause = tuple[str, ...]
+"""The names of those who may read; `NOBODY` alone for nobody."""
 
-    A place that nobody may read has the reader `NOBODY`.
+
+class Rights:
+    """Rules that are ready to be applied to many places."""
+
+    def __init__(self, rules: Sequence[ReadingRule]) -> None:
+        """Take over the rules; the first one that fits a place counts, and those that narrow."""
+        self._first = [rule for rule in rules if not rule.narrows]
+        self._narrow = {rule.pattern: rule for rule in rules if rule.narrows}
+
+    def list_clauses(self, path: str) -> Sequence[Clause]:
+        """Return the clauses of a place; none if everybody may read it."""
+        first = next((rule for rule in self._first if rule.fits(path)), None)
+        # A file's name may contain a `#` too, so every beginning may be the file of a record.
+        ends = (mark.start() for mark in re.finditer("#", path)) if self._narrow else ()
+        files = (path, *(path[:end] for end in ends))
+        narrowing = (self._narrow[file] for file in files if file in self._narrow)
+        rules = ([first] if first else []) + [*narrowing]
+        return [rule.readers or (NOBODY,) for rule in rules if EVERYBODY not in rule.readers]
+
+
+def list_own_readers(metadata: Mapping[str, Scalar]) -> Clause:
+    """Return the readers that a document names itself; empty if it names none.
+
+    What is no name of a reader counts for nobody.
     """
-    for rule in rules:
-        if rule.fits(path):
-            return rule.readers or (NOBODY,)
-    return ()
+    if METADATA_KEY not in metadata:
+        return ()
+    names = split_readers(str(metadata[METADATA_KEY]))
+    return () if EVERYBODY in names else names or (NOBODY,)
+
+
+def is_reader(name: object) -> bool:
+    """Return whether a value is the name of a reader."""
+    return isinstance(name, str) and (name == EVERYBODY or READER.fullmatch(name) is not None)
+
+
+def split_readers(text: str) -> tuple[str, ...]:
+    """Return the names in a text such as `hr, user:ana` or `[hr, "user:ana"]`; others go."""
+    names = (name.strip().strip("\"'").strip() for name in text.strip().strip("[]").split(","))
+    return tuple(name for name in names if is_reader(name))
 
 
 def dump_rules(rules: Iterable[ReadingRule]) -> str:
     """Return rules as JSON."""
-    return json.dumps([[rule.pattern, list(rule.readers)] for rule in rules])
+    return json.dumps([[rule.pattern, list(rule.readers), rule.narrows] for rule in rules])
 
 
 def load_rules(text: str) -> tuple[ReadingRule, ...]:
     """Return the rules of `dump_rules`; none for an empty text."""
     return tuple(
-        ReadingRule(pattern, tuple(readers)) for pattern, readers in json.loads(text or "[]")
+        ReadingRule(pattern, tuple(readers), *narrows)
+        for pattern, readers, *narrows in json.loads(text or "[]")
     )

@@ -215,6 +215,10 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
         return self._read(lambda store: store.read_rights())
 
     @override
+    def get_reader_names(self) -> frozenset[str] | None:
+        return self._read(lambda store: store.read_reader_names())
+
+    @override
     def get_calibrations(self) -> dict[str, str]:
         return self._read(lambda store: store.read_calibrations())
 

@@ -118,6 +118,10 @@ class SqlStore(ABC, Generic[SpaceT]):
         """Return who may read which places; an engine without rights holds no rules."""
         return ()
 
+    def read_reader_names(self) -> frozenset[str] | None:
+        """Return the names of all readers; `None` if there are no rules."""
+        return None
+
     @abstractmethod
     def read_calibrations(self) -> dict[str, str]:
         """Return the stored calibrations, by strategy."""

@@ -51,6 +51,8 @@ from fathom.ingest.workers.base import ChunkedText, FileContent, WorkerPool, Wor
 from fathom.ingest.workers.work import build_line_place, build_record_place, make_document
 from fathom.tables.packing import pack_tables
 
+LATE = "its readers were named during this run; run it again"
+
 
 class Ingester:
     """An ingestion, which brings an index in line with files; a second run continues it.
@@ -66,6 +68,7 @@ class Ingester:
         *,
         before: IndexReader | None = None,
         workers: Workers | None = None,
+        is_late: Callable[[Path], bool] = lambda _file: False,
         on_progress: IngestProgress = lambda _report, _advance: None,
     ) -> None:
         """Create the ingestion; nothing is read yet.
@@ -76,12 +79,15 @@ class Ingester:
             before: The index that this one is to replace; documents that cannot be read any more
                 are taken from it.
             workers: The workers that read files and make vectors; by default this process alone.
+            is_late: Returns whether the rights of a file are newer than those of this ingestion;
+                such a file is left to the next one.
             on_progress: Called with the counts so far and the progress.
         """
         self._batch = batch
         self._writer, self._files, self._clock = batch.writer, batch.files, batch.clock
         self._sandbox = sandbox
         self._before = before
+        self._is_late = is_late
         self._pool = None if workers is None else WorkerPool(workers)
         self._is_requested: Callable[[str], bool] = lambda _place: False
         self._report = IngestReport()
@@ -167,6 +173,9 @@ class Ingester:
     def _ingest_file(self, readable: ReadablePlace, content: FileContent) -> None:
         """Ingest a file, unless its content is known."""
         place, source = readable.place, readable.record
+        if self._is_late(readable.file):
+            self._refuse(place, "", "failed", LATE)
+            return
         try:
             digest = get_digest(content)
         except OSError as error:

@@ -5,10 +5,10 @@
     readers = ["hr", "user:ana"]
 
 A path is relative to the folder of the file; `*` also matches slashes. The first rule that fits a
-document counts; a document that no rule fits is for everybody. No readers means nobody.
+document counts; a document that no rule fits is for everybody. No readers means nobody, and `*`
+everybody.
 """
 
-import re
 import tomllib
 from glob import escape
 from pathlib import Path
@@ -16,10 +16,7 @@ from typing import Any
 
 from fathom.documents.discover import format_path, make_absolute
 from fathom.errors import UsageError
-from fathom.index.rights import ReadingRule
-
-READER = re.compile(r"(?!user:)[^\s:*,]{1,64}|user:[^,*]{1,64}")
-"""The name of a group, or `user:` with that of a key's holder."""
+from fathom.index.rights import ReadingRule, is_reader
 
 
 def load_readers(file: Path) -> tuple[ReadingRule, ...]:
@@ -44,7 +41,7 @@ def _parse_rule(file: Path, number: int, rule: Any) -> ReadingRule:  # noqa: ANN
     match rule:
         case {"path": str(path), "readers": list(readers), **rest} if path and not rest:
             for name in readers:
-                if not (isinstance(name, str) and READER.fullmatch(name)):
+                if not is_reader(name):
                     raise UsageError(
                         f"--readers {file}: rule {number}: {name!r} is no reader; write GROUP or "
                         "user:NAME"

@@ -1,3 +1,5 @@
+import pytest
+
 from fathom.documents.base import ParsedDocument
 from fathom.documents.formats.markdown import parse
 
@@ -40,6 +42,23 @@ def test_title_falls_back_to_the_first_heading() -> None:
 
 def test_a_rule_at_the_top_is_no_front_matter() -> None:
     assert parse(b"---\n\nText here\n").text == "Text here"
+
+
+@pytest.mark.parametrize(
+    ("lines", "readers"),
+    [
+        ("readers: [hr, user:ana]", "[hr, user:ana]"),
+        ("readers: 2021", "2021"),
+        ('readers:\n  - hr\n  # and\n  - "user:ana"  # she\ntitle: A', 'hr, "user:ana"'),
+        ("Readers:", "[]"),
+        ("readers: null", "[]"),
+        ("'readers': [hr]", "[]"),
+        ("title: readers of books", None),
+    ],
+)
+def test_readers_in_the_front_matter_are_a_text(lines: str, readers: str | None) -> None:
+    parsed = parse(f"---\n{lines}\n---\n# A\n\nText.\n".encode())
+    assert parsed.metadata.get("readers") == readers
 
 
 def test_values_of_the_front_matter_are_typed() -> None:

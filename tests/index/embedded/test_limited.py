@@ -3,6 +3,7 @@
 import os
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +124,9 @@ def test_the_roots_of_hidden_documents_are_not_named(place: Path) -> None:
 def test_an_index_without_rights_has_no_viewers(tmp_path: Path) -> None:
     with open_writer(tmp_path, IDENTITY) as writer:
         put(writer, CATS)
-        writer._store.connection.execute("DROP TABLE readers")  # as an older Fathom left it
+        writer._store.connection.execute(
+            "DROP TABLE document_readers"
+        )  # as an older Fathom left it
     with pytest.raises(UsageError, match="holds no rights of documents"):
         open_for(tmp_path, "vets")
 
@@ -137,6 +140,53 @@ def test_an_index_that_is_made_anew_keeps_the_rights(place: Path, is_damaged: bo
     with open_for(place, "sailors") as sailor:
         assert [summary.id for summary in sailor.list_documents()] == ["ships"]
         assert list(sailor.get_rights()) == [ReadingRule("*cats*", ("vets",))]
+
+
+def test_each_list_of_readers_must_name_the_viewer(tmp_path: Path) -> None:
+    cats = replace(CATS, document=replace(CATS.document, metadata={"readers": "[vets, eve]"}))
+    path = source(CATS).path
+    with open_writer(tmp_path, IDENTITY) as writer:
+        writer.set_rights(
+            [ReadingRule("*", ("staff",)), ReadingRule(path, ("user:ana", "leads"), narrows=True)]
+        )
+        put(writer, cats, SHIPS)
+    for names, ids in (
+        ({"staff", "leads", "vets"}, {"cats", "ships"}),
+        ({"staff", "user:ana", "eve"}, {"cats", "ships"}),
+        ({"staff", "leads"}, {"ships"}),
+        ({"staff", "vets"}, {"ships"}),
+        ({"leads", "vets"}, set()),
+    ):
+        with open_for(tmp_path, *names) as viewer:
+            assert {summary.id for summary in viewer.list_documents()} == ids
+            assert {record.document_id for record in viewer.list_sources()} == ids
+            assert (viewer.get_document("cats") is not None) == ("cats" in ids)
+    with open_writer(tmp_path, None) as writer:
+        names = "staff", "user:ana", "leads", "vets", "eve"
+        assert writer.get_reader_names() == frozenset(names)
+        writer.set_rights([ReadingRule("*", ("*",))])
+        assert writer.get_reader_names() == frozenset({"vets", "eve"})
+    with open_for(tmp_path, "staff") as viewer:
+        assert viewer.get_document("cats") is None  # it has named its readers itself
+        assert viewer.get_document("ships")
+
+
+def test_rights_are_kept_for_documents_that_were_stored_before_them(tmp_path: Path) -> None:
+    cats = replace(CATS, document=replace(CATS.document, metadata={"readers": ""}))
+    with open_writer(tmp_path, IDENTITY) as writer:
+        put(writer, cats, SHIPS)
+        assert writer.get_reader_names() is None
+        writer.set_rights([ReadingRule("*", ("*",))])
+    with open_for(tmp_path, "staff") as viewer:
+        assert [summary.id for summary in viewer.list_documents()] == ["ships"]
+
+
+def test_a_rule_for_everybody_goes_before_one_for_nobody(tmp_path: Path) -> None:
+    with open_writer(tmp_path, IDENTITY) as writer:
+        put(writer, CATS, SHIPS)
+        writer.set_rights([ReadingRule("*cats*", ("*",)), ReadingRule("*", ())])
+    with open_for(tmp_path, "staff") as viewer:
+        assert [summary.id for summary in viewer.list_documents()] == ["cats"]
 
 
 def make_entries(count: int, chance: random.Random) -> Iterator[Entry]:

@@ -1,5 +1,6 @@
 """`fathom ingest --readers` and `fathom keys add --group`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,111 @@ def test_a_key_names_its_groups(run: CommandRunner) -> None:  # noqa: F811
     check_one_line(run("keys", "add", "bob", "--group", "user:ana"), 2, "'user:ana'")
 
 
+def list_names(engine: Engine, *names: str) -> set[str]:
+    """Return the names of the documents that somebody may read."""
+    with engine.open_for(Viewer(frozenset(names))) as viewer:
+        return {Path(summary.path).name for summary in viewer.documents.list()}
+
+
+FOR_ALL = '[[rule]]\npath = "secret*"\nreaders = []\n[[rule]]\npath = "*"\nreaders = ["*"]\n'
+
+
+def test_documents_may_only_narrow_what_the_rules_say(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "readers.toml").write_text(FOR_ALL)
+    (folder / "open.md").write_text("# Open\n\nEverybody reads this.\n")
+    (folder / "front.md").write_text("---\nreaders:\n  - hr\n---\n# Front\n\nFor hr.\n")
+    (folder / "torn.md").write_text("---\nreaders: {a: b}\n---\n# Torn\n\nFor nobody.\n")
+    (folder / "beside.md").write_text("# Beside\n\nFor Ana.\n")
+    (folder / "beside.md.readers.toml").write_text('readers = ["user:ana"]\n')
+    # The rules hide these from everybody, whatever the documents say.
+    (folder / "secret-1.md").write_text("---\nreaders: ['*']\n---\n# Secret\n\nOne.\n")
+    (folder / "secret-2.md").write_text("---\nreaders: hr\n---\n# Secret\n\nTwo.\n")
+    (folder / "secret-3.md").write_text("# Secret\n\nThree.\n")
+    (folder / "secret-3.md.readers.toml").write_text('readers = ["*"]\n')
+    records = folder / "records" / "corpus.jsonl"
+    records.parent.mkdir()
+    rows = [
+        {"_id": "a", "text": "For all."},
+        {"_id": "b", "text": "For hr alone.", "readers": ["hr"]},
+        {"_id": "c", "text": "For nobody.", "metadata": {"readers": {"x": 1}}},
+    ]
+    records.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert run("ingest", str(folder), "--readers", str(folder / "readers.toml")).code == 0
+    everybody = {"open.md", "corpus.jsonl#a"}
+    with Engine.open(tmp_path / ".fathom", {"offline": True}) as engine:
+        assert list_names(engine) == everybody
+        assert list_names(engine, "hr") == everybody | {"front.md", "corpus.jsonl#b"}
+        assert list_names(engine, "user:ana") == everybody | {"beside.md"}
+        whole = {Path(summary.path).name for summary in engine.documents.list()}
+        assert len(whole) == 10
+        assert not [name for name in whole if name.endswith("readers.toml")]
+
+
+def test_a_file_beside_a_document_counts_from_the_next_ingestion(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    folder, other = tmp_path / "documents", tmp_path / "other"
+    for place in (folder, other):
+        place.mkdir()
+        (place / "a.md").write_text(f"# A\n\nOf {place.name}.\n")
+    (folder / "readers.toml").write_text(FOR_ALL)
+    sidecar = folder / "a.md.readers.toml"
+    readers = ("--readers", str(folder / "readers.toml"))
+    assert run("ingest", str(folder), str(other), *readers).code == 0
+    with Engine.open(tmp_path / ".fathom", {"offline": True}) as engine:
+        assert len(list_paths(engine)) == 2
+        sidecar.write_text('readers = ["hr"]\n')
+        assert run("ingest", str(folder)).code == 0
+        assert len(list_paths(engine)) == 1
+        sidecar.write_text("readers = [")  # half written: nobody, not everybody
+        assert run("ingest", str(folder)).code == 0
+        assert len(list_paths(engine, "hr")) == 1
+        assert run("ingest", str(other)).code == 0  # other folders keep theirs
+        assert len(list_paths(engine, "hr")) == 1
+        folder.replace(tmp_path / "away")  # a folder that is away lifts nothing
+        assert run("ingest", str(folder), str(other)).code == 0
+        assert len(list_paths(engine, "hr")) == 1
+        (tmp_path / "away").replace(folder)
+        sidecar.unlink()
+        assert run("ingest", str(folder)).code == 0
+        assert len(list_paths(engine)) == 2
+        sidecar.write_text('readers = ["hr"]\n')
+        assert run("ingest", "--rebuild", "--yes", str(folder), str(other)).code == 0
+        assert len(list_paths(engine)) == 1
+
+
+def test_a_document_whose_readers_come_during_an_ingestion_waits_for_the_next(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nOpen.\n")
+    (folder / "z.md").write_text("# Z\n\nFor hr.\n")
+    everybody = [ReadingRule("*", ("*",))]
+
+    def write_late(_report: object, _progress: object) -> None:
+        (folder / "z.md.readers.toml").write_text('readers = ["hr"]\n')
+
+    with Engine.open(tmp_path / "index", {"offline": True}) as engine:
+        report = engine.ingest(folder, rights=everybody, on_progress=write_late)
+        assert report.failed == 1
+        assert len(list_paths(engine)) == len(list_paths(engine, "hr")) == 1
+        assert engine.ingest(folder).failed == 0
+        assert (len(list_paths(engine)), len(list_paths(engine, "hr"))) == (1, 2)
+
+
+def list_paths(engine: Engine, *names: str) -> list[str]:
+    """Return the paths of the documents that somebody may read."""
+    with engine.open_for(Viewer(frozenset(names))) as viewer:
+        return [summary.path for summary in viewer.documents.list()]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -61,7 +167,7 @@ def test_a_key_names_its_groups(run: CommandRunner) -> None:  # noqa: F811
         ("rules = 1\n", "[[rule]]s only"),
         ('[[rule]]\npath = "a"\n', "rule 1 needs a path and a list"),
         ('[[rule]]\npath = "a"\nreaders = ["x"]\nwriters = []\n', "nothing else"),
-        ('[[rule]]\npath = "a"\nreaders = ["*"]\n', "'*' is no reader"),
+        ('[[rule]]\npath = "a"\nreaders = ["a b"]\n', "'a b' is no reader"),
         ('[[rule]]\npath = "a"\nreaders = ["user:"]\n', "'user:' is no reader"),
     ],
 )

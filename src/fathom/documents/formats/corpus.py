@@ -117,9 +117,22 @@ def _build_record(
         text=body,
         title=" ".join(clean_text(title).split()),
         blocks=tuple(_split_paragraphs(body)),
-        metadata=_select_scalars(row.get("metadata")),
+        metadata={**_select_scalars(row.get("metadata")), **_read_readers(row)},
         record=name,
     )
+
+
+def _read_readers(row: dict[str, Any]) -> dict[str, Scalar]:
+    """Return those who may read a record, as a text; what is not understood lets nobody read."""
+    metadata = row.get("metadata")
+    rows = (row, metadata if isinstance(metadata, dict) else {})
+    given = [part["readers"] for part in rows if "readers" in part]
+    if not given:
+        return {}
+    names = given[0]
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return {"readers": ", ".join(names)}
+    return {"readers": names if isinstance(names, str) else ""}
 
 
 def _split_paragraphs(text: str) -> Iterator[Block]:

@@ -12,6 +12,13 @@ from fathom.documents.scalars import parse_scalar
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
+READERS = "readers"
+"""The key of those who may read the document."""
+_READERS_BLOCK = re.compile(
+    r"^[\"']?readers[\"']?[ \t]*:[^\n]*(?P<items>(?:\n[ \t]*(?:-[^\n]*|#[^\n]*)?(?=\n|\Z))*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ITEM = re.compile(r"^[ \t]*-[ \t]+([^\s#][^\n#]*)", re.MULTILINE)
 _COMMENT = re.compile(r"(?<!\s)\s+# ")
 _MOST_NESTED = 60
 
@@ -31,7 +38,10 @@ def parse(data: bytes) -> ParsedDocument:
     title = facts.pop("title", "").strip("\"'")
     builder = Builder()
     add_markdown(builder, text)
-    return builder.build(title, {key: parse_scalar(value) for key, value in facts.items()})
+    metadata = {key: parse_scalar(value) for key, value in facts.items()}
+    # Names of readers stay a text, also a group such as 2021.
+    own = {READERS: facts[READERS]} if READERS in facts else {}
+    return builder.build(title, {**metadata, **own})
 
 
 def add_markdown(builder: Builder, text: str) -> None:
@@ -57,7 +67,11 @@ def _read_facts(lines: str) -> dict[str, str]:
     """Return the flat values as written; nested values and keys without a value are left out."""
     matches = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
     pairs = ((m["key"].lower(), _drop_comment(m["value"])) for m in matches if m)
-    return {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
+    facts = {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
+    # Readers without a value, or in lines of their own: what is not understood lets nobody read.
+    if READERS not in facts and (block := _READERS_BLOCK.search(lines)):
+        facts[READERS] = ", ".join(map(str.strip, _ITEM.findall(block["items"]))) or "[]"
+    return facts
 
 
 def _add_all(builder: Builder, node: Node, label: str = "") -> None:

@@ -11,7 +11,14 @@ from fathom.index.base import Entry, Matrix, SourceRecord, Space, Vector
 from fathom.index.embedded.schema import open_transaction
 from fathom.index.embedded.spaces import SqliteSpace
 from fathom.index.embedded.store import RIGHTS, SqliteStore
-from fathom.index.rights import ReadingRule, dump_rules, list_readers, load_rules
+from fathom.index.rights import (
+    METADATA_KEY,
+    ReadingRule,
+    Rights,
+    dump_rules,
+    list_own_readers,
+    load_rules,
+)
 from fathom.index.rows import (
     compute_checksum,
     compute_entry_fingerprint,
@@ -21,7 +28,7 @@ from fathom.index.rows import (
     pack_metadata,
     pack_structure,
 )
-from fathom.types import Chunk, Document
+from fathom.types import Chunk, Document, Scalar
 
 # A document that lost the place it was named after takes the path of another of its places.
 _MOVE = """
@@ -119,7 +126,14 @@ class Changes:
             for table in ("chunks", "documents", "sources"):
                 execute(f"DELETE FROM {table} WHERE removed <= ?", (revision,))  # noqa: S608 - constant
             execute(_MOVE, (released,))
-            execute("DELETE FROM readers WHERE path NOT IN (SELECT path FROM sources)")
+            execute(
+                "DELETE FROM place_readers WHERE NOT EXISTS("
+                "SELECT 1 FROM sources WHERE path = place_readers.path)"
+            )
+            execute(
+                "DELETE FROM document_readers WHERE NOT EXISTS("
+                "SELECT 1 FROM documents WHERE no = document_no)"
+            )
             self._set("published", revision)
 
     def touches_chunks(self) -> bool:
@@ -383,6 +397,10 @@ class Changes:
             documents,
         )
         self._connection.executemany("INSERT INTO contents VALUES (?, ?, ?, ?)", contents)
+        if self._store.read_meta(RIGHTS):
+            self._write_document_readers(
+                (stored.number, stored.document.metadata) for stored in added
+            )
 
     def _add_all_vectors(
         self, entries: Sequence[Entry], added: Sequence[AddedDocument], space: SqliteSpace
@@ -416,7 +434,8 @@ class Changes:
             ],
         )
         # In the same step, so that nobody sees a place before its rights.
-        self._write_readers(list(latest))
+        if rules := load_rules(self._store.read_meta(RIGHTS)):
+            self._write_place_readers(Rights(rules), list(latest))
         return released
 
     def set_rights(self, rules: Sequence[ReadingRule]) -> None:
@@ -424,17 +443,38 @@ class Changes:
         with open_transaction(self._connection, write=True):
             self._next_revision()
             self._set(RIGHTS, dump_rules(rules))
-            self._connection.execute("DELETE FROM readers")
-            paths = self._connection.execute("SELECT DISTINCT path FROM sources").fetchall()
-            self._write_readers([row[0] for row in paths])
+            self._connection.execute("DELETE FROM place_readers")
+            self._connection.execute("DELETE FROM document_readers")
+            if rules:
+                paths = self._connection.execute("SELECT DISTINCT path FROM sources").fetchall()
+                self._write_place_readers(Rights(rules), [row[0] for row in paths])
+                # Most documents name no readers; a wrong match does no harm.
+                rows = self._connection.execute(
+                    "SELECT no, metadata FROM documents WHERE instr(metadata, ?)", (METADATA_KEY,)
+                ).fetchall()
+                self._write_document_readers((row[0], json.loads(row[1])) for row in rows)
 
-    def _write_readers(self, paths: Sequence[str]) -> None:
-        rules = load_rules(self._store.read_meta(RIGHTS))
-        if not rules:
-            return
-        rows = [(path, reader) for path in paths for reader in list_readers(rules, path)]
-        self._connection.executemany("DELETE FROM readers WHERE path = ?", [(p,) for p in paths])
-        self._connection.executemany("INSERT OR IGNORE INTO readers VALUES (?, ?)", rows)
+    def _write_place_readers(self, rights: Rights, paths: Sequence[str]) -> None:
+        rows = [
+            (path, number, reader)
+            for path in paths
+            for number, clause in enumerate(rights.list_clauses(path))
+            for reader in clause
+        ]
+        self._connection.executemany(
+            "DELETE FROM place_readers WHERE path = ?", [(path,) for path in paths]
+        )
+        self._connection.executemany("INSERT OR IGNORE INTO place_readers VALUES (?, ?, ?)", rows)
+
+    def _write_document_readers(
+        self, documents: Iterable[tuple[int, Mapping[str, Scalar]]]
+    ) -> None:
+        rows = [
+            (number, reader)
+            for number, metadata in documents
+            for reader in list_own_readers(metadata)
+        ]
+        self._connection.executemany("INSERT OR IGNORE INTO document_readers VALUES (?, ?)", rows)
 
     def _remove_sources(self, paths: Sequence[str], revision: int) -> set[str]:
         path_list = json.dumps(list(paths))

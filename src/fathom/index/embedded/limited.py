@@ -14,29 +14,43 @@ from fathom.index.rights import ReadingRule, Viewer, dump_rules, load_rules
 
 COPY = "rights.json"
 """A copy of the rules beside the database, for the case that the database cannot be read."""
-_IS_HIDDEN = (
-    "EXISTS(SELECT 1 FROM main.readers WHERE path = {path}) AND NOT EXISTS("
-    "SELECT 1 FROM main.readers JOIN temp.viewer ON name = reader WHERE path = {path})"
+_IS_HIDDEN_PLACE = (
+    "EXISTS(SELECT 1 FROM main.place_readers AS one WHERE one.path = {path} AND NOT EXISTS("
+    "SELECT 1 FROM main.place_readers AS other JOIN temp.viewer ON name = other.reader "
+    "WHERE other.path = {path} AND other.clause = one.clause))"
 )
-"""The condition that a place has readers, and the viewer is none of them."""
+"""The condition that a place has a clause without the viewer."""
+_HIDES_ITSELF = (
+    "EXISTS(SELECT 1 FROM main.document_readers WHERE document_no = {number}) AND NOT EXISTS("
+    "SELECT 1 FROM main.document_readers JOIN temp.viewer ON name = reader "
+    "WHERE document_no = {number})"
+)
+"""The condition that a document names readers, and the viewer is none of them."""
 _HAS_HIDDEN_PLACE = (
     "EXISTS(SELECT 1 FROM main.sources AS place WHERE place.document_id = {document} "  # noqa: S608 - constant
-    f"AND {_IS_HIDDEN.format(path='place.path')})"
+    f"AND {_IS_HIDDEN_PLACE.format(path='place.path')})"
+)
+_IS_HIDDEN_DOCUMENT = (
+    "EXISTS(SELECT 1 FROM main.documents AS held WHERE held.id = {document} "  # noqa: S608 - constant
+    f"AND ({_HIDES_ITSELF.format(number='held.no')}))"
 )
 _VIEWS = (
     "CREATE TEMP TABLE viewer(name TEXT PRIMARY KEY) WITHOUT ROWID",
     # One hidden place hides the document, and so all of its places.
     "CREATE TEMP VIEW documents AS SELECT document.* FROM main.documents AS document "  # noqa: S608 - constant
     f"WHERE NOT {_HAS_HIDDEN_PLACE.format(document='document.id')} "
-    f"AND NOT ({_IS_HIDDEN.format(path='document.path')})",
+    f"AND NOT {_IS_HIDDEN_PLACE.format(path='document.path')} "
+    f"AND NOT ({_HIDES_ITSELF.format(number='document.no')})",
     "CREATE TEMP VIEW sources AS SELECT source.* FROM main.sources AS source "  # noqa: S608 - constant
-    f"WHERE NOT ({_IS_HIDDEN.format(path='source.path')}) "
-    f"AND NOT {_HAS_HIDDEN_PLACE.format(document='source.document_id')}",
+    f"WHERE NOT {_IS_HIDDEN_PLACE.format(path='source.path')} "
+    f"AND NOT {_HAS_HIDDEN_PLACE.format(document='source.document_id')} "
+    f"AND NOT {_IS_HIDDEN_DOCUMENT.format(document='source.document_id')}",
     "CREATE TEMP VIEW contents AS SELECT content.* FROM main.contents AS content "
     "WHERE EXISTS(SELECT 1 FROM temp.documents WHERE no = content.document_no)",
     "CREATE TEMP VIEW chunks AS SELECT chunk.* FROM main.chunks AS chunk "
     "WHERE EXISTS(SELECT 1 FROM temp.documents WHERE no = chunk.document_no)",
-    "CREATE TEMP VIEW readers AS SELECT * FROM main.readers WHERE FALSE",
+    "CREATE TEMP VIEW place_readers AS SELECT * FROM main.place_readers WHERE FALSE",
+    "CREATE TEMP VIEW document_readers AS SELECT * FROM main.document_readers WHERE FALSE",
     "CREATE TEMP VIEW kept AS SELECT * FROM main.kept WHERE FALSE",
 )
 
@@ -60,7 +74,7 @@ def connect_viewer(directory: Path, viewer: Viewer | None) -> sqlite3.Connection
 def _hide_documents(connection: sqlite3.Connection, viewer: Viewer) -> None:
     """Hide the documents that a viewer may not read, for as long as the connection lives."""
     has_rights = connection.execute(
-        "SELECT EXISTS(SELECT 1 FROM main.sqlite_master WHERE name = 'readers')"
+        "SELECT EXISTS(SELECT 1 FROM main.sqlite_master WHERE name = 'document_readers')"
     ).fetchone()[0]
     if not has_rights:
         raise UsageError(

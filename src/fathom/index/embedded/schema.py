@@ -67,9 +67,11 @@ LATER_TABLES = (
     "graph TEXT NOT NULL, changes INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS calibrations(strategy TEXT PRIMARY KEY, data TEXT NOT NULL) "
     "WITHOUT ROWID",
-    # The readers of the places that not everybody may read.
-    "CREATE TABLE IF NOT EXISTS readers(path TEXT NOT NULL, reader TEXT NOT NULL, "
-    "PRIMARY KEY(path, reader)) WITHOUT ROWID",
+    # The readers of the places and documents that not everybody may read.
+    "CREATE TABLE IF NOT EXISTS place_readers(path TEXT NOT NULL, clause INTEGER NOT NULL, "
+    "reader TEXT NOT NULL, PRIMARY KEY(path, clause, reader)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS document_readers(document_no INTEGER NOT NULL, "
+    "reader TEXT NOT NULL, PRIMARY KEY(document_no, reader)) WITHOUT ROWID",
 )
 
 

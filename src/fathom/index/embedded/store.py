@@ -288,3 +288,12 @@ class SqliteStore(SqlStore[SqliteSpace]):
     @override
     def read_rights(self) -> Sequence[ReadingRule]:
         return load_rules(self.read_meta(RIGHTS))
+
+    @override
+    def read_reader_names(self) -> frozenset[str] | None:
+        if self.read_meta(RIGHTS) in {"", "[]"}:
+            return None
+        rows = self.connection.execute(
+            "SELECT reader FROM place_readers UNION SELECT reader FROM document_readers"
+        )
+        return frozenset(row[0] for row in rows)

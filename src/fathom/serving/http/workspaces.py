@@ -77,11 +77,10 @@ class Workspaces:
 
     def _limit(self, space: Workspace, viewer: Viewer | None) -> Workspace:
         """Return a workspace without the documents that are hidden from a viewer."""
-        if viewer is None or not (rights := space.engine.list_rights()):
+        if viewer is None or (readers := space.engine.list_readers()) is None:
             return space
-        # Names that no rule has make no difference: such viewers share an engine.
-        known_names = frozenset(name for rule in rights for name in rule.readers)
-        key = space.name, Viewer(viewer.names & known_names)
+        # Names that no document has make no difference: such viewers share an engine.
+        key = space.name, Viewer(viewer.names & readers)
         if key not in self._limited:
             self._limited[key] = replace(space, engine=space.engine.open_for(key[1]))
         return self._limited[key]

@@ -1,0 +1,107 @@
+"""The files beside documents that name their readers, `report.pdf.readers.toml` for `report.pdf`.
+
+    readers = ["hr", "user:ana"]
+
+Such a file only takes readers away from those whom the rules of the index name.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.documents.discover import FileFilter, discover_files, format_path, locate_sidecar
+from fathom.index.rights import ReadingRule, is_reader
+from fathom.ingest.places import is_below, is_gone, select_outermost
+from fathom.redaction import open_log
+
+LOG = open_log("fathom")
+MAX_BYTES = 64_000
+"""The size from which a sidecar is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecars:
+    """The sidecars of the files that an ingestion may read.
+
+    Attributes:
+        rules: A rule for each, and for the files outside of the ingestion.
+        files: The files that have one; `None` if sidecars do not count.
+    """
+
+    rules: Sequence[ReadingRule]
+    files: frozenset[str] | None
+
+    @classmethod
+    def ignore(cls) -> "Sidecars":
+        """Return sidecars that do not count: without rules everybody may read everything."""
+        return cls((), None)
+
+    @classmethod
+    def read(
+        cls, roots: Sequence[Path], file_filter: FileFilter, stored: Iterable[ReadingRule]
+    ) -> "Sidecars":
+        """Read the sidecars of all files below some roots.
+
+        Args:
+            roots: Files and folders; missing ones keep their rules.
+            file_filter: The filter of files.
+            stored: The rules of the index, among them those of earlier sidecars.
+        """
+        existing = [root for root in roots if os.path.lexists(root)]
+        files = discover_files(existing, file_filter)
+        rules = [_read_rule(file) for file in files if os.path.lexists(locate_sidecar(file))]
+        present = frozenset(rule.pattern for rule in rules)
+        below = select_outermost(map(format_path, roots))
+        earlier = [
+            rule
+            for rule in stored
+            if rule.narrows and rule.pattern not in present and not _is_lifted(rule.pattern, below)
+        ]
+        return cls((*rules, *earlier), present)
+
+    def has_new(self, file: Path) -> bool:
+        """Return whether a file got its sidecar after the sidecars were read."""
+        if self.files is None or format_path(file) in self.files:
+            return False
+        return os.path.lexists(locate_sidecar(file))
+
+
+def _is_lifted(place: str, roots: Iterable[str]) -> bool:
+    """Return whether the sidecar of a file that still exists has been removed."""
+    if not any(is_below(place, root) for root in roots) or is_gone(place):
+        return False
+    return is_gone(format_path(locate_sidecar(Path(place))))
+
+
+def _read_rule(file: Path) -> ReadingRule:
+    """Return the rule of a file's sidecar; one that cannot be read lets nobody read the file."""
+    sidecar = locate_sidecar(file)
+    readers: tuple[str, ...] = ()
+    try:
+        readers = _read_readers(sidecar)
+    except (OSError, ValueError) as error:  # a TOMLDecodeError is a ValueError
+        LOG.warning("%s: %s; nobody may read the document until it is mended", sidecar, error)
+    return ReadingRule(format_path(file), readers, narrows=True)
+
+
+def _read_readers(sidecar: Path) -> tuple[str, ...]:
+    if not sidecar.is_file():  # reading a pipe would wait for ever
+        raise ValueError("it is no file")
+    with sidecar.open("rb") as opened:
+        content = opened.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES} bytes")
+    return _parse_readers(tomllib.loads(content.decode()))
+
+
+def _parse_readers(content: dict[str, object]) -> tuple[str, ...]:
+    match content:
+        case {"readers": list(names), **rest} if not rest:
+            for name in names:
+                if not is_reader(name):
+                    raise ValueError(f"{name!r} is no reader; write GROUP or user:NAME")
+            return tuple(map(str, names))
+        case _:
+            raise ValueError('it may hold only readers = ["GROUP", "user:NAME"]')
