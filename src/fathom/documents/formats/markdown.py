@@ -40,8 +40,8 @@ def parse(data: bytes) -> ParsedDocument:
     add_markdown(builder, text)
     metadata = {key: parse_scalar(value) for key, value in facts.items()}
     # Names of readers stay a text, also a group such as 2021.
-    own = {READERS: facts[READERS]} if READERS in facts else {}
-    return builder.build(title, {**metadata, **own})
+    readers = {READERS: facts[READERS]} if READERS in facts else {}
+    return builder.build(title, {**metadata, **readers})
 
 
 def add_markdown(builder: Builder, text: str) -> None:
