@@ -1,7 +1,7 @@
 """Rights of documents on one server: readers, canaries, and probes of every way to a document.
 
-    python benchmarks/rights.py --users 50 --groups 200 --documents 2000 --probes 20000
-    python benchmarks/rights.py --index 'postgresql://ada@db.example/empty'
+    python -m benchmarks.rights --users 50 --groups 200 --documents 2000 --probes 20000
+    python -m benchmarks.rights --index 'postgresql://ada@db.example/empty'
 
 Each document has a word that stands nowhere else, and random readers. Somebody who may read all of
 them has asked about some, in a conversation and with a key for repeated requests, and said that the

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fathom.index.base import IndexReader, IndexWriter
 from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.index.rights import Viewer
 from fathom.testing import IndexConformance
 
 
@@ -17,3 +18,6 @@ class TestEmbedded(IndexConformance):
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
         return open_reader(place, identity)
+
+    def open_viewer(self, place: Path, viewer: Viewer) -> IndexReader:
+        return open_reader(place, viewer=viewer)

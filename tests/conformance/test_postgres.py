@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fathom.index.base import IndexReader, IndexWriter
+from fathom.index.rights import Viewer
 from fathom.testing import IndexConformance
 
 pytest.importorskip("psycopg", reason="needs the extra postgres")
@@ -38,3 +39,6 @@ class TestPostgres(IndexConformance):
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
         return open_reader(self._acquire_address(place), identity)
+
+    def open_viewer(self, place: Path, viewer: Viewer) -> IndexReader:
+        return open_reader(self._acquire_address(place), viewer=viewer)

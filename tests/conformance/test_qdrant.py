@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fathom.index.base import IndexReader, IndexWriter
+from fathom.index.rights import Viewer
 from fathom.testing import IndexConformance
 
 pytest.importorskip("psycopg", reason="needs the extra qdrant")
@@ -51,3 +52,6 @@ class TestQdrant(IndexConformance):
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
         return self._open_index(place).open_reader(identity)
+
+    def open_viewer(self, place: Path, viewer: Viewer) -> IndexReader:
+        return self._open_index(place).open_reader(viewer=viewer)

@@ -24,6 +24,7 @@ from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.base import IndexStatus, Match
 from fathom.index.embedded.opening import open_reader, open_writer
+from fathom.index.rights import Viewer
 from fathom.models.base import Matrix
 from fathom.question.question import Question
 from fathom.registry import STRATEGIES, RegistryEntry
@@ -508,6 +509,9 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"set_rights": do_nothing},
         {"get_rights": lambda _: []},
     ),
+    "test_a_hidden_document_does_not_exist_for_a_viewer": ({"set_rights": do_nothing},),
+    "test_a_withdrawn_right_is_gone_for_an_open_viewer": ({"set_rights": do_nothing},),
+    "test_each_list_of_readers_must_name_the_viewer": ({"set_rights": do_nothing},),
     "test_paths_of_documents": (
         {"get_paths": lambda _, names: {}},
         {"get_paths": lambda _, names: dict.fromkeys(names, "/c/cats")},
@@ -653,6 +657,9 @@ def is_caught_by_index(
 
         def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> Any:
             return ChangedIndex(open_reader(place, identity), changes)
+
+        def open_viewer(self, place: Path, viewer: Viewer) -> Any:
+            return open_reader(place, viewer=viewer)
 
     place.mkdir()
     suite = ChangedSuite()

@@ -246,16 +246,10 @@ class PostgresIndex:
     def open_reader(
         self, expected_identity: Mapping[str, str] | None = None, *, viewer: Viewer | None = None
     ) -> IndexReader:
-        """Open the index on the server for reading.
-
-        Raises:
-            UsageError: If there is a viewer: this engine holds no rights.
-        """
-        if viewer is not None:
-            raise UsageError("an index on a server holds no rights of documents yet")
+        """Open the index on the server for reading."""
         from fathom.index.postgres.opening import open_reader
 
-        return open_reader(self.address, expected_identity, self._open_backend())
+        return open_reader(self.address, expected_identity, self._open_backend(), viewer)
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
         """Open the index on the server for writing."""

@@ -11,7 +11,7 @@ import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
 from fathom.index.base import Entry, IndexReader, IndexWriter, MetadataKey, SourceRecord
-from fathom.index.rights import ReadingRule
+from fathom.index.rights import ReadingRule, Viewer
 from fathom.testing.index_entries import (
     CATS,
     IDENTITY,
@@ -57,6 +57,13 @@ class IndexConformance(LateVectorsConformance):
             IndexMissing: If there is none.
         """
         raise NotImplementedError("give the method `open_reader`")
+
+    def open_viewer(self, place: Path, viewer: Viewer) -> IndexReader:
+        """Open a reader of the index at this place that shows only what a viewer may read.
+
+        An index that refuses rules needs none.
+        """
+        raise NotImplementedError("give the method `open_viewer`, or refuse rules in `set_rights`")
 
     @pytest.fixture
     def index(self, tmp_path: Path) -> Iterator[tuple[IndexWriter, IndexReader]]:
@@ -374,6 +381,109 @@ class IndexConformance(LateVectorsConformance):
         except UsageError:
             rules = []  # an engine that cannot hold them must not seem to
         assert list(reader.get_rights()) == list(writer.get_rights()) == rules
+
+    def test_a_hidden_document_does_not_exist_for_a_viewer(
+        self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
+    ) -> None:
+        writer, reader = index
+        if not self._can_hold_rights(writer):
+            return
+        put(writer, CATS)
+        writer.set_rights([ReadingRule("*cats*", ("vets",))])
+        put(writer, SHIPS)  # one document before the rules, one after them
+        with self.open_viewer(tmp_path / "index", Viewer(frozenset({"sailors"}))) as sailor:
+            assert sailor.get_document("cats") is None
+            assert sailor.get_entry("cats") is None
+            assert sailor.get_paths(["cats", "ships"]).keys() == {"ships"}
+            ids = ["cats#0", "cats#1", "ships#0"]
+            assert [chunk.id for chunk in sailor.chunks(ids)] == ["ships#0"]
+            assert [summary.id for summary in sailor.list_documents()] == ["ships"]
+            assert sailor.get_source("/c/cats") is None
+            assert sailor.list_places("cats") == []
+            assert [record.document_id for record in sailor.list_sources()] == ["ships"]
+            assert {match.chunk_id for match in sailor.vector_search(axis(1), k=9)} == {"ships#0"}
+            only_cats = [Filter("document", "=", "cats")]
+            assert sailor.vector_search(axis(1), k=9, filters=only_cats) == []
+            assert sailor.keyword_search("sleeping cat", k=9) == []
+            assert sailor.keyword_search("sailing", k=9)
+            assert sailor.count_chunks_per_word(["cat", "sailing", "zebra"]) == [0, 1, 0]
+            status = sailor.status()
+            assert (status.documents, status.chunks, status.sources) == (1, 1, 1)
+            assert (status.lacking, status.bytes_on_disk) == (0, {})
+            assert not sailor.is_empty()
+        assert reader.get_document("cats")
+        assert reader.get_reader_names() == frozenset({"vets"})
+
+    def test_a_withdrawn_right_is_gone_for_an_open_viewer(
+        self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
+    ) -> None:
+        writer, _ = index
+        if not self._can_hold_rights(writer):
+            return
+        writer.set_rights([ReadingRule("*cats*", ("vets",))])
+        put(writer, CATS, SHIPS)
+        with self.open_viewer(tmp_path / "index", Viewer(frozenset({"vets"}))) as vet:
+            assert vet.vector_search(axis(1), k=9)[0].chunk_id == "cats#0"
+            with vet.snapshot():
+                writer.set_rights([ReadingRule("*cats*", ("user:eve",))])
+                assert vet.get_document("cats")  # a question sees one state
+            assert vet.get_document("cats") is None
+            assert vet.keyword_search("sleeping cat", k=9) == []
+            assert vet.count_chunks_per_word(["cat"]) == [0]
+            writer.set_rights([ReadingRule("*", ())])
+            assert vet.is_empty()
+            assert vet.vector_search(axis(1), k=9) == []
+            writer.set_rights([])
+            assert vet.vector_search(axis(1), k=9)[0].chunk_id == "cats#0"
+
+    def test_each_list_of_readers_must_name_the_viewer(
+        self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
+    ) -> None:
+        writer, _ = index
+        if not self._can_hold_rights(writer):
+            return
+        cats = replace(CATS, document=replace(CATS.document, metadata={"readers": "[vets, eve]"}))
+        narrow = ReadingRule("/c/cats", ("user:ana", "leads"), narrows=True)
+        writer.set_rights([ReadingRule("*", ("staff",)), narrow])
+        put(writer, cats, SHIPS)
+        self._check_viewers(tmp_path / "index")
+        # Changes of the rules count for what is stored too, and back.
+        writer.set_rights([])
+        writer.set_rights([ReadingRule("*", ("staff",)), narrow])
+        self._check_viewers(tmp_path / "index")
+        # At a second place that others may read, the document stays hidden.
+        writer.put([], [source(cats, "/open/cats")])
+        self._check_viewers(tmp_path / "index")
+        writer.forget(["/c/cats"])
+        with self.open_viewer(tmp_path / "index", Viewer(frozenset({"staff", "eve"}))) as viewer:
+            assert viewer.get_document("cats")  # the rule of the other place is gone with it
+        put(writer, CATS)  # a version that names no readers
+        with self.open_viewer(tmp_path / "index", Viewer(frozenset({"staff"}))) as viewer:
+            assert viewer.get_document("cats") is None  # its place has the rule again
+        with self.open_viewer(tmp_path / "index", Viewer(frozenset({"staff", "leads"}))) as viewer:
+            assert viewer.get_document("cats")
+
+    def _check_viewers(self, place: Path) -> None:
+        for names, ids in (
+            ({"staff", "leads", "vets"}, {"cats", "ships"}),
+            ({"staff", "user:ana", "eve"}, {"cats", "ships"}),
+            ({"staff", "leads"}, {"ships"}),
+            ({"staff", "vets"}, {"ships"}),
+            ({"leads", "vets"}, set()),
+            (set(), set()),
+        ):
+            with self.open_viewer(place, Viewer(frozenset(names))) as viewer:
+                assert {summary.id for summary in viewer.list_documents()} == ids
+                assert {record.document_id for record in viewer.list_sources()} == ids
+                assert (viewer.get_document("cats") is not None) == ("cats" in ids)
+
+    def _can_hold_rights(self, writer: IndexWriter) -> bool:
+        try:
+            writer.set_rights([ReadingRule("*", ())])
+            writer.set_rights([])
+        except UsageError:
+            return False
+        return True
 
     def test_paths_of_documents(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index

@@ -142,35 +142,6 @@ def test_an_index_that_is_made_anew_keeps_the_rights(place: Path, is_damaged: bo
         assert list(sailor.get_rights()) == [ReadingRule("*cats*", ("vets",))]
 
 
-def test_each_list_of_readers_must_name_the_viewer(tmp_path: Path) -> None:
-    cats = replace(CATS, document=replace(CATS.document, metadata={"readers": "[vets, eve]"}))
-    path = source(CATS).path
-    with open_writer(tmp_path, IDENTITY) as writer:
-        writer.set_rights(
-            [ReadingRule("*", ("staff",)), ReadingRule(path, ("user:ana", "leads"), narrows=True)]
-        )
-        put(writer, cats, SHIPS)
-    for names, ids in (
-        ({"staff", "leads", "vets"}, {"cats", "ships"}),
-        ({"staff", "user:ana", "eve"}, {"cats", "ships"}),
-        ({"staff", "leads"}, {"ships"}),
-        ({"staff", "vets"}, {"ships"}),
-        ({"leads", "vets"}, set()),
-    ):
-        with open_for(tmp_path, *names) as viewer:
-            assert {summary.id for summary in viewer.list_documents()} == ids
-            assert {record.document_id for record in viewer.list_sources()} == ids
-            assert (viewer.get_document("cats") is not None) == ("cats" in ids)
-    with open_writer(tmp_path, None) as writer:
-        names = "staff", "user:ana", "leads", "vets", "eve"
-        assert writer.get_reader_names() == frozenset(names)
-        writer.set_rights([ReadingRule("*", ("*",))])
-        assert writer.get_reader_names() == frozenset({"vets", "eve"})
-    with open_for(tmp_path, "staff") as viewer:
-        assert viewer.get_document("cats") is None  # it has named its readers itself
-        assert viewer.get_document("ships")
-
-
 def test_rights_are_kept_for_documents_that_were_stored_before_them(tmp_path: Path) -> None:
     cats = replace(CATS, document=replace(CATS.document, metadata={"readers": ""}))
     with open_writer(tmp_path, IDENTITY) as writer:

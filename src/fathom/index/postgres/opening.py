@@ -7,18 +7,20 @@ from contextlib import contextmanager
 
 import psycopg
 
-from fathom.errors import RunError
+from fathom.errors import RunError, UsageError
 from fathom.index.base import IndexReader, Space
 from fathom.index.identity import build_missing_error, check_identity, select_expected
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.postings import PostgresBackend
 from fathom.index.postgres.reader import PostgresReader
+from fathom.index.postgres.rights import check_viewer_role
 from fathom.index.postgres.schema import IN_WORKSPACE, check_version, migrate
 from fathom.index.postgres.search_backend import SearchBackend
 from fathom.index.postgres.spaces import create_space, drop_space, sweep_spaces
 from fathom.index.postgres.store import IndexRow, PostgresStore, read_index_row
 from fathom.index.postgres.writer import PostgresWriter
+from fathom.index.rights import Viewer
 
 _BUILD_LOCK = 50_721
 """The first key of an advisory lock; its holder creates the index of the second key."""
@@ -28,6 +30,7 @@ def open_reader(
     address: Address,
     expected_identity: Mapping[str, str] | None = None,
     backend: SearchBackend | None = None,
+    viewer: Viewer | None = None,
 ) -> PostgresReader:
     """Open the index of a workspace for reading, like `embedded.opening.open_reader`.
 
@@ -36,6 +39,7 @@ def open_reader(
         expected_identity: The part of the index's identity that must agree.
         backend: The backend that searches chunks, closed with the reader; by default the database
             itself.
+        viewer: Show only the documents that this viewer may read.
 
     Raises:
         IndexMissing: If there is no index.
@@ -51,12 +55,28 @@ def open_reader(
             stored = select_expected(row.identity, expected_identity)
             check_identity(address, stored, expected_identity)
         with connections.borrow() as connection:
-            backend.check_backend(PostgresStore(connection, row))
+            store = PostgresStore(connection, row)
+            backend.check_backend(store)
+            if viewer is not None:
+                _check_rights(store)
     except BaseException:
         backend.close()
         connections.close()
         raise
-    return PostgresReader(connections, backend)
+    return PostgresReader(connections, backend, viewer=viewer)
+
+
+def _check_rights(store: PostgresStore) -> None:
+    """Check that the database holds rights, and that they bind the role.
+
+    Raises:
+        UsageError: If not.
+    """
+    if not store.holds_rights():
+        raise UsageError(
+            "this index holds no rights of documents; `fathom ingest --readers FILE` gives them"
+        )
+    check_viewer_role(store.connection)
 
 
 def open_writer(
@@ -129,6 +149,8 @@ def rebuild(
             writer = PostgresWriter(connections, backend, replacement.no)
             try:
                 writer.set_roots(roots)
+                # Before the first document is stored, so that each has its rights at once.
+                writer.set_rights(before.get_rights() if before else ())
                 yield writer, before
                 with connections.borrow() as connection, connection.transaction():
                     _replace_index(connection, backend, old, replacement)

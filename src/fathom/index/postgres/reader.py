@@ -15,10 +15,13 @@ from fathom.index.postgres.search_backend import SearchBackend
 from fathom.index.postgres.snapshot import Snapshot
 from fathom.index.postgres.status import list_findings, measure_sizes
 from fathom.index.postgres.store import PostgresStore, SpaceTable
+from fathom.index.rights import Viewer
 from fathom.index.sql_reader import ScoredChunks, SqlReader, ValueT
 
 MAX_CACHED_IDS = 100_000
 """The number of chunk ids kept in memory."""
+MAX_COUNTED = 1_000
+"""The number up to which the chunks with a word are counted for a viewer."""
 
 
 class PostgresReader(SqlReader[PostgresStore]):
@@ -29,17 +32,23 @@ class PostgresReader(SqlReader[PostgresStore]):
     """
 
     def __init__(
-        self, connections: Connections, backend: SearchBackend, number: int | None = None
+        self,
+        connections: Connections,
+        backend: SearchBackend,
+        number: int | None = None,
+        viewer: Viewer | None = None,
     ) -> None:
         """Take over connections that have entered the workspace, and the search backend.
 
         The reader closes both. `number` is that of an index that is being built; by default the
-        current one is read.
+        current one is read. With a `viewer` only the viewer's documents are shown.
         """
         super().__init__(connections.address, MAX_CACHED_IDS)
         self._connections = connections
         self._backend = backend
         self._number = number
+        self._viewer = viewer
+        self._is_limited = viewer is not None
         self._snapshot_slot = ContextSlot[Snapshot]()
 
     @override
@@ -49,17 +58,20 @@ class PostgresReader(SqlReader[PostgresStore]):
         if self._snapshot_slot.get() is not None:
             yield
             return
-        opened = Snapshot(self._connections, self._number)
+        opened = self._begin_snapshot()
         try:
             with self._snapshot_slot.hold(opened):
                 yield
         finally:
             opened.close()
 
+    def _begin_snapshot(self) -> Snapshot:
+        return Snapshot(self._connections, self._number, self._viewer)
+
     @override
     @contextmanager
     def _open_store(self) -> Iterator[PostgresStore]:
-        snapshot = self._snapshot_slot.get() or Snapshot(self._connections, self._number)
+        snapshot = self._snapshot_slot.get() or self._begin_snapshot()
         try:
             with snapshot.open_store() as store:
                 yield store
@@ -94,11 +106,19 @@ class PostgresReader(SqlReader[PostgresStore]):
 
     @override
     def _count_chunks_with(self, store: PostgresStore, forms: Sequence[str]) -> int:
-        return self._backend.count_chunks_with(store, forms)
+        if self._viewer is None:
+            return self._backend.count_chunks_with(store, forms)
+        allowed = store.apply_filters(())
+        if not len(allowed.chunks):
+            return 0
+        words = dict.fromkeys(forms, 1)
+        chunks = self._backend.keyword_search(store, words, k=MAX_COUNTED, allowed=allowed)
+        return min(len(chunks), MAX_COUNTED)
 
     @override
     def _measure_sizes(self, store: PostgresStore) -> Mapping[str, int]:
-        return measure_sizes(store)
+        # The tables hold hidden documents too.
+        return measure_sizes(store) if self._viewer is None else {}
 
     def list_findings(self) -> list[str]:
         """Return a line for each fault of the index; none if it is sound."""

@@ -26,6 +26,9 @@ from fathom.index.postgres.tables import (
     OWNERS_GUARDED,
     RATES,
     RATES_GUARDED,
+    RIGHTS,
+    RIGHTS_GUARDED,
+    RIGHTS_POLICIES,
     SERVED,
     SERVED_GUARDED,
     TRACES,
@@ -144,6 +147,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _build_migration(DOORS, DOORS_GUARDED),
     _build_migration(OWNERS, OWNERS_GUARDED),
     _build_migration(OBJECTS, OBJECTS_GUARDED),
+    (*_build_migration(RIGHTS, RIGHTS_GUARDED), *RIGHTS_POLICIES),
 )
 """The statements that lead from each version to the next; released ones never change."""
 VERSION = len(MIGRATIONS)

@@ -11,7 +11,9 @@ from psycopg.rows import dict_row
 from fathom.errors import RunError
 from fathom.index.identity import build_missing_error
 from fathom.index.postgres.connections import Connection, Connections, translate_errors
+from fathom.index.postgres.rights import build_viewer_statement
 from fathom.index.postgres.store import IndexRow, PostgresStore, build_index_query
+from fathom.index.rights import Viewer
 
 IDLE_TIMEOUT_S = 600
 """The time in seconds after which the server ends an idle transaction."""
@@ -28,10 +30,13 @@ class Snapshot:
     index has not changed.
     """
 
-    def __init__(self, connections: Connections, number: int | None) -> None:
+    def __init__(
+        self, connections: Connections, number: int | None, viewer: Viewer | None = None
+    ) -> None:
         """Begin the transaction.
 
-        `number` is that of an index that is being built; by default the current one is read.
+        `number` is that of an index that is being built; by default the current one is read. With
+        a `viewer` the transaction sees only what the viewer may read.
 
         Raises:
             IndexMissing: If there is no index.
@@ -39,6 +44,7 @@ class Snapshot:
         """
         self._connections = connections
         self._number = number
+        self._viewer = viewer
         self._lock = threading.Lock()
         self._users = 0
         self._closed = False
@@ -49,8 +55,11 @@ class Snapshot:
         """Begin a transaction and return a store that reads in it."""
         connection = self._connections.take()
         try:
+            steps = [_BEGIN, build_index_query(self._number)]
+            if self._viewer is not None:
+                steps.insert(1, build_viewer_statement(self._viewer, connection))
             with connection.cursor(row_factory=dict_row) as cursor:
-                cursor.execute(f"{_BEGIN}; {build_index_query(self._number)}")  # one round trip
+                cursor.execute("; ".join(steps))  # one round trip
                 while cursor.nextset():
                     pass
                 row = cursor.fetchone()
@@ -60,7 +69,9 @@ class Snapshot:
         if row is None:
             self._connections.give_back(connection)
             raise build_missing_error(self._connections.address)
-        return PostgresStore(connection, IndexRow(**row), fixed=True)
+        return PostgresStore(
+            connection, IndexRow(**row), fixed=True, is_limited=self._viewer is not None
+        )
 
     @contextmanager
     def open_store(self) -> Iterator[PostgresStore]:

@@ -15,6 +15,7 @@ from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.dialect import PostgresDialect
 from fathom.index.postgres.halfvec import unpack_vectors
 from fathom.index.postgres.schema import IN_WORKSPACE
+from fathom.index.rights import ReadingRule, load_rules
 from fathom.index.rows import HalfMatrix, Structure, build_chunk
 from fathom.index.sql_store import SqlStore
 from fathom.text.analyzer import Analyzer
@@ -100,12 +101,27 @@ class PostgresStore(SqlStore[SpaceTable]):
     )
     own_chunks = "chunks.index_no = documents.index_no AND chunks.document_no = documents.no"
 
-    def __init__(self, connection: Connection, index: IndexRow, *, fixed: bool = False) -> None:
-        """Take over a connection in a transaction; `fixed` if that sees one state."""
+    def __init__(
+        self,
+        connection: Connection,
+        index: IndexRow,
+        *,
+        fixed: bool = False,
+        is_limited: bool = False,
+    ) -> None:
+        """Take over a connection in a transaction.
+
+        Args:
+            connection: The connection.
+            index: The row of the index.
+            fixed: Whether the transaction sees one state.
+            is_limited: Whether it sees only what a viewer may read.
+        """
         self.connection = connection
         self.index = index
         self.analyzer = _ANALYZER
         self._fixed = fixed
+        self._is_limited = is_limited
         self._spaces: list[SpaceTable] | None = None
 
     @property
@@ -187,15 +203,21 @@ class PostgresStore(SqlStore[SpaceTable]):
 
     @override
     def count_chunks(self) -> int:
-        return self.index.chunks
+        return super().count_chunks() if self._is_limited else self.index.chunks
 
     @override
     def is_empty(self) -> bool:
-        return not self.index.chunks and super().is_empty()
+        return (self._is_limited or not self.index.chunks) and super().is_empty()
 
     @override
     def count_unembedded(self, space: SpaceTable) -> int:
-        return self.index.chunks - space.filled
+        if not self._is_limited:
+            return self.index.chunks - space.filled
+        query = (
+            f"SELECT count(*) FROM fathom.chunks WHERE {self.scope} AND NOT EXISTS("  # noqa: S608 - a number makes the name
+            f"SELECT 1 FROM {space.table} WHERE chunk_no = no)"
+        )
+        return int(self.select_value(query))
 
     @override
     def read_vectors(self, numbers: Sequence[int], space: SpaceTable) -> tuple[Numbers, HalfMatrix]:
@@ -229,6 +251,24 @@ class PostgresStore(SqlStore[SpaceTable]):
         return by_id
 
     @override
+    def read_rights(self) -> Sequence[ReadingRule]:
+        if not self.holds_rights():
+            return ()
+        data = self.select_value("SELECT data FROM fathom.rights WHERE index_no = %s")
+        return load_rules(data or "")
+
+    @override
+    def read_reader_names(self) -> frozenset[str] | None:
+        if not self.read_rights():
+            return None
+        query = "SELECT DISTINCT reader FROM fathom.readers WHERE index_no = %s"
+        return frozenset(self.select_column(query))
+
+    def holds_rights(self) -> bool:
+        """Return whether the layout of the database holds rights of documents."""
+        return self.run("SELECT to_regclass('fathom.readers')") is not None
+
+    @override
     def read_identity(self) -> Mapping[str, str]:
         return self.index.identity
 
@@ -241,4 +281,8 @@ class PostgresStore(SqlStore[SpaceTable]):
 
     @override
     def read_roots(self) -> list[str]:
-        return list(json.loads(self.index.roots))
+        roots = list(json.loads(self.index.roots))
+        if not self._is_limited:
+            return roots
+        # A folder without a visible place is not named.
+        return [root for root in roots if any(True for _ in self.list_sources(root, most=1))]

@@ -128,6 +128,62 @@ OBJECTS = (
       id text COLLATE "C" NOT NULL, data text NOT NULL, UNIQUE(workspace_no, kind, parent, id))""",
 )
 OBJECTS_GUARDED = ("objects",)
+_VIEWER = "NULLIF(current_setting('fathom.viewer', true), '')"
+"""The names of the viewer of a transaction, as text of an array; NULL if everything is visible."""
+
+
+def _build_hiding(table: str, condition: str) -> str:
+    """Return the policy that shows a viewer only the rows of a table that pass a condition."""
+    return (
+        f"CREATE POLICY viewer ON fathom.{table} AS RESTRICTIVE FOR SELECT "
+        f"USING ({_VIEWER} IS NULL OR {condition})"
+    )
+
+
+def _admit_viewer(row: str) -> str:
+    """Return the condition that no clause of a row lacks the viewer; `row` says which are its."""
+    return (
+        f"NOT EXISTS(SELECT 1 FROM fathom.readers AS one WHERE one.index_no = {row} "  # noqa: S608 - constants
+        "AND NOT EXISTS(SELECT 1 FROM fathom.readers AS other "
+        "WHERE other.index_no = one.index_no AND other.key = one.key "
+        f"AND other.clause = one.clause AND other.reader = ANY(({_VIEWER})::text[])))"
+    )
+
+
+RIGHTS = (
+    """CREATE TABLE fathom.rights(
+      index_no int PRIMARY KEY REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, data text NOT NULL)""",
+    """CREATE TABLE fathom.readers(
+      index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
+      workspace_no int NOT NULL, key text COLLATE "C" NOT NULL, clause int NOT NULL,
+      reader text COLLATE "C" NOT NULL, document_id text COLLATE "C",
+      PRIMARY KEY(index_no, key, clause, reader))""",
+    "CREATE INDEX ON fathom.readers(index_no, document_id)",
+)
+"""The rules of an index, and the readers of its places and documents by them.
+
+The key of a place is its path. A document's own readers have its id as the key, and clause -1.
+"""
+RIGHTS_POLICIES = (
+    _build_hiding(
+        "documents", _admit_viewer("documents.index_no AND one.document_id = documents.id")
+    ),
+    _build_hiding(
+        "sources",
+        _admit_viewer(
+            "sources.index_no AND (one.document_id = sources.document_id "
+            "OR (one.key = sources.path AND one.clause >= 0))"
+        ),
+    ),
+    # The policy of documents counts inside that of chunks.
+    _build_hiding(
+        "chunks",
+        "EXISTS(SELECT 1 FROM fathom.documents WHERE documents.index_no = chunks.index_no "
+        "AND documents.no = chunks.document_no)",
+    ),
+)
+RIGHTS_GUARDED = ("rights", "readers")
 SERVED_GUARDED = (
     "keys",
     "accounts",

@@ -9,8 +9,9 @@ from pathlib import PurePath
 
 import numpy as np
 
-from fathom.errors import RunError, UsageError
+from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
+from fathom.index.postgres import rights
 from fathom.index.postgres.halfvec import pack_vector
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.search_backend import ChunkPostings
@@ -137,6 +138,10 @@ class PostgresWriter(PostgresReader):
         )
         store.insert(_DOCUMENT_COLUMNS, documents)
         store.insert(_CHUNK_COLUMNS, chunks)
+        if store.read_rights():
+            rights.add_document_readers(
+                store, ((entry.document.id, entry.document.metadata) for entry in entries)
+            )
         _update_term_counts(store, posted, 1)
         self._backend.add(store, posted)
         for name, rows in vectors.items():
@@ -172,16 +177,15 @@ class PostgresWriter(PostgresReader):
             )
 
     def set_rights(self, rules: Sequence[ReadingRule]) -> None:
-        """Refuse rules, which this engine cannot hold.
+        """Store who may read which places, and publish it as a new revision.
 
         Raises:
-            UsageError: If there are any.
+            UsageError: If there are rules, and row-level security does not bind the role.
         """
-        if rules:
-            raise UsageError(
-                "an index on a server cannot hold rights of documents yet; "
-                "ingest these documents into a folder (--index FOLDER)"
-            )
+        with self._begin_change() as store:
+            if tuple(rules) != store.read_rights():
+                rights.store_rules(store, rules)
+                store.publish(chunks=False)
 
     def keep_calibration(self, strategy: str, data: str) -> None:
         """Store the calibration of a strategy, in place of an older one; empty removes it."""
@@ -384,6 +388,7 @@ def _remove_documents(store: PostgresStore, ids: Sequence[str]) -> list[int]:
             for number, chunk in stored.chunks
         ]
     gone = [chunk.number for chunk in posted]
+    rights.remove_document_readers(store, [stored.document.id for stored in contents])
     if gone:
         for space in store.list_spaces():
             store.run(
@@ -425,6 +430,7 @@ def _replace_sources(store: PostgresStore, sources: Sequence[SourceRecord]) -> s
                 for record in latest.values()
             ],
         )
+    rights.add_place_readers(store, {path: record.document_id for path, record in latest.items()})
     return released
 
 
@@ -434,6 +440,7 @@ def _remove_sources(store: PostgresStore, paths: Sequence[str]) -> set[str]:
         "DELETE FROM fathom.sources WHERE index_no = %s AND path = ANY(%s) RETURNING document_id",
         list(paths),
     )
+    rights.remove_place_readers(store, paths)
     return {document_id for document_id in rows if document_id is not None}
 
 
