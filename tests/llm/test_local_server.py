@@ -129,7 +129,10 @@ def list_listening(pid: int) -> set[str]:
     """Return the addresses where a process listens, as the system writes them."""
     inodes = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
-        target = str(entry.readlink())
+        try:
+            target = str(entry.readlink())
+        except FileNotFoundError:  # closed meanwhile
+            continue
         if target.startswith("socket:["):
             inodes.add(target[8:-1])
     rows = [
@@ -172,3 +175,22 @@ def test_one_file_is_served_at_a_time(
             assert not is_alive(first or 0)
 
     run(use())
+
+
+def test_two_files_wanted_at_once_are_served_in_turn(
+    run: Run, server: LocalServer, real_model: RealModel, tmp_path: Path
+) -> None:
+    files = [real_model.file, tmp_path / "other.gguf"]
+    files[1].symlink_to(real_model.file)
+
+    async def use(file: Path) -> int | None:
+        async with server.serve(file, make_deadline(300)):
+            return server.pid
+
+    async def use_both() -> list[int | None]:
+        return await asyncio.gather(*map(use, files))
+
+    first, second = run(use_both())
+    assert first
+    assert second
+    assert first != second

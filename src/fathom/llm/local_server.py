@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -72,7 +73,9 @@ class LocalAddress:
 class LocalServer:
     """A server of one file at a time, for use by several threads and event loops at once.
 
-    The first use starts the child. Another file is served as soon as the current one has no users.
+    The first use starts the child. Another file is served as soon as the current one has no users
+    and nobody waits for it to be loaded: two files that two callers want would else replace each
+    other for ever.
     """
 
     def __init__(self, options: LocalOptions | None = None) -> None:
@@ -81,6 +84,7 @@ class LocalServer:
         self._lock = Lock()
         self._child: _ChildProcess | None = None
         self._users = 0
+        self._waiting = Counter[Path]()
         self._stops = 0
 
     def start(self, path: Path) -> None:
@@ -98,8 +102,9 @@ class LocalServer:
             ModelUnavailable: If the file cannot be loaded; one line with llama.cpp's reason.
         """
         stops = self._stops
-        while self._acquire_address(path, since=stops) is None and self._stops == stops:
-            time.sleep(_POLL_S)
+        with self._wait_for(path):
+            while self._acquire_address(path, since=stops) is None and self._stops == stops:
+                time.sleep(_POLL_S)
 
     @asynccontextmanager
     async def serve(self, path: Path, deadline: float) -> AsyncIterator[LocalAddress]:
@@ -120,12 +125,15 @@ class LocalServer:
             TimeoutError: If the file was not loaded at the deadline.
         """
         stops = self._stops
-        while (address := self._acquire_address(path, users=1, since=stops)) is None:
-            if self._stops != stops:
-                raise ModelUnavailable(f"{path.name} was stopped before it was loaded; ask again")
-            if time.monotonic() >= deadline:
-                raise TimeoutError
-            await asyncio.sleep(_POLL_S)
+        with self._wait_for(path):
+            while (address := self._acquire_address(path, users=1, since=stops)) is None:
+                if self._stops != stops:
+                    raise ModelUnavailable(
+                        f"{path.name} was stopped before it was loaded; ask again"
+                    )
+                if time.monotonic() >= deadline:
+                    raise TimeoutError
+                await asyncio.sleep(_POLL_S)
         unanswered = False
         try:
             yield address
@@ -153,6 +161,17 @@ class LocalServer:
         with self._lock:
             return self._child.pid if self._child is not None and self._child.is_running() else None
 
+    @contextmanager
+    def _wait_for(self, path: Path) -> Iterator[None]:
+        """Count a caller among those who wait for the file."""
+        with self._lock:
+            self._waiting[path] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[path] -= 1
+
     def _acquire_address(
         self, path: Path, *, users: int = 0, since: int | None = None
     ) -> LocalAddress | None:
@@ -164,7 +183,8 @@ class LocalServer:
             if since not in {None, self._stops}:
                 return None
             if self._child is not None and self._child.path != path:
-                if self._users:
+                is_awaited = not self._child.has_served() and self._waiting[self._child.path]
+                if self._users or is_awaited:
                     return None
                 self._drop_child()
             if self._child is not None and self._child.has_crashed():
@@ -224,9 +244,13 @@ class _ChildProcess:
     def is_running(self) -> bool:
         return self._end.alive and self._process.poll() is None
 
+    def has_served(self) -> bool:
+        """Return whether the child has told its address, which it does once the file is loaded."""
+        return self._address is not None
+
     def has_crashed(self) -> bool:
         """Return whether the child has served and has ended since."""
-        return self._address is not None and not self.is_running()
+        return self.has_served() and not self.is_running()
 
     def read_address(self) -> LocalAddress | None:
         """Return the child's address; `None` while it is loading.
