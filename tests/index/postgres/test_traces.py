@@ -26,6 +26,7 @@ from fathom.index.postgres.tables import (
     OBJECTS_GUARDED,
     OWNERS_GUARDED,
     RATES_GUARDED,
+    RIGHTS_GUARDED,
     SERVED_GUARDED,
 )
 from fathom.index.postgres.traces import has_traces
@@ -178,7 +179,9 @@ def test_an_older_index_answers_and_reports_why_traces_are_not_stored(
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
-        for table in (*tables, *served, *BACKENDS_GUARDED, *OBJECTS_GUARDED, "dropped"):
+        connection.execute("DROP POLICY viewer ON fathom.chunks")
+        later = *BACKENDS_GUARDED, *OBJECTS_GUARDED, *RIGHTS_GUARDED
+        for table in (*tables, *served, *later, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
     with open_engine(url, tmp_path / "disk") as engine:
         answer = engine.ask(QUESTION)
