@@ -33,7 +33,7 @@ from fathom.evaluation.statistics import bootstrap_interval
 from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpter
 from fathom.serving.brief import make_brief
-from fathom.serving.cli.output import format_brief, format_excerpts
+from fathom.serving.cli.output import format_brief, format_excerpts, leave_room
 from fathom.text.language import load_stop_words
 from fathom.text.sentences import split
 from fathom.types import Chunk
@@ -186,7 +186,7 @@ def print_searches(engine: Engine, text: str) -> dict[int, str]:
     pairs = RememberingReader(engine.assembly.cross_reader)
     outputs = {}
     for chars in LIMITS:
-        excerpter = Excerpter(pairs=pairs, chars=chars, shorten=shorten)
+        excerpter = Excerpter(pairs=pairs, chars=leave_room(chars, hits), shorten=shorten)
         outputs[chars] = format_excerpts(excerpter.make_excerpts(text, hits, documents)) + "\n"
     return outputs
 

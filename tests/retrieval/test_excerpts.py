@@ -7,7 +7,7 @@ from tests.factories import hit_with
 
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
-from fathom.retrieval.excerpts import CUT, MARGIN, Excerpter
+from fathom.retrieval.excerpts import CUT, EXCERPT_CHARS, MARGIN, Excerpter
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Block, Chunk, Document, Hit, Span
 
@@ -66,6 +66,25 @@ def test_the_hit_with_the_best_sentence_comes_first_with_its_place() -> None:
     # Neither the heading in the chunk nor a title that is the file's name is said again.
     assert (second.at, second.name) == ("/docs/fees.md:5", "Prices")
     assert FEE_DOCUMENT.text[second.start :].startswith("A permit costs")
+
+
+def test_the_place_of_an_excerpt_takes_no_more_room_than_it_is_printed_in() -> None:
+    whole = Excerpter(pairs=READER, chars=400).make_excerpts("q", HITS, DOCUMENTS)
+    assert len(whole.excerpts) == len(HITS)
+    lines = [
+        line
+        for excerpt in whole.excerpts
+        for line in (f"{excerpt.at}{excerpt.name}", *excerpt.text.split("\n"))
+    ]
+    size = sum(len(line) + MARGIN for line in lines)
+    assert Excerpter(pairs=READER, chars=size).make_excerpts("q", HITS, DOCUMENTS) == whole
+
+
+def test_sentences_that_score_low_fill_only_what_is_asked_for_beyond_the_default() -> None:
+    few = Excerpter(pairs=READER, chars=EXCERPT_CHARS).make_excerpts("q", HITS, DOCUMENTS)
+    more = Excerpter(pairs=READER, chars=EXCERPT_CHARS + 1).make_excerpts("q", HITS, DOCUMENTS)
+    assert [excerpt.text.count("\n") for excerpt in few.excerpts] == [0, 0]
+    assert "Dogs are welcome." in more.excerpts[0].text
 
 
 def test_characters_and_hits_that_do_not_fit_are_counted() -> None:

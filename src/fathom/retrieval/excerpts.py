@@ -4,25 +4,26 @@ An agent pays for every character that it reads. So the best sentences come firs
 place where it stands, and what is left out is counted.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
-from fathom.retrieval.pruning import EvidencePruner, PrunedHit
+from fathom.retrieval.pruning import EvidencePruner, PrunedHit, keep_parts
 from fathom.text.lines import widen_to_lines
 from fathom.text.quotable import list_blocks
-from fathom.types import SECTION_SEPARATOR, Chunk, Document, Hit, Place
+from fathom.types import SECTION_SEPARATOR, Document, Hit, Place, Span
 
 EXCERPT_CHARS = 1_200
 """The characters of all excerpts of a search."""
 EXCERPT_HITS = 20
 """The hits from which the excerpts of a search are chosen."""
+LEAST_SHARE = 0.4
+"""The share of the best score that a sentence needs to be in `EXCERPT_CHARS` or fewer."""
 NAME_CHARS = 60
 """The characters of the name of a place."""
 MARGIN = 3
 """The characters around each printed line: two spaces, and the end of the line."""
-_LINE = 99_999
 CUT = " …"
 """The mark of a text that goes on."""
 
@@ -95,7 +96,8 @@ class Excerpter:
     Attributes:
         pairs: Scores the sentences.
         chars: The characters of places and texts together, as they are printed, at most; the first
-            excerpt is cut to them.
+            excerpt is cut to them. Only more than `EXCERPT_CHARS` are filled with sentences that
+            score low.
         context: The lines of the document to show before and after each excerpt.
         shorten: Returns a short name of a path.
     """
@@ -115,28 +117,23 @@ class Excerpter:
             hits: The hits, best first.
             documents: The documents of the hits by id; one that was removed since may be missing.
         """
-        pruner = EvidencePruner(
-            pairs=self.pairs,
-            limit=self.chars,
-            measure=_measure_line,
-            describe_place=self._describe_longest_place,
-        )
-        pruned = (_drop_headings(item) for item in pruner.excerpt(Question(query), hits))
-        excerpts = (
-            self._make_excerpt(item, documents.get(item.hit.chunk.document_id))
-            for item in pruned
-            if item.spans
-        )
+
+        def make_excerpt(item: PrunedHit) -> Excerpt:
+            document = documents.get(item.hit.chunk.document_id)
+            return self._make_excerpt(_drop_headings(item), document)
+
+        def measure(hit: Hit, spans: Collection[Span]) -> int:
+            return _measure(make_excerpt(keep_parts(hit, spans)))
+
+        share = LEAST_SHARE if self.chars <= EXCERPT_CHARS else 0.0
+        pruner = EvidencePruner(pairs=self.pairs, limit=self.chars, share=share, measure=measure)
+        pruned = pruner.excerpt(Question(query), hits)
         return Excerpts(
             query=query,
-            excerpts=tuple(_fit(excerpts, self.chars)),
+            excerpts=tuple(_cut(make_excerpt(item), self.chars) for item in pruned),
             hits=len(hits),
             chars=sum(len(hit.chunk.text) for hit in hits),
         )
-
-    def _describe_longest_place(self, chunk: Chunk) -> str:
-        """Return what a place in the chunk takes at most; its line is not known yet."""
-        return f"{self.shorten(chunk.path)}:{_LINE}{chunk.breadcrumb[-NAME_CHARS:]}"
 
     def _make_excerpt(self, item: PrunedHit, document: Document | None) -> Excerpt:
         chunk = item.hit.chunk
@@ -158,10 +155,6 @@ class Excerpter:
         return replace(excerpt, place=document.place_at(start), path=self.shorten(document.path))
 
 
-def _measure_line(text: str) -> int:
-    return len(text) + MARGIN
-
-
 def _drop_headings(item: PrunedHit) -> PrunedHit:
     """Return a pruned hit without headings, as its place names them."""
     headings = {
@@ -171,25 +164,25 @@ def _drop_headings(item: PrunedHit) -> PrunedHit:
     return replace(item, spans=spans)
 
 
-def _fit(excerpts: Iterator[Excerpt], chars: int) -> Iterator[Excerpt]:
-    """Yield the excerpts that fit into a number of characters; a longer first one is cut."""
-    free = chars
-    for excerpt in excerpts:
-        size = _measure_head(excerpt) + _measure_text(excerpt.text)
-        if size > free and free < chars:
-            continue
-        margins = _measure_text(excerpt.text) - len(excerpt.text)
-        room = max(free - _measure_head(excerpt) - margins, 0)
-        yield replace(excerpt, text=_cut_text(excerpt.text, room)) if size > free else excerpt
-        free -= size
+def _cut(excerpt: Excerpt, chars: int) -> Excerpt:
+    """Return an excerpt, cut if it takes more than a number of characters."""
+    over = _measure(excerpt) - chars
+    if over <= 0:
+        return excerpt
+    return replace(excerpt, text=_cut_text(excerpt.text, len(excerpt.text) - over))
 
 
-def _measure_head(excerpt: Excerpt) -> int:
-    return _measure_line(excerpt.at) + len(excerpt.name)
+def _measure(excerpt: Excerpt) -> int:
+    """Return the characters of an excerpt as it is printed."""
+    return _measure_line(excerpt.at) + len(excerpt.name) + _measure_text(excerpt.text)
 
 
 def _measure_text(text: str) -> int:
     return sum(map(_measure_line, text.split("\n")))
+
+
+def _measure_line(text: str) -> int:
+    return len(text) + MARGIN
 
 
 def _cut_text(text: str, chars: int) -> str:

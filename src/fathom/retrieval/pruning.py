@@ -9,11 +9,10 @@ code with the sentence before it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import fsum
-from operator import attrgetter
 
 from fathom.llm.tokens import count_tokens
 from fathom.models.reading import CrossReader, ReadingSession
@@ -93,23 +92,28 @@ class _Piece:
         return (*self.before, self.unit, *self.after)
 
 
+def _count_tokens(hit: Hit, spans: Collection[Span]) -> int:
+    """Return the likely number of tokens of some parts of a hit and the headings above them."""
+    text = hit.chunk.text
+    return count_tokens(hit.chunk.breadcrumb) + sum(count_tokens(span.cut(text)) for span in spans)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePruner:
     """A pruner of hits by the cross-reader's score of each sentence; deterministic.
 
     Attributes:
         pairs: The cross-reader.
-        limit: The size of the kept parts and the headings above them, at most.
-        measure: Returns the size of a text; by default the likely number of its tokens.
-        describe_place: Returns what stands above the parts of a chunk and counts with them.
+        limit: The size of the kept parts and what stands above them, at most.
+        measure: Returns the size of a hit with some parts; by default the likely number of its
+            tokens with the headings above it.
         share: The share of the best score that a unit needs to be kept, in [0, 1].
     """
 
     pairs: CrossReader
     limit: int
     share: float = 0.0
-    measure: Callable[[str], int] = count_tokens
-    describe_place: Callable[[Chunk], str] = attrgetter("breadcrumb")
+    measure: Callable[[Hit, Collection[Span]], int] = _count_tokens
 
     def prune_each(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return every hit with its own best parts, in the order of the hits.
@@ -143,7 +147,7 @@ class EvidencePruner:
         For a person or a program that reads from the top and may stop early.
         """
         spans = self._select_spans(question, hits)
-        return tuple(PrunedHit(hits[place], _merge_spans(spans[place])) for place in spans)
+        return tuple(keep_parts(hits[place], spans[place]) for place in spans)
 
     def _select_spans(self, question: Question, hits: Sequence[Hit]) -> dict[int, set[Span]]:
         """Return the spans to keep by the place of their hit, the one with the best part first."""
@@ -171,14 +175,14 @@ class EvidencePruner:
         case, so that a question with hits never comes without evidence.
         """
         kept: dict[int, set[Span]] = {}
+        sizes: dict[int, int] = {}
         free = self.limit
         for piece in pieces:
-            chunk = hits[piece.place].chunk
-            new = [span for span in piece.spans if span not in kept.get(piece.place, ())]
-            heading = 0 if piece.place in kept else self.measure(self.describe_place(chunk))
-            cost = heading + sum(self.measure(span.cut(chunk.text)) for span in new)
+            spans = kept.get(piece.place, set()).union(piece.spans)
+            size = self.measure(hits[piece.place], spans)
+            cost = size - sizes.get(piece.place, 0)
             if cost <= free or not kept:
-                kept.setdefault(piece.place, set()).update(new)
+                kept[piece.place], sizes[piece.place] = spans, size
                 free -= cost
         return kept
 
@@ -188,11 +192,15 @@ def get_head(hit: Hit) -> str:
     return hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
 
 
+def keep_parts(hit: Hit, spans: Collection[Span]) -> PrunedHit:
+    """Return a hit with some of its parts, of overlapping ones the larger."""
+    return PrunedHit(hit, _merge_spans(spans))
+
+
 def keep_whole(hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
     """Return hits of which everything is kept: all units, headings and heads of tables."""
     return tuple(
-        PrunedHit(hit, _merge_spans({*_list_heads(hit.chunk), *_list_unit_spans(hit.chunk)}))
-        for hit in hits
+        keep_parts(hit, {*_list_heads(hit.chunk), *_list_unit_spans(hit.chunk)}) for hit in hits
     )
 
 
@@ -357,12 +365,10 @@ def _order_hits(kept: dict[int, set[Span]], hits: Sequence[Hit]) -> tuple[Pruned
         chunk = hits[place].chunk
         return first[chunk.document_id], chunk.ordinal, place
 
-    return tuple(
-        PrunedHit(hits[place], _merge_spans(kept[place])) for place in sorted(kept, key=get_key)
-    )
+    return tuple(keep_parts(hits[place], kept[place]) for place in sorted(kept, key=get_key))
 
 
-def _merge_spans(spans: set[Span]) -> tuple[Span, ...]:
+def _merge_spans(spans: Collection[Span]) -> tuple[Span, ...]:
     """Return spans in order; of overlapping ones the larger."""
     ordered = sorted(spans, key=lambda span: (span.start, -span.end))
     ends = accumulate((span.end for span in ordered), max)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_QUOTES = 3
 """The quotes of a short answer, at most."""
-NEAREST_CHARS = 400
+NEAREST_CHARS = 250
 """The characters of the sentences that come nearest."""
 LINE_CHARS = 300
 """The characters of a line that holds a text."""

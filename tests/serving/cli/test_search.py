@@ -23,7 +23,14 @@ def test_a_hit_is_its_place_and_the_sentences_that_bear_on_the_query(filled: Com
     lines = filled("search", QUERY).out.splitlines()
     assert lines[0] == "corpus/fees.md:3  Fees"
     assert lines[1].strip().startswith(COST)
-    assert lines[-1].endswith(" characters more: --chars N)")
+    assert lines[-1].endswith(" chars more: --chars N)")
+
+
+@pytest.mark.parametrize("chars", [150, 200, 300, 1_200])
+def test_no_more_characters_are_printed_than_asked_for(filled: CommandRunner, chars: int) -> None:
+    printed = filled("search", QUERY, "--chars", str(chars)).out
+    assert COST[:20] in printed
+    assert len(printed) <= chars
 
 
 def test_a_hit_in_brief_json_has_six_fields(filled: CommandRunner) -> None:

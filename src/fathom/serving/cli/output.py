@@ -285,8 +285,18 @@ def format_excerpts(excerpts: "Excerpts") -> str:
     """Return excerpts: a line of place and the text of each, then what is left out."""
     if not excerpts.hits:
         return "nothing found"
-    left = f"({excerpts.hits_left} hits, {excerpts.chars_left} characters more: --chars N)"
+    left = _format_left(excerpts.hits_left, excerpts.chars_left)
     return "\n".join([*_list_excerpts(excerpts), left])
+
+
+def leave_room(chars: int, hits: Sequence[Hit]) -> int:
+    """Return the characters that the line below the excerpts of hits leaves of some characters."""
+    line = _format_left(len(hits), sum(len(hit.chunk.text) for hit in hits))
+    return max(chars - len(line) - 1, 1)
+
+
+def _format_left(hits: int, chars: int) -> str:
+    return f"({hits} hits, {chars} chars more: --chars N)"
 
 
 def _list_excerpts(excerpts: "Excerpts") -> list[str]:

@@ -107,13 +107,15 @@ class _Searcher:
         hits = self._find_hits(query)
         if self.shows_chunks:
             return serialize_hits(query, hits, self.engine.documents.locate(hits))
-        return serialize_excerpts(self._make_excerpts(query, hits))
+        return serialize_excerpts(self._make_excerpts(query, hits, self.chars))
 
     def show(self, query: str) -> None:
         """Print the outcome of a query for people."""
+        from fathom.retrieval.excerpts import EXCERPT_CHARS
         from fathom.serving.cli.output import (
             format_excerpts,
             format_hits,
+            leave_room,
             link_excerpts,
             link_places,
             show,
@@ -124,7 +126,8 @@ class _Searcher:
             places = self.engine.documents.locate(hits)
             show(format_hits(hits, places), link_places(places, hits))
             return
-        excerpts = self._make_excerpts(query, hits)
+        room = leave_room(self.chars or EXCERPT_CHARS, hits)
+        excerpts = self._make_excerpts(query, hits, room)
         show(format_excerpts(excerpts), link_excerpts(excerpts))
 
     def _find_hits(self, query: str) -> "list[Hit]":
@@ -143,5 +146,5 @@ class _Searcher:
         note_lacking_vectors(self.engine)
         return True
 
-    def _make_excerpts(self, query: str, hits: "Sequence[Hit]") -> "Excerpts":
-        return self.engine.excerpt(query, hits, chars=self.chars, context=self.context)
+    def _make_excerpts(self, query: str, hits: "Sequence[Hit]", chars: int | None) -> "Excerpts":
+        return self.engine.excerpt(query, hits, chars=chars, context=self.context)
