@@ -454,8 +454,9 @@ def use_server(tmp_path: Path) -> Callable[..., None]:
     return use
 
 
-async def find_hits(client: Client, query: str) -> list[Any]:
-    (search,) = get_data(await client.call_tool("search", {"query": query}))["searches"]
+async def find_hits(client: Client, query: str, **options: int) -> list[Any]:
+    asked = {"query": query, **options}
+    (search,) = get_data(await client.call_tool("search", asked))["searches"]
     return list(search["hits"])
 
 
@@ -503,7 +504,7 @@ def test_a_long_line_is_cut_around_its_text(use_server: Callable[..., None]) -> 
 
 def test_texts_with_orders_to_a_model_are_marked(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
-        hits = await find_hits(client, "quay permit costs")
+        hits = await find_hits(client, "quay permit costs", chars=2_000)
         flags = {Path(hit["at"]).name.partition(":")[0]: hit["gives_orders"] for hit in hits}
         assert flags == {"quay.txt": True, "fees.md": False}
         for hit in hits:
