@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # only commands that answer or calibrate need these
 
 Shortener = Callable[[str], str]
 """Returns a short name of a path that opens the same document."""
+DOCUMENT_URI = "fathom://documents/"
+"""The beginning of the address of a document as a resource of MCP; its id follows."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # control characters, surrogates
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width

@@ -20,6 +20,7 @@ from fathom.index.postgres.connections import Connections, connect
 from fathom.index.postgres.opening import open_reader
 from fathom.index.postgres.schema import MIGRATIONS
 from fathom.index.postgres.tables import (
+    AUDIT_GUARDED,
     BACKENDS_GUARDED,
     DOORS_GUARDED,
     GONE_GUARDED,
@@ -180,7 +181,7 @@ def test_an_older_index_answers_and_reports_why_traces_are_not_stored(
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
         connection.execute("DROP POLICY viewer ON fathom.chunks")
-        later = *BACKENDS_GUARDED, *OBJECTS_GUARDED, *RIGHTS_GUARDED
+        later = *AUDIT_GUARDED, *BACKENDS_GUARDED, *OBJECTS_GUARDED, *RIGHTS_GUARDED
         for table in (*tables, *served, *later, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
     with open_engine(url, tmp_path / "disk") as engine:

@@ -14,6 +14,8 @@ from fathom.errors import IndexMismatch, RunError, UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.tables import (
+    AUDIT,
+    AUDIT_GUARDED,
     BACKENDS,
     BACKENDS_GUARDED,
     DOORS,
@@ -148,6 +150,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _build_migration(OWNERS, OWNERS_GUARDED),
     _build_migration(OBJECTS, OBJECTS_GUARDED),
     (*_build_migration(RIGHTS, RIGHTS_GUARDED), *RIGHTS_POLICIES),
+    _build_migration(AUDIT, AUDIT_GUARDED),
 )
 """The statements that lead from each version to the next; released ones never change."""
 VERSION = len(MIGRATIONS)

@@ -128,6 +128,19 @@ OBJECTS = (
       id text COLLATE "C" NOT NULL, data text NOT NULL, UNIQUE(workspace_no, kind, parent, id))""",
 )
 OBJECTS_GUARDED = ("objects",)
+AUDIT = (
+    f"""CREATE TABLE fathom.audit(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
+      requested text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL,
+      name text COLLATE "C" NOT NULL, groups text NOT NULL, workspace text NOT NULL,
+      route text NOT NULL, asked text NOT NULL, status int NOT NULL, shown text NOT NULL)""",
+    "CREATE INDEX ON fathom.audit(workspace_no, requested)",
+    f"""CREATE TABLE fathom.audit_shown(
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
+      line bigint NOT NULL, shown text NOT NULL)""",
+    "CREATE INDEX ON fathom.audit_shown(workspace_no, line)",
+)
+AUDIT_GUARDED = ("audit", "audit_shown")
 _VIEWER = "NULLIF(current_setting('fathom.viewer', true), '')"
 """The names of the viewer of a transaction, as text of an array; NULL if everything is visible."""
 

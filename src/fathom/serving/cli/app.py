@@ -11,6 +11,7 @@ import typer
 from fathom import __version__
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.ask import ask
+from fathom.serving.cli.audit import audit
 from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.docs import docs
 from fathom.serving.cli.errors import prepare_streams, report_error
@@ -192,6 +193,7 @@ app.command()(traces.trace)
 app.command()(traces.replay)
 app.command()(feedback)
 app.command()(serve)
+app.command()(audit)
 app.command()(mcp)
 app.command()(skill)
 app.command()(calibrate)

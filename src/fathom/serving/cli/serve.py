@@ -35,6 +35,15 @@ def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port; 0 takes any free one.")
     ] = 8000,
+    audit: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            max=36_500,
+            metavar="DAYS",
+            help="Log who asked what and saw which documents, for so many days.",
+        ),
+    ] = None,
     strategy: StrategyOption = None,
     paper: PaperOption = None,
     llm: LlmOption = None,
@@ -57,7 +66,7 @@ def serve(
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
         sys.stderr.flush()
 
-    run(settings, host=host, port=port, on_open=announce)
+    run(settings, host=host, port=port, audit_days=audit, on_open=announce)
 
 
 @keys.command("add")

@@ -10,12 +10,14 @@ from starlette.middleware import Middleware
 from fathom import __version__
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.serving.http import api, health, mcp, openai, page, problems
+from fathom.serving.http import api, audit_routes, health, mcp, openai, page, problems
 from fathom.serving.http import conversation_routes as talks
 from fathom.serving.http import document_routes as documents
 from fathom.serving.http import report_routes as reports
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
+from fathom.serving.http.audit_log import create_audit_log
+from fathom.serving.http.audit_trail import AuditTrail
 from fathom.serving.http.event_stream import Shutdown
 from fathom.serving.http.fetch import MOST_AT_ONCE
 from fathom.serving.http.guard import Guard
@@ -28,18 +30,25 @@ from fathom.settings import Settings
 from fathom.usage import Budget
 
 
-def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
+def create_app(
+    settings: Settings, access: Access | None = None, *, audit_days: float | None = None
+) -> FastAPI:
     """Create the application over the index that the settings name.
 
     Args:
         settings: The settings, as the command line would use them.
         access: The access control; by default the keys beside the index count, and while there is
             none, everybody who reaches the server may do everything.
+        audit_days: The days for which the audit log stores lines; `None` to write none.
     """
     serve = settings.serve
     admission = Admission(running=serve.running, waiting=serve.waiting, patience_s=serve.patience_s)
     access = access or build_access(settings, required=False)
     metrics = Metrics(admission)
+    engine = Engine(settings)
+    audit_log = create_audit_log(engine.index, audit_days)
+    # Last, so that the guard's headers are on a refusal too.
+    trail = [] if audit_days is None else [Middleware(AuditTrail, log=audit_log)]
     app = FastAPI(
         title="Fathom",
         version=__version__,
@@ -51,12 +60,14 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
             Middleware(RedactedReplies),
             Middleware(RequestCounter, metrics=metrics),
             Middleware(Guard, access=access, admission=admission, settings=serve),
+            *trail,
         ],
     )
     app.state.settings = settings
     app.state.access = access
     app.state.metrics = metrics
-    app.state.workspaces = Workspaces(Engine(settings))
+    app.state.workspaces = Workspaces(engine)
+    app.state.audit_log = audit_log
     # Fetches wait for other servers, so they must not take the turns of questions.
     app.state.fetching = Admission(
         running=MOST_AT_ONCE, waiting=serve.waiting, patience_s=serve.patience_s
@@ -64,7 +75,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     app.state.asking = QuestionRunner(admission, access, metrics)
     app.state.stopping = Shutdown(serve.drain_s)
     problems.install_handlers(app)
-    for module in (health, api, talks, documents, reports, openai, page):
+    for module in (health, api, talks, documents, reports, audit_routes, openai, page):
         app.include_router(module.router)
     mcp.install_tools(app)
     return app
@@ -92,6 +103,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await asyncio.gather(warm_up, return_exceptions=True)
         await asyncio.to_thread(spaces.close)
         app.state.access.close()
+        app.state.audit_log.close()
 
 
 def _load_models(engine: Engine) -> None:

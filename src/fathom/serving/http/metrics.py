@@ -80,7 +80,7 @@ class RequestCounter:
                 method = scope["method"] if scope["method"] in _METHODS else "other"
                 seconds = time.perf_counter() - start
                 self._metrics.count_request(
-                    method, _get_route_pattern(scope), message["status"], seconds
+                    method, get_route_pattern(scope), message["status"], seconds
                 )
             await send(message)
 
@@ -90,7 +90,7 @@ class RequestCounter:
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def _get_route_pattern(scope: Scope) -> str:
+def get_route_pattern(scope: Scope) -> str:
     """Return the pattern of the matched route; paths themselves would make endless labels."""
     route: Any = scope.get("route")
     return str(getattr(route, "path", "other"))

@@ -3,6 +3,7 @@
 Keys with today's expenses, conversations, finished jobs and vector stores are copied. Uploaded
 files stay, because their documents are known by the folder where the files lay. Open jobs stay with
 the server that works on them, and short-lived data stays too: replies to repeated requests, rates.
+The audit log stays, because it tells of the server that wrote it.
 A repeated copy adds what is new at the source. What was done at the target meanwhile stays: an
 added turn, a revoked or restricted key, a removed conversation.
 """

@@ -47,7 +47,12 @@ class FathomServer(uvicorn.Server):
 
 
 def run(
-    settings: Settings, *, host: str, port: int, on_open: Callable[[str], None] = lambda _: None
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    audit_days: float | None = None,
+    on_open: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve until a signal ends the server; other machines are served only if keys are needed.
 
@@ -55,6 +60,7 @@ def run(
         settings: The settings, as the command line would use them.
         host: The address to listen at.
         port: The port; 0 takes any free one.
+        audit_days: The days for which the audit log stores lines; `None` to write none.
         on_open: Called with the address of the page once it can be opened.
 
     Raises:
@@ -69,7 +75,7 @@ def run(
             "or serve 127.0.0.1 only"
         )
     listener = listen(host, port, backlog=WAITING)
-    app = create_app(settings, access)
+    app = create_app(settings, access, audit_days=audit_days)
     config = uvicorn.Config(app, timeout_keep_alive=30, backlog=WAITING, **UVICORN_OPTIONS)
     on_open(f"{format_address(host, listener)}/")
     FathomServer(app, config).run(sockets=[listener])

@@ -38,6 +38,20 @@ KEY_TABLES = TableFile(
         _DOORS,
     ),
 )
+AUDIT_TABLES = TableFile(
+    "audit.db",
+    (
+        "CREATE TABLE IF NOT EXISTS audit(no INTEGER PRIMARY KEY AUTOINCREMENT, "
+        "requested TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, groups TEXT NOT NULL, "
+        "workspace TEXT NOT NULL, route TEXT NOT NULL, asked TEXT NOT NULL, "
+        "status INTEGER NOT NULL, shown TEXT NOT NULL)",
+        "CREATE INDEX IF NOT EXISTS audit_by_time ON audit(requested)",
+        "CREATE TABLE IF NOT EXISTS audit_shown(no INTEGER PRIMARY KEY AUTOINCREMENT, "
+        "line INTEGER NOT NULL, shown TEXT NOT NULL)",
+        "CREATE INDEX IF NOT EXISTS audit_shown_by_line ON audit_shown(line)",
+    ),
+)
+"""A line for each request, and what a stream showed after its line was stored."""
 CONVERSATION_TABLES = TableFile(
     "conversations.db",
     (

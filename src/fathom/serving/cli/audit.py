@@ -1,0 +1,73 @@
+"""The command that shows the audit log of the server."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.errors import UsageError
+from fathom.serving.cli.options import IndexOption, JsonOption, build_engine
+
+if TYPE_CHECKING:  # `--help` must not wait for this import
+    from fathom.serving.http.audit_log import AuditLine
+
+
+def audit(
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="From this date or time on, in UTC.")
+    ] = "",
+    key: Annotated[
+        str, typer.Option(metavar="KEY", help="Only of this key, by its id or its name.")
+    ] = "",
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
+) -> None:
+    """List who asked the server what, and which documents were shown (`serve --audit DAYS`)."""
+    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.http.audit_log import AuditQuery, create_audit_log, parse_since
+
+    if as_json and as_csv:
+        raise UsageError("--json and --csv: choose one of them")
+    query = AuditQuery(since=parse_since(since), key=key)
+    with build_engine(index, None) as engine:
+        log = create_audit_log(engine.index)
+        try:
+            lines = log.list_lines(query)
+            if as_json:
+                show_json({"lines": [line.to_json() for line in lines]})
+            elif as_csv:
+                _write_table(lines)
+            else:
+                texts = map(_format_line, lines)
+                show(next(texts, "no lines; `fathom serve --audit 90` writes them, for 90 days"))
+                for text in texts:
+                    show(text)
+        finally:
+            log.close()
+
+
+def _write_table(lines: Iterable["AuditLine"]) -> None:
+    """Write a table in which no cell begins as a formula: spreadsheets would compute it."""
+    from fathom.serving.http.audit_log import AuditLine
+
+    table = csv.writer(sys.stdout)
+    table.writerow(AuditLine(requested="").to_json())
+    for line in lines:
+        values = line.to_json().values()
+        table.writerow(
+            json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+            for value in values
+        )
+
+
+def _format_line(line: "AuditLine") -> str:
+    who = f"{line.name} ({line.key})" if line.key else "this machine"
+    where = f" in {line.workspace}" if line.workspace else ""
+    asked = json.dumps(line.asked, ensure_ascii=False)
+    documents = list(dict.fromkeys(place.document for place in line.shown.places))
+    shown = f"; shown: {', '.join(documents)}" if documents else ""
+    return f"{line.requested[:19]} {who}{where}: {line.route} {asked}: {line.status}{shown}"

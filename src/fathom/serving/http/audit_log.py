@@ -1,0 +1,313 @@
+"""The audit log of a server: who asked what and when, and which documents were shown.
+
+Lines are only added, until they are older than the days for which they are stored. They name
+documents and places, and hold no text of a document.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
+
+from fathom.errors import UsageError
+from fathom.index.database import Database
+from fathom.index.engines import Index
+from fathom.jsonable import Json
+from fathom.redaction import SECRETS
+from fathom.serving.http.tables import AUDIT_TABLES
+from fathom.serving.shapes import DOCUMENT_URI
+
+T = TypeVar("T")
+EVERY_WORKSPACE = "*"
+"""Stands for all workspaces of a server; no workspace has this name."""
+BATCH = 500
+"""The number of lines that are read at once."""
+CLEANING_S = 3600.0
+"""The seconds between two removals of old lines."""
+_COLUMNS = "requested, key, name, groups, workspace, route, asked, status, shown"
+
+
+class ShownPlace(NamedTuple):
+    """A document that was shown; from `start` to `end` in characters where only that was."""
+
+    document: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The parts of a reply that a line names.
+
+    Attributes:
+        answers: The ids of answers, which are those of their traces.
+        places: The places of documents.
+    """
+
+    answers: tuple[str, ...] = ()
+    places: tuple[ShownPlace, ...] = ()
+
+    def __add__(self, other: "Shown") -> "Shown":
+        """Return what one of both shows, each thing once."""
+        return Shown(
+            tuple(dict.fromkeys((*self.answers, *other.answers))),
+            tuple(dict.fromkeys((*self.places, *other.places))),
+        )
+
+    def __sub__(self, other: "Shown") -> "Shown":
+        """Return what the other one does not show."""
+        answers, places = frozenset(other.answers), frozenset(other.places)
+        return Shown(
+            tuple(answer for answer in self.answers if answer not in answers),
+            tuple(place for place in self.places if place not in places),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.answers or self.places)
+
+    def dump(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(astuple(self), ensure_ascii=False)
+
+    @classmethod
+    def load(cls, text: str) -> "Shown":
+        """Return what `dump` wrote."""
+        answers, places = json.loads(text)
+        return cls(tuple(answers), tuple(ShownPlace(*place) for place in places))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """A request with its outcome.
+
+    Attributes:
+        requested: The time of the request, as ISO 8601 in UTC.
+        key: The id of the caller's key; empty for the user of this machine, as is `name`.
+        groups: The groups of the key.
+        workspace: The workspace of the key; empty for the default one.
+        route: The method and the pattern of the path.
+        asked: The question, the query, or the ids that the request names.
+        status: The status of the reply.
+        shown: The answers and the documents in the reply.
+    """
+
+    requested: str
+    key: str = ""
+    name: str = ""
+    groups: tuple[str, ...] = ()
+    workspace: str = ""
+    route: str = ""
+    asked: Json = None
+    status: int = 0
+    shown: Shown = Shown()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line as plain JSON."""
+        return {
+            "requested": self.requested,
+            "key": self.key,
+            "name": self.name,
+            "groups": list(self.groups),
+            "workspace": self.workspace,
+            "route": self.route,
+            "asked": self.asked,
+            "status": self.status,
+            "answers": list(self.shown.answers),
+            "shown": [place._asdict() for place in self.shown.places],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """A choice of lines.
+
+    Attributes:
+        since: The earliest time, as ISO 8601 in UTC; empty for all.
+        key: The id of a key, or the name of its holder; empty for all.
+        workspace: The workspace of the keys; all by default.
+    """
+
+    since: str = ""
+    key: str = ""
+    workspace: str = EVERY_WORKSPACE
+
+
+class AuditLog:
+    """The lines of one server, stored beside its keys; safe from threads and processes."""
+
+    def __init__(self, database: Database, days: float | None = None) -> None:
+        """Create the log. Nothing is opened before it is needed.
+
+        Args:
+            database: The database with the tables of the log.
+            days: The days for which lines are stored; `None` for a log that is only read.
+        """
+        self._database = database
+        self._days = days
+        self._next_cleaning = 0.0
+        # One thread: lines come one after the other, and no upload in asyncio's pool delays them.
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="fathom-audit")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run work of the log in its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def add(self, line: AuditLine) -> int:
+        """Store a line, and return its number.
+
+        Raises:
+            RunError: If it cannot be stored.
+        """
+        self._remove_old_lines()
+        values = (
+            *(line.requested, line.key, line.name, " ".join(line.groups), line.workspace),
+            *(line.route, SECRETS.redact(json.dumps(line.asked, ensure_ascii=False))),
+            *(line.status, line.shown.dump()),
+        )
+        [(number,)] = self._database.execute(
+            f"INSERT INTO audit({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING no",  # noqa: S608 - constant
+            values,
+        )
+        return int(number)
+
+    def add_shown(self, line: int, shown: Shown) -> None:
+        """Store what a stream showed since its line was stored.
+
+        Raises:
+            RunError: If it cannot be stored.
+        """
+        self._database.execute(
+            "INSERT INTO audit_shown(line, shown) VALUES (?, ?)", (line, shown.dump())
+        )
+
+    def list_lines(self, query: AuditQuery = AuditQuery()) -> Iterator[AuditLine]:
+        """Yield the stored lines, oldest first."""
+        number = 0
+        while self._database.is_there():
+            rows = self._database.execute(
+                f"SELECT no, {_COLUMNS} FROM audit WHERE no > ? AND requested >= ? "  # noqa: S608 - constant
+                "AND (? = '' OR key = ? OR name = ?) AND (? = ? OR workspace = ?) "
+                f"ORDER BY no LIMIT {BATCH}",
+                (
+                    *(number, query.since, *[query.key] * 3),
+                    *(query.workspace, EVERY_WORKSPACE, query.workspace),
+                ),
+            )
+            if not rows:
+                return
+            yield from self._join_shown(rows)
+            number = rows[-1][0]
+
+    def _join_shown(self, rows: list[tuple[Any, ...]]) -> Iterator[AuditLine]:
+        """Yield the lines of rows with all that they showed."""
+        lines = {number: _parse_line(row) for number, *row in rows}
+        for number, text in self._database.execute(
+            "SELECT line, shown FROM audit_shown WHERE line >= ? AND line <= ? ORDER BY no",
+            (rows[0][0], rows[-1][0]),
+        ):
+            if line := lines.get(number):
+                lines[number] = replace(line, shown=line.shown + Shown.load(text))
+        yield from lines.values()
+
+    def _remove_old_lines(self) -> None:
+        if self._days is None or time.monotonic() < self._next_cleaning:
+            return
+        first = format_instant(datetime.now(UTC) - timedelta(days=self._days))
+        self._database.execute(
+            "DELETE FROM audit_shown WHERE line IN (SELECT no FROM audit WHERE requested < ?)",
+            (first,),
+        )
+        self._database.execute("DELETE FROM audit WHERE requested < ?", (first,))
+        self._next_cleaning = time.monotonic() + CLEANING_S
+
+    def close(self) -> None:
+        """Close the database and the thread."""
+        self._threads.shutdown()
+        self._database.close()
+
+
+def create_audit_log(index: Index, days: float | None = None) -> AuditLog:
+    """Create the audit log beside an index, where its keys are stored too."""
+    return AuditLog(index.open_database(AUDIT_TABLES.file, AUDIT_TABLES.tables), days)
+
+
+def format_instant(instant: datetime) -> str:
+    """Return a time in the form that lines have, in which earlier times sort first."""
+    return instant.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def parse_since(text: str) -> str:
+    """Return the earliest time of a choice of lines; a time without a zone is in UTC.
+
+    Raises:
+        UsageError: If the text is no date and no time.
+    """
+    if not text:
+        return ""
+    try:
+        instant = datetime.fromisoformat(text)
+        return format_instant(instant if instant.tzinfo else instant.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"--since {text[:40]!r}: give a date or a time, such as 2026-11-27 or 2026-11-27T08:30"
+        ) from None
+
+
+def collect_shown(value: Json) -> Shown:
+    """Collect the answers and the places of documents that JSON of this server shows."""
+    objects = [*_iterate_objects(value)]
+    answers = (item["trace_id"] for item in objects if isinstance(item.get("trace_id"), str))
+    places = (place for item in objects if (place := _find_place(item)))
+    return Shown(tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(places)))
+
+
+def _iterate_objects(value: Json) -> Iterator[dict[str, Any]]:
+    """Yield all objects in JSON, without recursion: JSON may be deep."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        children: Iterable[Json] = item if isinstance(item, list) else ()
+        if isinstance(item, dict):
+            yield item
+            children = item.values()
+        waiting += reversed([*children])
+
+
+_DOCUMENT_FIELDS = ("document", "document_id", "file_id")
+"""The fields by which hits, citations, chunks and files name a document."""
+
+
+def _find_place(item: dict[str, Any]) -> ShownPlace | None:
+    """Return the place of a document that an object is about; `None` for other objects."""
+    names = [item.get(field) for field in _DOCUMENT_FIELDS]
+    if "path" in item:  # an entry in a list of documents
+        names.append(item.get("id"))
+    if str(item.get("uri", "")).startswith(DOCUMENT_URI):
+        names.append(item["uri"].removeprefix(DOCUMENT_URI).removesuffix("/outline"))
+    document = next((name for name in names if isinstance(name, str)), None)
+    if document is None:
+        return None
+    span = item["span"] if isinstance(item.get("span"), dict) else item
+    start, end = (
+        number if isinstance(number := span.get(field), int) else None for field in ("start", "end")
+    )
+    return ShownPlace(document, start, end)
+
+
+def _parse_line(row: list[Any]) -> AuditLine:
+    requested, key, name, groups, workspace, route, asked, status, shown = row
+    return AuditLine(
+        requested=requested,
+        key=key,
+        name=name,
+        groups=tuple(groups.split()),
+        workspace=workspace,
+        route=route,
+        asked=json.loads(asked),
+        status=status,
+        shown=Shown.load(shown),
+    )

@@ -1,0 +1,50 @@
+"""`fathom audit` on the command line."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.serving.http.test_audit_log import LINE
+from typer.testing import CliRunner
+
+from fathom.errors import UsageError
+from fathom.index.engines import EmbeddedIndex
+from fathom.serving.cli.app import app
+from fathom.serving.http.audit_log import create_audit_log
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> list[str]:
+    """Return the options of an index beside which two lines are stored."""
+    log = create_audit_log(EmbeddedIndex(tmp_path), days=30)
+    log.add(LINE)
+    log.add(replace(LINE, key="", name="", groups=(), workspace="", asked={"query": "=1+1"}))
+    log.close()
+    return ["--index", str(tmp_path)]
+
+
+def test_lines_are_for_people_for_programs_and_for_spreadsheets(index: list[str]) -> None:
+    first, second = RUNNER.invoke(app, ["audit", *index]).stdout.splitlines()
+    assert "ana (3d066515) in law: POST /api/v1/ask" in first
+    assert first.endswith("200; shown: d1, d2")
+    assert "this machine: POST" in second
+    lines = json.loads(RUNNER.invoke(app, ["audit", *index, "--json"]).stdout)["lines"]
+    assert lines[0] == LINE.to_json()
+    table = csv.DictReader(io.StringIO(RUNNER.invoke(app, ["audit", *index, "--csv"]).stdout))
+    rows = list(table)
+    assert [row["name"] for row in rows] == ["ana", ""]
+    assert not [cell for row in rows for cell in row.values() if cell.startswith("=")]
+
+
+def test_lines_are_chosen_by_key_and_time(index: list[str], tmp_path: Path) -> None:
+    assert len(RUNNER.invoke(app, ["audit", *index, "--key", "ana"]).stdout.splitlines()) == 1
+    assert RUNNER.invoke(app, ["audit", *index, "--since", "2999-01-01"]).stdout.count("\n") == 1
+    refused = RUNNER.invoke(app, ["audit", *index, "--json", "--csv"]).exception
+    assert isinstance(refused, UsageError)
+    empty = RUNNER.invoke(app, ["audit", "--index", str(tmp_path / "empty"), "--json"])
+    assert json.loads(empty.stdout) == {"lines": []}
