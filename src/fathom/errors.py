@@ -8,6 +8,7 @@ FathomError
 ├── RunError              the run went wrong: a file, a lock, a backend             exit 5
 │   ├── IndexLocked       another process is writing
 │   ├── IndexCorrupt      the stored index cannot be read
+│   ├── SourceUnavailable a source of documents cannot be listed or read
 │   ├── ModelError        a local model cannot be loaded or gives nonsense
 │   ├── ModelUnavailable  a language model cannot be reached or does not answer in time
 │   ├── ModelRefused      a language model or its server refuses the request
@@ -71,6 +72,10 @@ class IndexLocked(RunError):
 
 class IndexCorrupt(RunError):
     """A stored index that cannot be read."""
+
+
+class SourceUnavailable(RunError):
+    """A source of documents that cannot be listed or read now."""
 
 
 class ModelError(RunError):

@@ -156,6 +156,11 @@ def take_snapshot(
     return fingerprints
 
 
+def is_left_out(name: str) -> bool:
+    """Return whether a file or folder of this name holds no documents: hidden, or of rights."""
+    return name.startswith(".") or name == READERS_FILE or name.endswith(f".{READERS_FILE}")
+
+
 def locate_sidecar(file: Path) -> Path:
     """Return the path at which a file may name the readers of a document."""
     return file.with_name(f"{file.name}.{READERS_FILE}")
@@ -205,7 +210,7 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
         OSError: If the folder or one of its entries cannot be read.
     """
     with os.scandir(folder) as scan:
-        entries = [entry for entry in scan if not _is_left_out(entry.name)]
+        entries = [entry for entry in scan if not is_left_out(entry.name)]
     corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
     if corpus:
         return [(corpus[0], False)]
@@ -218,11 +223,6 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
         elif entry.is_file(follow_symlinks=False) or (_is_regular(path) and _is_inside(path, root)):
             sortable.append((format_path(path), path, False))
     return [(path, is_folder) for _, path, is_folder in sorted(sortable)]
-
-
-def _is_left_out(name: str) -> bool:
-    """Return whether a file or folder of this name holds no documents: hidden, or of rights."""
-    return name.startswith(".") or name == READERS_FILE or name.endswith(f".{READERS_FILE}")
 
 
 def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:

@@ -25,12 +25,15 @@ from fathom.ingest.places import (
     select_outermost,
 )
 from fathom.ingest.sidecars import Sidecars
+from fathom.ingest.sources.store import SourceStore
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.assembly import Assembly
+    from fathom.ingest.ingest import Ingester
     from fathom.ingest.outdated import OutdatedFile
     from fathom.ingest.report import IngestProgress, IngestReport
+    from fathom.ingest.survey import PlaceSurvey
     from fathom.ingest.workers.base import Workers
     from fathom.settings import Settings
 
@@ -135,7 +138,7 @@ class Documents:
         Raises:
             IndexMissing: If nothing has been ingested.
         """
-        return list_roots(self._index.reader(checked=False))
+        return list_roots(self._index.reader(checked=False), self._list_source_folders())
 
     def list_stale(self) -> Sequence[SourceRecord]:
         """Return the places whose document is kept although it cannot be read there any more."""
@@ -184,6 +187,58 @@ class Documents:
         check_paths(named_paths or roots, self._file_filter, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)
+        with (
+            nullcontext() if named_paths else self._index.place.fetch_uploads(),
+            self._open_ingester(
+                roots, roots, rebuild=rebuild, rights=rights, on_progress=on_progress
+            ) as ingester,
+        ):
+            report = ingester.run(roots, file_filter=self._file_filter, prune=prune or rebuild)
+        self._traces.sweep()
+        return report
+
+    def ingest_places(
+        self,
+        survey: "PlaceSurvey",
+        roots: Sequence[Path] = (),
+        on_progress: "IngestProgress" = lambda _report, _files: None,
+    ) -> "IngestReport":
+        """Bring the index in line with a survey, and remove the documents of its gone places.
+
+        Args:
+            survey: Yields the places with their files, or without one if they are gone.
+            roots: Folders of this machine in which files beside the documents name their readers.
+            on_progress: Called with the counts so far, whenever they change.
+
+        Raises:
+            IndexMismatch: If the index was made with other settings.
+            IndexLocked: If another process is writing.
+        """
+        self._index.refuse_viewer("changes of the index")
+        with self._open_ingester((), roots, on_progress=on_progress) as ingester:
+            report = ingester.run_survey(survey, prune=True)
+        self._traces.sweep()
+        return report
+
+    @contextmanager
+    def _open_ingester(
+        self,
+        kept: Sequence[Path],
+        roots: Sequence[Path],
+        *,
+        rebuild: bool = False,
+        rights: Sequence[ReadingRule] | None = None,
+        on_progress: "IngestProgress",
+    ) -> "Iterator[Ingester]":
+        """Open an ingestion into the index.
+
+        Args:
+            kept: The files and folders that the index shall hold from now on, besides others.
+            roots: The files and folders that may be read.
+            rebuild: Whether the index is made anew.
+            rights: Who may read which documents; by default the rules stay.
+            on_progress: Called with the counts so far, whenever they change.
+        """
         from fathom.assembly.worker import open_chunker
         from fathom.documents.sandbox.parent import Sandbox
         from fathom.ingest.batch import Batch
@@ -191,9 +246,8 @@ class Documents:
 
         assembly = self._assembly()
         with (
-            nullcontext() if named_paths else self._index.place.fetch_uploads(),
             self._open_workers(assembly) as workers,
-            self._open_writer(assembly, roots, anew=rebuild) as (writer, before),
+            self._open_writer(assembly, kept, anew=rebuild) as (writer, before),
             Sandbox(assembly.parse_limits) as sandbox,
             open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
@@ -207,7 +261,7 @@ class Documents:
                 most_documents=self._settings.ingest.batch_documents,
                 wait_vectors=self._settings.ingest.wait_vectors,
             )
-            ingester = Ingester(
+            yield Ingester(
                 batch,
                 sandbox,
                 before=before,
@@ -215,9 +269,6 @@ class Documents:
                 is_late=sidecars.has_new,
                 on_progress=on_progress,
             )
-            report = ingester.run(roots, file_filter=self._file_filter, prune=prune or rebuild)
-        self._traces.sweep()
-        return report
 
     def _update_rights(
         self, writer: IndexWriter, roots: Sequence[Path], rights: Sequence[ReadingRule] | None
@@ -261,6 +312,10 @@ class Documents:
         self._traces.sweep()
         return removed
 
+    def _list_source_folders(self) -> Sequence[str]:
+        sources = SourceStore(self._index.directory).list()
+        return [source.url for source in sources if source.is_folder]
+
     @property
     def _file_filter(self) -> FileFilter:
         return FileFilter(self._settings.ingest.include, self._settings.ingest.exclude)
@@ -302,9 +357,14 @@ class Documents:
             return
         places = [
             root
-            for root in map(display, list_roots(index))
+            for root in map(display, list_roots(index, self._list_source_folders()))
             if any(is_below(place, root) for place in lost_places)
         ]
+        if not places:
+            raise UsageError(
+                f"--rebuild would lose {len(lost_places)} documents of sources; add --yes, and "
+                "`fathom source sync` fetches them again"
+            )
         remainder = (
             f" and {len(places) - MAX_NAMED_FOLDERS} more" if places[MAX_NAMED_FOLDERS:] else ""
         )

@@ -14,6 +14,7 @@ from fathom.engine.documents import Documents, Paths
 from fathom.engine.opened_index import EngineConnections, OpenedIndex
 from fathom.engine.paper import check_paper_embedder, describe_other_chunks
 from fathom.engine.request import AskOptions, AskRequest
+from fathom.engine.sources import Sources
 from fathom.engine.traces import Traces
 from fathom.errors import IndexMissing, UsageError
 from fathom.extensions import find_entry
@@ -64,6 +65,7 @@ class Engine:
     Attributes:
         settings: The settings in force.
         documents: The documents of the index.
+        sources: The places outside of the index from which documents come.
         traces: The records of what was asked.
         calibration: What was learned of the answers.
     """
@@ -119,6 +121,7 @@ class Engine:
         )
         self.traces = Traces(self.settings, self._opened)
         self.documents = Documents(self.settings, self._opened, self.traces, lambda: self.assembly)
+        self.sources = Sources(self.settings, self._opened, self.documents)
         self.calibration = Calibrations(
             self._opened, self.documents, self.traces, lambda: self.assembly
         )

@@ -298,14 +298,18 @@ class SqlStore(ABC, Generic[SpaceT]):
     ) -> Iterator[SourceRecord]:
         """Return the records of a place, of all places in it and of its records, by path."""
         base = below.rstrip("/")
+        select = f"SELECT {_SOURCE_COLUMNS} FROM sources WHERE {self.scope} AND path > ?"  # noqa: S608 - constants
+        limit = sys.maxsize if most is None else most
+        if not base:  # all places, also those that are no paths but addresses
+            rows = self.stream_rows(f"{select} ORDER BY path LIMIT ?", after, limit)
+            return (SourceRecord(**row) for row in rows)
         # "0" is the character after "/", so one range of the index over the paths holds all
         # matches: no other condition may be one that the engine looks up in the index.
         rows = self.stream_rows(
-            f"SELECT {_SOURCE_COLUMNS} FROM sources WHERE {self.scope} AND path > ? "  # noqa: S608 - constants
-            "AND path >= ? AND path < ? AND substr(path, ?, 1) IN ('', '/', '#') "
+            f"{select} AND path >= ? AND path < ? AND substr(path, ?, 1) IN ('', '/', '#') "
             "ORDER BY path LIMIT ?",
             *(after, base, f"{base}0", len(base) + 1),
-            sys.maxsize if most is None else most,
+            limit,
         )
         return (SourceRecord(**row) for row in rows)
 

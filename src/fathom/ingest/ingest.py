@@ -33,6 +33,7 @@ from fathom.ingest.places import (
     GONE,
     RECORD_GONE,
     display,
+    is_address,
     is_gone,
     iterate_batches,
     locate_path,
@@ -46,7 +47,7 @@ from fathom.ingest.source_records import (
     has_digest,
     mark_readable,
 )
-from fathom.ingest.survey import ReadablePlace, Survey, SurveyedPlace
+from fathom.ingest.survey import PlaceSurvey, ReadablePlace, Survey, SurveyedPlace
 from fathom.ingest.workers.base import ChunkedText, FileContent, WorkerPool, Workers
 from fathom.ingest.workers.work import build_line_place, build_record_place, make_document
 from fathom.tables.packing import pack_tables
@@ -109,13 +110,22 @@ class Ingester:
             prune: Also remove documents below `paths` whose file, or whose record in a corpus file,
                 is gone.
         """
-        started = self._clock()
-        self._prune = prune
         file_filter = file_filter or FileFilter()
         roots = [make_absolute(path) for path in paths]
         roots_named = frozenset(display(root) for root in roots)
         self._is_requested = lambda place: bool(file_filter.include) or place in roots_named
         survey = Survey(roots, file_filter, self._writer, self._before, self._files)
+        return self.run_survey(survey, prune=prune)
+
+    def run_survey(self, survey: PlaceSurvey, *, prune: bool) -> IngestReport:
+        """Ingest the files of a survey.
+
+        Args:
+            survey: Yields the places with their files, or without one if they are gone.
+            prune: Also remove the documents of the places that are gone.
+        """
+        started = self._clock()
+        self._prune = prune
         self._progress.begin(
             measure_file(visited.file)
             for visited in survey.iterate_places()
@@ -173,7 +183,7 @@ class Ingester:
     def _ingest_file(self, readable: ReadablePlace, content: FileContent) -> None:
         """Ingest a file, unless its content is known."""
         place, source = readable.place, readable.record
-        if self._is_late(readable.file):
+        if self._is_late(locate_path(place)):
             self._refuse(place, "", "failed", LATE)
             return
         try:
@@ -400,6 +410,8 @@ class Ingester:
 
     def _move_document(self, source: SourceRecord) -> bool:
         """Read a file again, because its document is to get its place; return whether it did."""
+        if is_address(source.path):
+            return self._move_stored_document(source)
         file = locate_path(source.path)
         try:
             if digest_content(file) != source.digest:
@@ -413,6 +425,17 @@ class Ingester:
         except (OSError, ParseRefusal):
             pass
         return False
+
+    def _move_stored_document(self, source: SourceRecord) -> bool:
+        """Give a stored document the place of an object elsewhere, which is not fetched for it."""
+        document = self._writer.get_document(str(source.document_id))
+        if document is None:
+            return False
+        has_own_title = document.title != Path(document.path).stem
+        title = document.title if has_own_title else Path(source.path).stem
+        document = replace(document, path=source.path, title=title)
+        self._add_pending(PendingDocument(document, source, source, moves=True))
+        return True
 
     def _add_pending(self, pending: PendingDocument) -> None:
         """Add a document to the batch, and store the batch if it is time."""

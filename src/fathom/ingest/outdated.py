@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fathom.documents.discover import digest_content
 from fathom.index.base import IndexReader, SourceRecord
-from fathom.ingest.places import CorpusFiles, locate_path
+from fathom.ingest.places import CorpusFiles, is_address, locate_path
 from fathom.types import Citation
 
 CHANGED = "changed since it was read"
@@ -125,6 +125,8 @@ def _find_outdated_file(
 
 def _explain_change(source: SourceRecord, files: CorpusFiles, digests: FileDigests) -> str:
     """Return why a file differs from what was read; empty if it does not."""
+    if is_address(source.path):
+        return ""  # only the next sync of its source can tell
     if files.is_gone(source.path):
         return VANISHED
     try:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,15 @@ RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes
 
 display = format_path
 """Returns the name that the index uses for a file."""
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
+
+
+def is_address(place: str) -> bool:
+    """Return whether a place is the address of an object elsewhere, such as `s3://bucket/a.pdf`.
+
+    Files have absolute paths as their places, so none looks like an address.
+    """
+    return _ADDRESS.match(place) is not None
 
 
 def locate_path(place: str) -> Path:
@@ -34,7 +43,12 @@ def locate_path(place: str) -> Path:
 
 
 def is_gone(place: str) -> bool:
-    """Return whether the file is proved to be missing; an error of access proves nothing."""
+    """Return whether the file is proved to be missing; an error of access proves nothing.
+
+    No file of this machine proves anything about an object elsewhere.
+    """
+    if is_address(place):
+        return False
     for path in _iterate_spellings(place):
         try:
             if stat.S_ISREG(path.stat().st_mode):
@@ -157,16 +171,24 @@ def iterate_batches(items: Iterable[T]) -> Iterator[list[T]]:
         yield page
 
 
-def list_roots(index: IndexReader) -> list[Path]:
+def list_roots(index: IndexReader, apart: Sequence[str] = ()) -> list[Path]:
     """Return the files and folders that an index was asked to hold.
 
     Files that are older than the list of roots are added.
+
+    Args:
+        index: The index.
+        apart: The folders that are sources, which are synchronized by themselves.
     """
     roots = [Path(root) for root in index.get_roots()]
-    names = [display(root) for root in roots]
+    names = [*(display(root) for root in roots), *apart]
     files = CorpusFiles(index)
     others = {files.locate_file(source.path) for source in index.list_sources()}
-    others = {file for file in others if not any(is_below(file, root) for root in names)}
+    others = {
+        file
+        for file in others
+        if not is_address(file) and not any(is_below(file, root) for root in names)
+    }
     return [*roots, *(locate_path(file) for file in sorted(others))]
 
 
@@ -186,8 +208,8 @@ def find_places(index: IndexReader, name: str) -> list[str]:
 
     Args:
         index: The index that has the places.
-        name: A document's id, a file, a folder, or a pattern of the shell, whose `*` takes slashes
-            too.
+        name: A document's id, a file, a folder, the address of an object or of what is around it,
+            or a pattern of the shell, whose `*` takes slashes too.
 
     Raises:
         UsageError: If there is none.
@@ -203,8 +225,9 @@ def find_places(index: IndexReader, name: str) -> list[str]:
             if source.path == path or is_below(files.locate_file(source.path), path)
         ]
     if not places and any(mark in name for mark in "*?["):
+        pattern = name if is_address(name) else absolute
         places = [
-            source.path for source in index.list_sources() if fnmatchcase(source.path, absolute)
+            source.path for source in index.list_sources() if fnmatchcase(source.path, pattern)
         ]
     if not places:
         raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
 from pathlib import Path, PurePath
+from typing import Protocol
 
 from fathom.documents.discover import FileFilter, OnError, discover_files
 from fathom.index.base import IndexReader, SourceRecord
@@ -41,6 +42,16 @@ class ReadablePlace:
     place: str
     file: Path
     record: SourceRecord | None
+
+
+class PlaceSurvey(Protocol):
+    """A survey of places, which can be repeated."""
+
+    def iterate_places(
+        self, on_error: OnError = lambda _folder, _error: None, /
+    ) -> Iterator[SurveyedPlace]:
+        """Yield all places; `on_error` is called with folders that cannot be listed."""
+        ...
 
 
 class Survey:

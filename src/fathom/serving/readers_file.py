@@ -4,9 +4,9 @@
     path = "personnel/*"
     readers = ["hr", "user:ana"]
 
-A path is relative to the folder of the file; `*` also matches slashes. The first rule that fits a
-document counts; a document that no rule fits is for everybody. No readers means nobody, and `*`
-everybody.
+A path is relative to the folder of the file, or the address of an object of a source; `*` also
+matches slashes, and alone all documents. The first rule that fits a document counts; a document
+that no rule fits is for everybody. No readers means nobody, and `*` everybody.
 """
 
 import tomllib
@@ -17,6 +17,7 @@ from typing import Any
 from fathom.documents.discover import format_path, make_absolute
 from fathom.errors import UsageError
 from fathom.index.rights import ReadingRule, is_reader
+from fathom.ingest.places import is_address
 
 
 def load_readers(file: Path) -> tuple[ReadingRule, ...]:
@@ -48,7 +49,8 @@ def _parse_rule(file: Path, number: int, rule: Any) -> ReadingRule:  # noqa: ANN
                     )
             # The folder stands for itself, whatever characters its name has.
             folder = escape(format_path(make_absolute(file.parent)).rstrip("/"))
-            pattern = path if path.startswith("/") else f"{folder}/{path.removeprefix('./')}"
+            is_whole = path.startswith("/") or is_address(path) or path == "*"
+            pattern = path if is_whole else f"{folder}/{path.removeprefix('./')}"
             return ReadingRule(pattern, tuple(readers))
         case _:
             raise UsageError(

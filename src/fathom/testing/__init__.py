@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         run_context,
     )
     from fathom.testing.index_conformance import IndexConformance
+    from fathom.testing.source_conformance import SourceConformance
 
 __all__ = [
     "OVERLAP",
@@ -43,6 +44,7 @@ __all__ = [
     "RetrieverConformance",
     "ScriptedChat",
     "ScriptedCrossReader",
+    "SourceConformance",
     "StrategyConformance",
     "completion",
     "make_engine",
@@ -50,13 +52,15 @@ __all__ = [
     "run_context",
 ]
 
+_MODULES = {"IndexConformance": "index_conformance", "SourceConformance": "source_conformance"}
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
     if name not in __all__:
         raise AttributeError(f"module 'fathom.testing' has no attribute {name!r}")
     if not name.endswith("Conformance"):
         return getattr(import_module("fathom.testing.doubles"), name)
-    module = "index_conformance" if name == "IndexConformance" else "conformance"
+    module = _MODULES.get(name, "conformance")
     try:
         import pytest
     except ModuleNotFoundError:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from fathom.ingest.places import is_address
 from fathom.types import Chunk, Draft, Hit
 
 
@@ -13,25 +14,24 @@ class TrustedSources:
 
     Attributes:
         patterns: Patterns with `*`, `?` and `[...]` for whole paths or their ends from a folder's
-            name on; a folder stands for all that is in it.
+            name on; a folder stands for all that is in it. An address must be named as one: a page
+            of a site chooses its own path.
     """
 
     patterns: tuple[str, ...] = ()
 
     def is_trusted(self, chunk: Chunk) -> bool:
         """Return whether a chunk is of a trusted document; of the web nothing is."""
-        return chunk.source == "corpus" and any(
-            fnmatchcase(chunk.path, form) for form in self._list_forms()
-        )
+        if chunk.source != "corpus":
+            return False
+        patterns = self.patterns
+        if is_address(chunk.path):
+            patterns = tuple(pattern for pattern in patterns if is_address(pattern))
+        return any(fnmatchcase(chunk.path, form) for form in _list_forms(patterns))
 
     def select_trusted(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits of trusted documents, in their order."""
         return [hit for hit in hits if self.is_trusted(hit.chunk)] if self.patterns else []
-
-    def _list_forms(self) -> Iterable[str]:
-        for pattern in self.patterns:
-            folder = pattern.rstrip("/")
-            yield from (folder, f"*/{folder}", f"{folder}/*", f"*/{folder}/*")
 
     def settles(self, draft: Draft) -> bool:
         """Return whether the draft's best quote is trusted and none that denies it is."""
@@ -44,3 +44,9 @@ class TrustedSources:
 
     def _is_trusted_at(self, draft: Draft, place: int) -> bool:
         return self.is_trusted(draft.evidence[place].hit.chunk)
+
+
+def _list_forms(patterns: Iterable[str]) -> Iterable[str]:
+    for pattern in patterns:
+        folder = pattern.rstrip("/")
+        yield from (folder, f"*/{folder}", f"{folder}/*", f"*/{folder}/*")

@@ -29,6 +29,7 @@ from fathom.serving.cli.options import (
 from fathom.serving.cli.search import search
 from fathom.serving.cli.serve import keys, serve
 from fathom.serving.cli.skill import skill
+from fathom.serving.cli.source import source
 from fathom.serving.cli.tune import tune
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
@@ -202,6 +203,7 @@ app.command()(tune)
 app.command()(documents.doctor)
 app.command()(documents.copy)
 app.add_typer(docs, name="docs")
+app.add_typer(source, name="source")
 app.add_typer(documents.config, name="config")
 app.add_typer(documents.vectors, name="vectors")
 app.add_typer(models, name="models")

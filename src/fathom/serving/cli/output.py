@@ -14,6 +14,7 @@ from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
+from fathom.ingest.places import is_address
 from fathom.serving.brief import Brief, serialize_brief
 from fathom.serving.cli.errors import dump_json
 from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
@@ -73,6 +74,8 @@ def link_excerpts(excerpts: "Excerpts") -> dict[str, str]:
 
 def make_file_link(path: str, document: str) -> str:
     """Return the address of the file that a document was read from."""
+    if is_address(path):
+        return path
     return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
 
 

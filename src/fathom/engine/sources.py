@@ -1,0 +1,209 @@
+"""The sources of an engine's index: added, listed, synchronized and removed."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom.documents.discover import FileFilter
+from fathom.engine.documents import Documents
+from fathom.engine.opened_index import OpenedIndex
+from fathom.errors import IndexMissing
+from fathom.index.embedded.lock import WriterLock
+from fathom.ingest.sources.base import SourceOptions
+from fathom.ingest.sources.kinds import (
+    check_name,
+    make_source_name,
+    normalize_url,
+    open_source,
+    read_credentials,
+)
+from fathom.ingest.sources.store import SourceStore, StoredSource
+
+if TYPE_CHECKING:  # a process that only asks questions imports none of these
+    from fathom.index.base import IndexReader
+    from fathom.ingest.report import IngestProgress, IngestReport
+    from fathom.ingest.sources.sync import SyncReport
+    from fathom.ingest.survey import PlaceSurvey
+    from fathom.settings import Settings
+
+FOLDER = "sources"
+"""The folder beside the index for what sources keep on this disk."""
+
+
+class Sources:
+    """The sources of an index. Their state lies on this machine."""
+
+    def __init__(self, settings: "Settings", index: OpenedIndex, documents: Documents) -> None:
+        """Create the facade without opening anything."""
+        self._settings = settings
+        self._index = index
+        self._documents = documents
+
+    def add(
+        self,
+        url: str,
+        *,
+        name: str = "",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        allow_private: bool = False,
+    ) -> StoredSource:
+        """Add a source; nothing is read before it is synchronized.
+
+        Args:
+            url: A folder, or the URL of a source; without user name, password or token.
+            name: Its name; by default the last part of the URL.
+            include: If there are any, objects must match one of these patterns.
+            exclude: Objects must match none of these patterns.
+            allow_private: Whether a site may be inside of a private network.
+
+        Raises:
+            UsageError: If the URL or the name is none, or taken.
+        """
+        self._index.refuse_viewer("sources")
+        url = normalize_url(url)
+        source = StoredSource(
+            name=name or make_source_name(url),
+            url=url,
+            include=tuple(include),
+            exclude=tuple(exclude),
+            allow_private=allow_private,
+        )
+        check_name(source.name)
+        # A missing program or extra is reported now, not in the night.
+        open_source(url, self._make_options(source)).close()
+        self._store.add(source)
+        return source
+
+    def list(self) -> Sequence[StoredSource]:
+        """Return all sources by name."""
+        self._index.refuse_viewer("sources")
+        return self._store.list()
+
+    def pause(self, name: str, *, paused: bool = True) -> None:
+        """Leave a source out when all are synchronized, or take it in again.
+
+        Raises:
+            UsageError: If there is none of this name.
+        """
+        self._index.refuse_viewer("sources")
+        self._store.set_paused(self._store.get(name).name, paused=paused)
+
+    def sync(
+        self,
+        name: str,
+        *,
+        on_progress: "IngestProgress" = lambda _report, _files: None,
+        on_object: "Callable[[SyncReport], None]" = lambda _report: None,
+    ) -> "SyncReport":
+        """Bring the index in line with a source.
+
+        Args:
+            name: The name of the source.
+            on_progress: Called with the counts of each batch of an ingestion.
+            on_object: Called with the report after each object that was compared.
+
+        Returns:
+            The report; its `fault` says why the source could not be read whole.
+
+        Raises:
+            UsageError: If there is no source of this name.
+            IndexLocked: If another process is writing, or synchronizing this source.
+        """
+        from fathom.ingest.sources.sync import Synchronizer, SyncReport, SyncTarget
+
+        self._index.refuse_viewer("sources")
+        stored = self._store.get(name)
+        report = SyncReport(source=name)
+        options = self._make_options(stored)
+        with (
+            self._open_folder(name) as staging,
+            closing(open_source(stored.url, options)) as source,
+            self._store.open_objects(name) as states,
+        ):
+            Synchronizer(
+                source,
+                states,
+                SyncTarget(
+                    staging,
+                    self._open_reader,
+                    lambda survey: self._ingest(stored, survey, on_progress),
+                ),
+                file_filter=options.file_filter,
+                report=report,
+                on_progress=on_object,
+            ).run()
+            if not report.fault:
+                shutil.rmtree(staging)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._store.set_outcome(name, now, report.fault)
+        return report
+
+    def remove(self, name: str) -> int:
+        """Remove a source and its documents; return how many documents were removed.
+
+        Raises:
+            UsageError: If there is no source of this name.
+            IndexLocked: If another process is writing, or synchronizing this source.
+        """
+        from fathom.ingest.sources.sync import remove_places
+
+        self._index.refuse_viewer("sources")
+        stored = self._store.get(name)
+        removed: list[int] = []
+        with self._open_folder(name), self._store.open_objects(name) as states:
+            remove_places(
+                states,
+                states.iterate_addresses,
+                lambda survey: removed.append(self._ingest(stored, survey).removed),
+            )
+        self._store.remove(name)
+        shutil.rmtree(self._locate_folder(name), ignore_errors=True)
+        return sum(removed)
+
+    @property
+    def _store(self) -> SourceStore:
+        return SourceStore(self._index.directory)
+
+    def _locate_folder(self, name: str) -> Path:
+        return self._index.directory / FOLDER / name
+
+    @contextmanager
+    def _open_folder(self, name: str) -> Iterator[Path]:
+        """Lock the folder of a source, and yield its staging folder."""
+        folder = self._locate_folder(name)
+        staging = folder / "staging"
+        staging.mkdir(parents=True, exist_ok=True)
+        with WriterLock(folder / "lock"):
+            yield staging
+
+    def _make_options(self, source: StoredSource) -> SourceOptions:
+        user, password = read_credentials(source.name)
+        return SourceOptions(
+            name=source.name,
+            folder=self._locate_folder(source.name),
+            file_filter=FileFilter(source.include, source.exclude),
+            most_bytes=self._settings.limits.file_mb << 20,
+            offline=self._settings.offline,
+            allow_private=source.allow_private,
+            user=user,
+            password=password,
+        )
+
+    def _open_reader(self) -> "IndexReader | None":
+        try:
+            return self._index.reader(checked=False)
+        except IndexMissing:
+            return None
+
+    def _ingest(
+        self,
+        source: StoredSource,
+        survey: "PlaceSurvey",
+        on_progress: "IngestProgress" = lambda _report, _files: None,
+    ) -> "IngestReport":
+        roots = [Path(source.url)] if source.is_folder else []
+        return self._documents.ingest_places(survey, roots, on_progress)

@@ -1,0 +1,1 @@
+"""Sources of documents: listed, compared with what is kept, fetched and ingested."""

@@ -1,0 +1,209 @@
+"""A source that is a revision of a git repository, read by the program `git`."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote, urlsplit
+
+from fathom.errors import SourceUnavailable, UsageError
+from fathom.ingest.sources.base import (
+    ObjectFailure,
+    SourceObject,
+    SourceOptions,
+    copy_limited,
+)
+
+SECONDS = 1800
+"""The time for one update of the mirror."""
+BRANCH = "refs/fathom/revision"
+"""The name in the mirror of the revision that was fetched last."""
+_PROTOCOLS = "file:git:http:https:ssh"
+"""The transports that may be used; others, such as `ext`, would run any program."""
+_SHORT_SSH = re.compile(r"(?P<host>[\w.-]+@[\w.-]+):(?P<path>[^/].*)")
+_FORGES = {
+    "github.com": "blob",
+    "gitlab.com": "-/blob",
+    "codeberg.org": "src/branch",
+    "bitbucket.org": "src",
+}
+"""The paths of files on well-known sites, by host."""
+_HELPER = '!f() { echo "username=$SOURCE_USER"; echo "password=$SOURCE_PASSWORD"; }; f'
+"""A credential helper that reads the environment, so that no argument holds a password."""
+
+
+class GitSource:
+    """The files of one revision of a repository, kept in a bare mirror without history."""
+
+    def __init__(self, url: str, options: SourceOptions) -> None:
+        """Create the source; nothing is fetched yet.
+
+        Args:
+            url: `git+https://HOST/PATH`, with `@REVISION` at the end for another revision than the
+                default branch; also `git+ssh`, `git+file`, `git+http`, `ssh://`, `USER@HOST:PATH`.
+            options: The options.
+
+        Raises:
+            UsageError: If the program `git` is missing, or must not be used offline.
+        """
+        self.repository, self.revision = split_revision(url)
+        self._options = options
+        self._mirror = options.folder / "mirror.git"
+        self._git = shutil.which("git") or ""
+        if not self._git:
+            raise UsageError("the program git is missing; install it to read repositories")
+        if options.offline and not self.repository.startswith("file://"):
+            raise UsageError(f"offline: {self.repository} would need a connection")
+
+    def list_objects(self) -> Iterator[SourceObject]:
+        """Update the mirror, and yield the files of the revision.
+
+        Raises:
+            SourceUnavailable: If the repository cannot be read.
+        """
+        self._update()
+        with self._read("ls-tree", "-r", "-z", "--full-tree", BRANCH) as stream:
+            for row in _iterate_rows(stream):
+                head, _, raw_name = row.partition(b"\t")
+                mode, _, blob = head.decode().split(" ")
+                name = raw_name.decode("utf-8", "backslashreplace")
+                # Links and submodules hold no content of their own.
+                if mode.startswith("100"):
+                    address = self._make_address(raw_name)
+                    yield SourceObject(name=name, address=address, token=blob)
+
+    def fetch(self, item: SourceObject, file: Path) -> None:
+        """Write a file of the revision."""
+        try:
+            with (
+                self._read("cat-file", "blob", item.token) as stream,
+                file.open("wb") as target,
+            ):
+                copy_limited(stream, target, self._options.most_bytes)
+        except SourceUnavailable as error:
+            raise ObjectFailure(str(error)) from None
+        except OSError as error:
+            raise ObjectFailure(f"cannot be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Do nothing: the mirror stays for the next listing."""
+
+    def _update(self) -> None:
+        if not (self._mirror / "HEAD").is_file():
+            shutil.rmtree(self._mirror, ignore_errors=True)
+            self._mirror.mkdir(parents=True)
+            self._run("init", "--quiet", "--bare")
+        # A killed process leaves them; the lock of the synchronization says that none is at work.
+        for leftover in (*self._mirror.glob("*.lock"), *self._mirror.glob("refs/fathom/*.lock")):
+            leftover.unlink(missing_ok=True)
+        self._run(
+            *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--force"),
+            *("--no-recurse-submodules", "--", self.repository, f"{self.revision}:{BRANCH}"),
+        )
+
+    def _run(self, *arguments: str) -> None:
+        try:
+            subprocess.run(  # noqa: S603 - checked arguments
+                self._build_command(*arguments),
+                env=self._build_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SECONDS,
+                check=True,
+            )
+        except subprocess.CalledProcessError as error:
+            raise SourceUnavailable(self._describe_failure(error.stderr)) from None
+        except subprocess.TimeoutExpired:
+            raise SourceUnavailable(f"{self.repository}: took longer than {SECONDS} s") from None
+
+    @contextmanager
+    def _read(self, *arguments: str) -> Iterator[IO[bytes]]:
+        """Run git in the mirror and give its output; the output must have been read whole."""
+        with subprocess.Popen(  # noqa: S603 - checked arguments
+            self._build_command(*arguments),
+            env=self._build_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            if process.stdout is None or process.stderr is None:
+                raise RuntimeError("a process started with pipes has them")
+            try:
+                yield process.stdout
+                failure = process.stderr.read()
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            raise SourceUnavailable(self._describe_failure(failure))
+
+    def _build_command(self, *arguments: str) -> list[str]:
+        options = {
+            "core.hooksPath": os.devnull,
+            # A redirection could lead to another host than the one that was named.
+            "http.followRedirects": "false",
+            "http.lowSpeedLimit": "1000",
+            "http.lowSpeedTime": "60",
+            "protocol.ext.allow": "never",
+        }
+        if self._options.password:
+            options |= {"credential.helper": _HELPER}
+        pairs = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
+        return [self._git, "--git-dir", str(self._mirror), *pairs, *arguments]
+
+    def _build_environment(self) -> Mapping[str, str]:
+        return {
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+            **os.environ,
+            "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+            "GIT_TERMINAL_PROMPT": "0",
+            "LC_ALL": "C",
+            "SOURCE_USER": self._options.user,
+            "SOURCE_PASSWORD": self._options.password,
+        }
+
+    def _describe_failure(self, output: bytes) -> str:
+        lines = output.decode("utf-8", "replace").strip().splitlines()
+        fatal = [line for line in lines if line.startswith("fatal:")] or lines
+        reason = fatal[0].removeprefix("fatal: ") if fatal else "git failed"
+        return f"{self.repository}: {reason}"
+
+    def _make_address(self, name: bytes) -> str:
+        parts = urlsplit(self.repository)
+        folder = _FORGES.get(parts.hostname or "") if parts.scheme == "https" else None
+        if folder is None:
+            return f"{self.repository}/{quote(name)}"
+        return f"{self.repository.removesuffix('.git')}/{folder}/{self.revision}/{quote(name)}"
+
+
+def split_revision(url: str) -> tuple[str, str]:
+    """Return the address of a repository as git takes it, and the revision.
+
+    Raises:
+        UsageError: If the URL names no repository.
+    """
+    short = _SHORT_SSH.fullmatch(url)
+    url = f"ssh://{short['host']}/{short['path']}" if short else url.removeprefix("git+")
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        path, _, revision = parts.path.partition("@")
+        repository = parts._replace(path=path.rstrip("/")).geturl()
+        is_whole = parts.scheme in _PROTOCOLS.split(":") and len(path) > 1
+        if is_whole and not revision.startswith(("-", "+")) and ":" not in revision:
+            return repository, revision or "HEAD"
+    raise UsageError(
+        f"{url!r} names no git repository; write git+https://HOST/PATH or git+file:///PATH, with "
+        "@REVISION at the end for another revision than the default branch"
+    )
+
+
+def _iterate_rows(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the rows of an output that ends each with a zero byte."""
+    rest = b""
+    while piece := stream.read(1 << 16):
+        *rows, rest = (rest + piece).split(b"\0")
+        yield from rows

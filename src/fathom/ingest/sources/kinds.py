@@ -1,0 +1,105 @@
+"""The kinds of sources, by the URLs that name them."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fathom.documents.discover import format_path, make_absolute
+from fathom.errors import UsageError
+from fathom.ingest.sources.base import DocumentSource, SourceOptions
+from fathom.redaction import SECRETS
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+"""The name of a source."""
+LONGEST_URL = 2_000
+_SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
+_GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
+_SCHEMES = "a folder, git+https://"
+
+
+def normalize_url(url: str) -> str:
+    """Return the URL of a source as it is stored; a folder becomes its absolute path.
+
+    Raises:
+        UsageError: If it is no URL of a known kind, or holds a secret.
+    """
+    if len(url) > LONGEST_URL or not url.isprintable():
+        raise UsageError("the URL of the source is too long, or holds characters without a shape")
+    if _SHORT_SSH.match(url):
+        return url
+    scheme, mark, rest = url.partition("://")
+    if not mark or scheme == "file":
+        return format_path(make_absolute(Path(rest if mark else url).expanduser()))
+    check_no_secret(url)
+    if scheme not in _GIT_SCHEMES:
+        raise UsageError(f"{scheme}:// names no kind of source; write {_SCHEMES}")
+    return url
+
+
+def check_no_secret(url: str) -> None:
+    """Refuse a URL that holds a password or a token, without repeating it.
+
+    Raises:
+        UsageError: If it does, or is no URL.
+    """
+    try:
+        parts = urlsplit(url)
+        password, user = parts.password, parts.username
+    except ValueError:
+        raise UsageError("the URL of the source is malformed; check its host and port") from None
+    # A user name is a token on many servers, but a plain name with SSH.
+    secret = password or (user if not parts.scheme.endswith(("ssh", "sftp")) else "") or ""
+    SECRETS.add(secret)
+    if secret or password is not None:
+        raise UsageError(
+            "the URL of the source holds a user name or password; take it out, and export "
+            "SOURCE_NAME_USER and SOURCE_NAME_PASSWORD, with the source's name in place of NAME"
+        )
+    if parts.query or parts.fragment:
+        raise UsageError(
+            "the URL of the source has a part after ? or #, which may hold a secret; leave it out"
+        )
+
+
+def make_source_name(url: str) -> str:
+    """Return a name for a source after the last part of its URL."""
+    last = re.split(r"[/:]", url.rstrip("/"))[-1].partition("@")[0].removesuffix(".git")
+    name = re.sub(r"[^a-z0-9._-]+", "-", last.lower()).strip("-._")[:64]
+    return name or "source"
+
+
+def check_name(name: str) -> None:
+    """Accept the name of a source.
+
+    Raises:
+        UsageError: If it is none.
+    """
+    if NAME.fullmatch(name) is None:
+        raise UsageError(
+            f"{name!r} cannot name a source; take small letters, digits and - . _ (64 at most)"
+        )
+
+
+def read_credentials(name: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """Return the user name and the password for a source, each empty if there is none.
+
+    They come from the variables `SOURCE_NAME_USER` and `SOURCE_NAME_PASSWORD`.
+    """
+    stem = f"SOURCE_{re.sub(r'[^A-Z0-9]', '_', name.upper())}"
+    user, password = environment.get(f"{stem}_USER", ""), environment.get(f"{stem}_PASSWORD", "")
+    SECRETS.add(password)
+    return user, password
+
+
+def open_source(url: str, options: SourceOptions) -> DocumentSource:
+    """Open the source at a URL that `normalize_url` returned; nothing is read yet."""
+    scheme, mark, _ = url.partition("://")
+    if _SHORT_SSH.match(url) or (mark and scheme in _GIT_SCHEMES):
+        from fathom.ingest.sources.git import GitSource
+
+        return GitSource(url, options)
+    from fathom.ingest.sources.folder import FolderSource
+
+    return FolderSource(url, options)

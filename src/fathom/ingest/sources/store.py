@@ -1,0 +1,239 @@
+"""The kept state of sources: what was added, and which objects were ingested in which state.
+
+The index stays the only truth about documents. This state says which state of an object gave the
+content that the index has; where it is lost, objects are fetched again and nothing else happens.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fathom.errors import RunError, UsageError
+from fathom.index.embedded.database import create_private_file
+
+FILE = "sources.db"
+PAGE = 512
+"""The number of objects in memory during an iteration."""
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS sources(name TEXT PRIMARY KEY, url TEXT NOT NULL, "
+    "include TEXT NOT NULL, exclude TEXT NOT NULL, allow_private INTEGER NOT NULL, "
+    "paused INTEGER NOT NULL DEFAULT 0, synced TEXT NOT NULL DEFAULT '', "
+    "fault TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS objects(source TEXT NOT NULL, address TEXT NOT NULL, "
+    "token TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY(source, address)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS objects_by_address ON objects(address)",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSource:
+    """A source that was added.
+
+    Attributes:
+        include: If there are any, objects must match one of these patterns.
+        exclude: Objects must match none of these patterns.
+        allow_private: Whether a site may be inside of a private network.
+        paused: Whether it is left out when all sources are synchronized.
+        synced: When it was last synchronized, as ISO 8601 in UTC; empty if it never was.
+        fault: Why the last synchronization was not complete; empty if it was.
+        objects: The number of objects whose state is kept.
+    """
+
+    name: str
+    url: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    allow_private: bool = False
+    paused: bool = False
+    synced: str = ""
+    fault: str = ""
+    objects: int = 0
+
+    @property
+    def is_folder(self) -> bool:
+        """True for a folder of this machine; its URL is its path."""
+        return self.url.startswith("/")
+
+
+class ObjectState(NamedTuple):
+    """The state of an object from which the index has its content.
+
+    Attributes:
+        token: The token with which it was listed.
+        digest: The digest of its content, as the index records it.
+    """
+
+    address: str
+    token: str
+    digest: str
+
+
+class SourceStore:
+    """The state of all sources of an index, in one SQLite file that only its owner can read."""
+
+    def __init__(self, directory: Path) -> None:
+        """Create the store; a file is created with the first source."""
+        self._path = directory / FILE
+
+    def add(self, source: StoredSource) -> None:
+        """Store a new source.
+
+        Raises:
+            UsageError: If there is one with this name, or with this URL.
+        """
+        for other in self.list():
+            if source.name == other.name or source.url == other.url:
+                raise UsageError(
+                    f"the source {other.name} is there already; remove it first, or use --name"
+                )
+        with self._open() as connection:
+            connection.execute(
+                "INSERT INTO sources(name, url, include, exclude, allow_private) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (
+                    *(source.name, source.url, json.dumps(source.include)),
+                    *(json.dumps(source.exclude), source.allow_private),
+                ),
+            )
+
+    def list(self) -> list[StoredSource]:
+        """Return all sources by name."""
+        if not self._path.exists():
+            return []
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT name, url, include, exclude, allow_private, paused, synced, fault, "
+                "(SELECT count(*) FROM objects WHERE source = name) FROM sources ORDER BY name"
+            ).fetchall()
+        return [
+            StoredSource(
+                name=name,
+                url=url,
+                include=tuple(json.loads(include)),
+                exclude=tuple(json.loads(exclude)),
+                allow_private=bool(allow_private),
+                paused=bool(paused),
+                synced=synced,
+                fault=fault,
+                objects=objects,
+            )
+            for name, url, include, exclude, allow_private, paused, synced, fault, objects in rows
+        ]
+
+    def get(self, name: str) -> StoredSource:
+        """Return the source of this name.
+
+        Raises:
+            UsageError: If there is none.
+        """
+        source = next((source for source in self.list() if source.name == name), None)
+        if source is None:
+            raise UsageError(f"no source {name!r}; `fathom source list` shows them")
+        return source
+
+    def set_paused(self, name: str, *, paused: bool) -> None:
+        """Store whether a source is left out when all are synchronized."""
+        with self._open() as connection:
+            connection.execute("UPDATE sources SET paused = ? WHERE name = ?", (paused, name))
+
+    def set_outcome(self, name: str, synced: str, fault: str) -> None:
+        """Store when a source was synchronized, and why that was not complete."""
+        with self._open() as connection:
+            connection.execute(
+                "UPDATE sources SET synced = ?, fault = ? WHERE name = ?", (synced, fault, name)
+            )
+
+    def remove(self, name: str) -> None:
+        """Remove a source with the state of its objects."""
+        with self._open() as connection:
+            connection.execute("DELETE FROM objects WHERE source = ?", (name,))
+            connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+
+    @contextmanager
+    def open_objects(self, name: str) -> "Iterator[ObjectStates]":
+        """Open the states of the objects of a source for the length of a `with` block."""
+        with closing(self._connect()) as connection:
+            yield ObjectStates(connection, name, self._path)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the file in one transaction, which ends with the block."""
+        with (
+            closing(self._connect()) as connection,
+            _explain_errors(self._path),
+            connection,
+        ):
+            yield connection
+
+    def _connect(self) -> sqlite3.Connection:
+        with _explain_errors(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_file(self._path)
+            connection = sqlite3.connect(self._path, timeout=10)
+            for table in _TABLES:
+                connection.execute(table)
+            return connection
+
+
+@contextmanager
+def _explain_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise RunError(f"{path}: {error}; check free space and permissions") from error
+
+
+class ObjectStates:
+    """The states of the objects of one source; each change is durable when it returns."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str, path: Path) -> None:
+        """Use a connection that another one opened and closes."""
+        self._connection, self._name, self._path = connection, name, path
+
+    def get(self, address: str) -> ObjectState | None:
+        """Return the state of an object, or `None`."""
+        rows = self._select(
+            "SELECT address, token, digest FROM objects WHERE source = ? AND address = ?",
+            self._name,
+            address,
+        )
+        return ObjectState(*rows[0]) if rows else None
+
+    def put(self, states: Iterable[ObjectState]) -> None:
+        """Store states of objects, in one step."""
+        self._change(
+            "INSERT OR REPLACE INTO objects(source, address, token, digest) VALUES (?, ?, ?, ?)",
+            [(self._name, *state) for state in states],
+        )
+
+    def forget(self, addresses: Iterable[str]) -> None:
+        """Forget the states of objects, in one step."""
+        self._change(
+            "DELETE FROM objects WHERE source = ? AND address = ?",
+            [(self._name, address) for address in addresses],
+        )
+
+    def iterate_addresses(self) -> Iterator[str]:
+        """Yield the addresses in order; the caller may change states meanwhile."""
+        after = ""
+        query = "SELECT address FROM objects WHERE source = ? AND address > ? ORDER BY 1 LIMIT ?"
+        while page := self._select(query, self._name, after, PAGE):
+            yield from (address for (address,) in page)
+            after = page[-1][0]
+
+    def is_shared(self, address: str) -> bool:
+        """Return whether another source has an object of this address."""
+        query = "SELECT 1 FROM objects WHERE address = ? AND source <> ? LIMIT 1"
+        return bool(self._select(query, address, self._name))
+
+    def _select(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        with _explain_errors(self._path):
+            return self._connection.execute(query, values).fetchall()
+
+    def _change(self, statement: str, rows: Sequence[tuple[str, ...]]) -> None:
+        with _explain_errors(self._path), self._connection:
+            self._connection.executemany(statement, rows)

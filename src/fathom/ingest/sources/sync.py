@@ -1,0 +1,314 @@
+"""The synchronization of a source: what has changed there is fetched and ingested.
+
+Objects are fetched into a staging folder in batches, and each batch goes through the one ingestion
+that there is. The state of an object is stored after its content, so a kill at any instant costs
+at most that a batch is ingested again.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from fathom.documents.discover import FileFilter, OnError
+from fathom.documents.disk_set import DiskSet
+from fathom.documents.ocr.availability import can_retry
+from fathom.errors import SourceUnavailable
+from fathom.index.base import IndexReader, SourceRecord
+from fathom.ingest.places import is_address, is_gone, iterate_batches
+from fathom.ingest.report import IngestReport
+from fathom.ingest.sources.base import DocumentSource, ObjectFailure, SourceObject, is_hidden
+from fathom.ingest.sources.store import ObjectState, ObjectStates
+from fathom.ingest.survey import PlaceSurvey, SurveyedPlace
+
+MOST_OBJECTS = 512
+"""The number of objects of a batch, at most."""
+MOST_BYTES = 256 << 20
+"""The bytes of the staged objects after which a batch is ingested."""
+NOTHING_LISTED = "nothing is listed there any more; `fathom source remove` removes its documents"
+_ENDING = re.compile(r"(?:\.[A-Za-z0-9]{1,12}){1,2}$")
+"""The last two endings of a name at most, as in `corpus.jsonl.gz`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SyncReport:
+    """The report on the synchronization of a source.
+
+    Attributes:
+        listed: The objects that the source has, as far as it was listed.
+        fetched: Those that were fetched.
+        fault: Why the synchronization is not complete, in one line; empty if it is. Then nothing
+            was removed.
+        ingested: The counts of documents and the outcome of each object that was fetched; objects
+            that needed no fetch count as unchanged.
+    """
+
+    source: str
+    listed: int = 0
+    fetched: int = 0
+    fault: str = ""
+    ingested: IngestReport = field(default_factory=IngestReport)
+
+
+IngestPlaces = Callable[[PlaceSurvey], IngestReport]
+"""Ingests the files of a survey and removes its gone places."""
+OpenReader = Callable[[], IndexReader | None]
+"""Returns a reader of the present index; `None` if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StagedObject:
+    """An object whose content lies in a file of the staging folder."""
+
+    item: SourceObject
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _StagedSurvey:
+    """The staged objects as places."""
+
+    staged: Sequence[_StagedObject]
+    reader: IndexReader | None
+
+    def iterate_places(
+        self, _on_error: OnError = lambda _folder, _error: None, /
+    ) -> Iterator[SurveyedPlace]:
+        """Yield a place for each object."""
+        for entry in self.staged:
+            place = entry.item.address
+            record = self.reader.get_source(place) if self.reader else None
+            yield SurveyedPlace(place, entry.file, record)
+
+
+@dataclass(frozen=True, slots=True)
+class _GoneSurvey:
+    """Addresses whose objects are gone, as places without files."""
+
+    iterate_gone: Callable[[], Iterator[str]]
+
+    def iterate_places(
+        self, _on_error: OnError = lambda _folder, _error: None, /
+    ) -> Iterator[SurveyedPlace]:
+        """Yield a place for each address."""
+        for address in self.iterate_gone():
+            yield SurveyedPlace(address, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTarget:
+    """The index that is brought in line with a source.
+
+    Attributes:
+        staging: An existing folder for fetched objects, which nobody else uses.
+        open_reader: Returns a reader of the present index.
+        ingest: Ingests places.
+    """
+
+    staging: Path
+    open_reader: OpenReader
+    ingest: IngestPlaces
+
+
+class Synchronizer:
+    """One synchronization of a source with an index."""
+
+    def __init__(
+        self,
+        source: DocumentSource,
+        states: ObjectStates,
+        target: SyncTarget,
+        *,
+        file_filter: FileFilter,
+        report: SyncReport,
+        on_progress: Callable[[SyncReport], None] = lambda _report: None,
+    ) -> None:
+        """Create the synchronization; nothing is listed yet.
+
+        Args:
+            source: The source.
+            states: The states of its objects.
+            target: The index.
+            file_filter: The filter of objects by their names.
+            report: The report to fill.
+            on_progress: Called with the report after each listed object.
+        """
+        self._source, self._states, self._staging = source, states, target.staging
+        self._open_reader, self._ingest = target.open_reader, target.ingest
+        self._filter = file_filter
+        self._report, self._on_progress = report, on_progress
+        self._staged: list[_StagedObject] = []
+        self._staged_bytes = 0
+
+    def run(self) -> None:
+        """Bring the index in line with the source, as far as the source can be read."""
+        started = time.monotonic()
+        with DiskSet() as listed:
+            try:
+                self._fetch_changes(listed)
+            except SourceUnavailable as error:
+                self._report.fault = str(error)
+            self._ingest_staged()
+            if not self._report.fault:
+                self._remove_gone(listed)
+        self._finish()
+        self._report.ingested.seconds = time.monotonic() - started
+
+    def _fetch_changes(self, listed: DiskSet) -> None:
+        reader = self._open_reader()
+        # Closed at once on an error: a listing may hold a connection or a process.
+        with closing(self._list_wanted()) as objects:
+            for item in objects:
+                if not listed.add(item.address):
+                    continue
+                self._report.listed += 1
+                if self._is_settled(item, reader):
+                    self._report.ingested.unchanged += 1
+                elif self._stage(item):
+                    self._ingest_staged()
+                    reader = self._open_reader()
+                self._on_progress(self._report)
+
+    def _list_wanted(self) -> Generator[SourceObject]:
+        for item in self._source.list_objects():
+            if not is_hidden(item.name) and self._filter.accepts(PurePosixPath(item.name)):
+                yield item
+
+    def _is_settled(self, item: SourceObject, reader: IndexReader | None) -> bool:
+        """Return whether the index has the content of this state of an object."""
+        state = self._states.get(item.address)
+        if state is None or state.token != item.token or reader is None:
+            return False
+        record = reader.get_source(item.address)
+        return record is not None and record.digest == state.digest and _is_final(record)
+
+    def _stage(self, item: SourceObject) -> bool:
+        """Fetch an object into the staging folder; return whether the batch is full."""
+        file = self._staging / _name_staged_file(item)
+        if not file.exists():  # an interrupted synchronization has fetched it
+            try:
+                self._fetch(item, file)
+            except ObjectFailure as failure:
+                self._report.ingested.failed += 1
+                self._report.ingested.add_file(item.address, "failed", str(failure))
+                return False
+        self._staged.append(_StagedObject(item, file))
+        self._staged_bytes += file.stat().st_size
+        return len(self._staged) >= MOST_OBJECTS or self._staged_bytes >= MOST_BYTES
+
+    def _fetch(self, item: SourceObject, file: Path) -> None:
+        part = file.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        try:
+            self._source.fetch(item, part)
+            # On the disk before it has its name: after a power cut an empty file would be trusted.
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+        self._report.fetched += 1
+
+    def _ingest_staged(self) -> None:
+        """Ingest the staged objects, store their states and remove their files."""
+        if not self._staged:
+            return
+        self._add_counts(self._ingest(_StagedSurvey(self._staged, self._open_reader())))
+        reader = self._open_reader()
+        records = (
+            (entry.item, reader.get_source(entry.item.address) if reader else None)
+            for entry in self._staged
+        )
+        self._states.put(
+            [
+                ObjectState(item.address, item.token, record.digest if record else "")
+                for item, record in records
+            ]
+        )
+        for entry in self._staged:
+            entry.file.unlink(missing_ok=True)
+        self._staged, self._staged_bytes = [], 0
+
+    def _remove_gone(self, listed: DiskSet) -> None:
+        """Remove the documents of the objects that a complete listing does not have.
+
+        A file of this machine must also be proved to be missing.
+        """
+        if not len(listed) and any(True for _ in self._states.iterate_addresses()):
+            # An empty folder is more often one that is not mounted than one that was emptied.
+            self._report.fault = NOTHING_LISTED
+            return
+        remove_places(
+            self._states,
+            lambda: (
+                address
+                for address in self._states.iterate_addresses()
+                if address not in listed and (is_address(address) or is_gone(address))
+            ),
+            lambda survey: self._add_counts(self._ingest(survey)),
+        )
+
+    def _finish(self) -> None:
+        """Do what does not go with a changed object.
+
+        An interrupted synchronization may have left out vectors, and a file beside an unchanged
+        document may name other readers now.
+        """
+        reader = self._open_reader()
+        if reader is not None and (reader.count_missing_vectors() or reader.get_rights()):
+            self._add_counts(self._ingest(_StagedSurvey([], reader)))
+
+    def _add_counts(self, batch: IngestReport) -> None:
+        total = self._report.ingested
+        total.new += batch.new
+        total.changed += batch.changed
+        total.unchanged += batch.unchanged
+        total.removed += batch.removed
+        total.failed += batch.failed
+        total.stale += batch.stale
+        total.skipped += batch.skipped
+        total.chunks += batch.chunks
+        total.filled += batch.filled
+        total.unembedded += batch.unembedded
+        total.untold += batch.untold
+        for file in batch.files:
+            total.add_file(file.path, file.outcome, file.reason)
+
+
+def remove_places(
+    states: ObjectStates,
+    iterate_gone: Callable[[], Iterator[str]],
+    ingest: Callable[[PlaceSurvey], object],
+) -> None:
+    """Remove the documents of objects, then the states of these.
+
+    Args:
+        states: The states of the objects of the source.
+        iterate_gone: Yields the addresses of the objects; it is called several times.
+        ingest: Removes the places of a survey.
+    """
+
+    def iterate_own() -> Iterator[str]:
+        # A document that another source still has stays.
+        return (address for address in iterate_gone() if not states.is_shared(address))
+
+    if any(True for _ in iterate_own()):
+        ingest(_GoneSurvey(iterate_own))
+    for addresses in iterate_batches(iterate_gone()):
+        states.forget(addresses)
+
+
+def _is_final(record: SourceRecord) -> bool:
+    """Return whether reading the same content again would give nothing else."""
+    return record.outcome not in {"failed", "stale"} and not can_retry(record.reason)
+
+
+def _name_staged_file(item: SourceObject) -> str:
+    """Return a name for the content of an object in this state; its ending tells the format."""
+    key = sha256(f"{item.address}\0{item.token}".encode()).hexdigest()[:32]
+    ending = _ENDING.search(item.name)
+    return key + (ending[0] if ending else "")

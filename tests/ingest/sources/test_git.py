@@ -1,0 +1,139 @@
+"""Repositories are named by URLs, and git does nothing that nobody asked for."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fathom.documents.discover import FileFilter
+from fathom.errors import SourceUnavailable, UsageError
+from fathom.ingest.sources.base import ObjectFailure, SourceOptions
+from fathom.ingest.sources.git import GitSource, split_revision
+
+
+def make_options(
+    folder: Path, *, offline: bool = False, most_bytes: int = 1 << 20
+) -> SourceOptions:
+    return SourceOptions(
+        name="a", folder=folder, file_filter=FileFilter(), most_bytes=most_bytes, offline=offline
+    )
+
+
+def commit(repository: Path) -> None:
+    person = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    for arguments in (("init", "-q"), ("add", "-A"), (*person, "commit", "-q", "-m", "Change")):
+        subprocess.run(["git", *arguments], cwd=repository, check=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "repository", "revision"),
+    [
+        ("git+https://example.org/a/b.git", "https://example.org/a/b.git", "HEAD"),
+        ("git+https://example.org/a/b.git@v1.2", "https://example.org/a/b.git", "v1.2"),
+        ("git+https://example.org/a/b@fix/one", "https://example.org/a/b", "fix/one"),
+        ("git@example.org:a/b.git", "ssh://git@example.org/a/b.git", "HEAD"),
+        ("git@example.org:a/b.git@main", "ssh://git@example.org/a/b.git", "main"),
+        ("git+file:///srv/b", "file:///srv/b", "HEAD"),
+    ],
+)
+def test_a_url_names_a_repository_and_a_revision(url: str, repository: str, revision: str) -> None:
+    assert split_revision(url) == (repository, revision)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git+ext::sh -c id",
+        "git+ext://sh",
+        "git+https://example.org/a@--upload-pack=id",
+        "git+https://example.org/a@x:refs/heads/y",
+        "git+https://example.org",
+        "git+fd://1/a",
+    ],
+)
+def test_what_could_run_a_program_is_no_repository(url: str) -> None:
+    with pytest.raises(UsageError):
+        split_revision(url)
+
+
+def test_links_and_submodules_are_not_followed(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (tmp_path / "secret.md").write_text("secret")
+    (repository / "link.md").symlink_to(tmp_path / "secret.md")
+    (repository / "folder").symlink_to(tmp_path)
+    (repository / "a b#c.md").write_text("text")
+    commit(repository)
+    source = GitSource(f"git+file://{repository}", make_options(tmp_path / "kept"))
+    (item,) = source.list_objects()
+    assert item.name == "a b#c.md"
+    assert item.address == f"file://{repository}/a%20b%23c.md"
+
+
+def test_files_of_well_known_sites_have_their_pages_as_addresses(tmp_path: Path) -> None:
+    source = GitSource("git+https://github.com/a/b.git@main", make_options(tmp_path))
+    assert source._make_address(b"docs/a.md") == "https://github.com/a/b/blob/main/docs/a.md"
+    source = GitSource("git+https://gitlab.com/a/b", make_options(tmp_path))
+    assert source._make_address(b"a.md") == "https://gitlab.com/a/b/-/blob/HEAD/a.md"
+
+
+def test_a_large_file_is_refused_while_it_is_read(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "a.md").write_text("x" * 3_000_000)
+    commit(repository)
+    url = f"git+file://{repository}"
+    source = GitSource(url, make_options(tmp_path / "kept", most_bytes=1 << 20))
+    (item,) = source.list_objects()
+    with pytest.raises(ObjectFailure, match="more than 1 MB"):
+        source.fetch(item, tmp_path / "fetched")
+
+
+def test_a_missing_repository_is_told_in_one_line(tmp_path: Path) -> None:
+    source = GitSource(f"git+file://{tmp_path}/none", make_options(tmp_path / "kept"))
+    with pytest.raises(SourceUnavailable) as unavailable:
+        list(source.list_objects())
+    assert "\n" not in str(unavailable.value)
+
+
+def test_offline_only_repositories_of_this_machine_are_read(tmp_path: Path) -> None:
+    GitSource("git+file:///srv/a", make_options(tmp_path, offline=True))
+    with pytest.raises(UsageError, match="offline"):
+        GitSource("git+https://example.org/a", make_options(tmp_path, offline=True))
+
+
+def test_a_lock_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "a.md").write_text("text")
+    commit(repository)
+    source = GitSource(f"git+file://{repository}", make_options(tmp_path / "kept"))
+    assert len(list(source.list_objects())) == 1
+    (tmp_path / "kept" / "mirror.git" / "shallow.lock").touch()
+    (tmp_path / "kept" / "mirror.git" / "refs" / "fathom" / "revision.lock").touch()
+    (repository / "b.md").write_text("text")
+    commit(repository)
+    assert len(list(source.list_objects())) == 2
+
+
+def test_a_password_reaches_git_by_the_environment_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "git"
+    script.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/arguments\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    options = make_options(tmp_path / "kept")
+    secret = SourceOptions(
+        name="a",
+        folder=options.folder,
+        file_filter=options.file_filter,
+        most_bytes=1,
+        user="ana",
+        password="canary-5d1f-secret",
+    )
+    list(GitSource("git+https://example.org/a", secret).list_objects())
+    arguments = (tmp_path / "arguments").read_text()
+    assert "credential.helper" in arguments
+    assert "canary" not in arguments

@@ -1,0 +1,48 @@
+"""URLs name kinds of sources, and never hold a secret."""
+
+import pytest
+
+from fathom.errors import UsageError
+from fathom.ingest.sources.kinds import make_source_name, normalize_url, read_credentials
+
+CANARY = "hunter2-canary-5d1f"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"git+https://ana:{CANARY}@example.org/a.git",
+        f"git+https://{CANARY}@example.org/a.git",
+        f"git+https://:{CANARY}@example.org/a.git",
+        f"git+ssh://git:{CANARY}@example.org/a.git",
+        f"git+https://example.org/a.git?token={CANARY}",
+        f"git+https://example.org/a.git#{CANARY}",
+        f"git+https://[{CANARY}/a.git",
+    ],
+)
+def test_a_url_with_a_secret_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        normalize_url(url)
+    assert CANARY not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["gopher://example.org/", "javascript://x", "s 3://a\n", "x" * 2001]
+)
+def test_what_names_no_source_is_refused(url: str) -> None:
+    if "://" in url or len(url) > 2000:
+        with pytest.raises(UsageError):
+            normalize_url(url)
+
+
+def test_names_come_from_the_last_part_of_a_url() -> None:
+    assert make_source_name("git+https://example.org/team/Hand_Book.git@v2") == "hand_book"
+    assert make_source_name("git@example.org:team/handbook.git") == "handbook"
+    assert make_source_name("/srv/Verträge 2024/") == "vertr-ge-2024"
+    assert make_source_name("/") == "source"
+
+
+def test_credentials_come_from_variables_named_after_the_source() -> None:
+    environment = {"SOURCE_HAND_BOOK_USER": "ana", "SOURCE_HAND_BOOK_PASSWORD": CANARY}
+    assert read_credentials("hand-book", environment) == ("ana", CANARY)
+    assert read_credentials("other", environment) == ("", "")
