@@ -52,7 +52,7 @@ def test_a_url_names_a_repository_and_a_revision(url: str, repository: str, revi
         "git+fd://1/a",
     ],
 )
-def test_what_could_run_a_program_is_no_repository(url: str) -> None:
+def test_a_url_that_could_run_a_program_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
         split_revision(url)
 

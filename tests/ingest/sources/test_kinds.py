@@ -26,13 +26,10 @@ def test_a_url_with_a_secret_is_refused_without_repeating_it(url: str) -> None:
     assert CANARY not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "url", ["gopher://example.org/", "javascript://x", "s 3://a\n", "x" * 2001]
-)
-def test_what_names_no_source_is_refused(url: str) -> None:
-    if "://" in url or len(url) > 2000:
-        with pytest.raises(UsageError):
-            normalize_url(url)
+@pytest.mark.parametrize("url", ["gopher://example.org/", "javascript://x", "a\n", "x" * 2001])
+def test_a_url_of_no_kind_is_refused(url: str) -> None:
+    with pytest.raises(UsageError):
+        normalize_url(url)
 
 
 def test_names_come_from_the_last_part_of_a_url() -> None:
