@@ -1,71 +1,20 @@
 """All kinds of sources pass the conformance suite of sources, each with a real server."""
 
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.source_worlds import (
+    BucketWorld,
+    FolderWorld,
+    GitWorld,
+    ServerWorld,
+    make_sftp_world,
+    make_webdav_world,
+    open_server,
+)
 
-from fathom.testing import SourceConformance
-
-
-def write_files(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files below a folder."""
-    for name, text in texts.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-
-class FolderWorld:
-    """A folder of this machine."""
-
-    options: Mapping[str, Any] = {}
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.folder.mkdir()
-        self.url = str(folder)
-
-    def write(self, texts: Mapping[str, str]) -> None:
-        write_files(self.folder, texts)
-
-    def remove(self, *names: str) -> None:
-        for name in names:
-            (self.folder / name).unlink()
-
-    def stop(self) -> None:
-        self.folder.rename(self.folder.with_name("away"))
-
-    def start(self) -> None:
-        self.folder.with_name("away").rename(self.folder)
-
-
-class GitWorld(FolderWorld):
-    """A git repository, which git itself serves from a file."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.url = f"git+file://{folder}"
-        self.run("init", "--quiet")
-        self.write({})
-
-    def run(self, *arguments: str) -> None:
-        person = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
-        subprocess.run(["git", "-C", str(self.folder), *person, *arguments], check=True)
-
-    def write(self, texts: Mapping[str, str]) -> None:
-        super().write(texts)
-        self.commit()
-
-    def remove(self, *names: str) -> None:
-        super().remove(*names)
-        self.commit()
-
-    def commit(self) -> None:
-        self.run("add", "--all")
-        self.run("commit", "--quiet", "--allow-empty", "--message", "Change")
+from fathom.testing import SourceChangeConformance, SourceConformance
 
 
 class TestFolder(SourceConformance):
@@ -78,3 +27,54 @@ class TestGit(SourceConformance):
     @pytest.fixture
     def world(self, tmp_path: Path) -> GitWorld:
         return GitWorld(tmp_path / "docs")
+
+
+class BucketPlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+        pytest.importorskip("moto", reason="moto, the S3 server of the tests, is not installed")
+        pytest.importorskip("s3fs", reason="the extra sources is not installed")
+        world = BucketWorld(tmp_path / "docs")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint)
+        with open_server(world, monkeypatch):
+            yield world
+
+
+class WebdavPlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+        pytest.importorskip("wsgidav", reason="wsgidav, the server of the tests, is not installed")
+        pytest.importorskip("webdav4", reason="the extra sources is not installed")
+        with open_server(make_webdav_world(tmp_path / "docs"), monkeypatch) as world:
+            yield world
+
+
+class SftpPlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+        pytest.importorskip("sshfs", reason="the extra sources is not installed")
+        home = tmp_path / "home"
+        monkeypatch.setenv("HOME", str(home))
+        with open_server(make_sftp_world(tmp_path / "docs", home), monkeypatch) as world:
+            yield world
+
+
+class TestBucketChanges(BucketPlace, SourceChangeConformance): ...
+
+
+class TestWebdavChanges(WebdavPlace, SourceChangeConformance): ...
+
+
+class TestSftpChanges(SftpPlace, SourceChangeConformance): ...
+
+
+@pytest.mark.slow
+class TestBucket(BucketPlace, SourceConformance): ...
+
+
+@pytest.mark.slow
+class TestWebdav(WebdavPlace, SourceConformance): ...
+
+
+@pytest.mark.slow
+class TestSftp(SftpPlace, SourceConformance): ...

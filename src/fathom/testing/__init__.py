@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         run_context,
     )
     from fathom.testing.index_conformance import IndexConformance
-    from fathom.testing.source_conformance import SourceConformance
+    from fathom.testing.source_conformance import SourceChangeConformance, SourceConformance
 
 __all__ = [
     "OVERLAP",
@@ -44,6 +44,7 @@ __all__ = [
     "RetrieverConformance",
     "ScriptedChat",
     "ScriptedCrossReader",
+    "SourceChangeConformance",
     "SourceConformance",
     "StrategyConformance",
     "completion",
@@ -52,7 +53,11 @@ __all__ = [
     "run_context",
 ]
 
-_MODULES = {"IndexConformance": "index_conformance", "SourceConformance": "source_conformance"}
+_MODULES = {
+    "IndexConformance": "index_conformance",
+    "SourceChangeConformance": "source_conformance",
+    "SourceConformance": "source_conformance",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is

@@ -16,7 +16,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 LONGEST_URL = 2_000
 _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
-_SCHEMES = "a folder, git+https://"
+_REMOTE_SCHEMES = frozenset({"s3", "sftp", "webdav", "webdavs"})
+_SCHEMES = "a folder, git+https://, s3://, webdavs:// or sftp://"
 
 
 def normalize_url(url: str) -> str:
@@ -33,7 +34,7 @@ def normalize_url(url: str) -> str:
     if not mark or scheme == "file":
         return format_path(make_absolute(Path(rest if mark else url).expanduser()))
     check_no_secret(url)
-    if scheme not in _GIT_SCHEMES:
+    if scheme not in _GIT_SCHEMES | _REMOTE_SCHEMES:
         raise UsageError(f"{scheme}:// names no kind of source; write {_SCHEMES}")
     return url
 
@@ -100,6 +101,11 @@ def open_source(url: str, options: SourceOptions) -> DocumentSource:
         from fathom.ingest.sources.git import GitSource
 
         return GitSource(url, options)
+    if mark:
+        from fathom.ingest.sources import remote
+
+        openers = {"s3": remote.open_bucket, "sftp": remote.open_sftp}
+        return openers.get(scheme, remote.open_webdav)(url, options)
     from fathom.ingest.sources.folder import FolderSource
 
     return FolderSource(url, options)

@@ -1,0 +1,331 @@
+"""Sources on servers that have an `fsspec` file system: S3, WebDAV and SFTP."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+from fathom.errors import FathomError, SourceUnavailable, UsageError
+from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOptions, copy_limited
+from fathom.redaction import SECRETS
+
+BLOCK_BYTES = 8 << 20
+"""The bytes of one request for a part of an object."""
+CONNECT_S = 10.0
+READ_S = 60.0
+"""The time for one reply, or for a part of it."""
+MOST_DEPTH = 100
+"""The number of folders inside of each other from which a listing is refused."""
+_PAGE = 1000
+Entry = Mapping[str, Any]
+"""What a file system says of a file or a folder."""
+
+
+class RemoteFiles(Protocol):
+    """The files of one server below one path."""
+
+    @property
+    def place(self) -> str:
+        """The place in messages, without secrets."""
+        ...
+
+    def list_entries(self) -> Iterator[SourceObject]:
+        """Yield all files."""
+        ...
+
+    def get_path(self, name: str) -> str:
+        """Return the path of a file as the file system takes it."""
+        ...
+
+    @property
+    def files(self) -> Any:  # noqa: ANN401 - an `fsspec` file system
+        """The file system, connected on first use."""
+        ...
+
+    def disconnect(self) -> None:
+        """Close the connections; a second call does nothing."""
+        ...
+
+
+class RemoteSource:
+    """The files of a server as a source."""
+
+    def __init__(self, remote: RemoteFiles, most_bytes: int) -> None:
+        """Create the source; no connection is opened yet."""
+        self._remote = remote
+        self._most_bytes = most_bytes
+
+    def list_objects(self) -> Iterator[SourceObject]:
+        """Yield the files.
+
+        Raises:
+            SourceUnavailable: If the server cannot be reached, or refuses a folder.
+        """
+        with _explain_errors(self._remote.place):
+            yield from self._remote.list_entries()
+
+    def fetch(self, item: SourceObject, file: Path) -> None:
+        """Fetch a file.
+
+        Raises:
+            ObjectFailure: If the server refuses it, or it is too large.
+            SourceUnavailable: If the server cannot be reached.
+        """
+        with _explain_errors(self._remote.place):
+            try:
+                path = self._remote.get_path(item.name)
+                options = {"block_size": BLOCK_BYTES}
+                with (
+                    self._remote.files.open(path, "rb", **options) as stream,
+                    file.open("wb") as target,
+                ):
+                    copy_limited(stream, target, self._most_bytes)
+            except FileNotFoundError:
+                raise ObjectFailure("is gone since it was listed") from None
+            except PermissionError as error:
+                raise ObjectFailure(f"may not be read: {error}") from None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._remote.disconnect()
+
+
+@contextmanager
+def _explain_errors(place: str) -> Iterator[None]:
+    try:
+        yield
+    except (FathomError, ObjectFailure):
+        raise
+    except Exception as error:  # noqa: BLE001 - the libraries raise errors of many kinds
+        lines = str(error).strip().splitlines() or [""]
+        reason = f"{type(error).__name__}: {lines[0][:300]}".rstrip(": ")
+        raise SourceUnavailable(f"{place}: {reason}") from None
+
+
+@dataclass(slots=True)
+class BucketFiles:
+    """The objects of an S3 bucket below a prefix."""
+
+    url: str
+    options: SourceOptions
+    _files: Any = None
+
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return self.url
+
+    @property
+    def files(self) -> Any:  # noqa: ANN401 - of `fsspec`
+        """The file system; without credentials of the source, those of the environment count."""
+        if self._files is None:
+            from s3fs import S3FileSystem
+
+            for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+                SECRETS.add(os.environ.get(name, ""))
+            self._files = S3FileSystem(
+                key=self.options.user or None,
+                secret=self.options.password or None,
+                use_listings_cache=False,
+                skip_instance_cache=True,
+                config_kwargs={
+                    "connect_timeout": CONNECT_S,
+                    "read_timeout": READ_S,
+                    "retries": {"max_attempts": 2},
+                },
+            )
+            self._files.retries = 2
+        return self._files
+
+    def list_entries(self) -> Iterator[SourceObject]:
+        """Yield the objects page by page: a bucket may hold more than memory does."""
+        bucket, prefix = self._split()
+        more: dict[str, str] = {}
+        while True:
+            page = self.files.call_s3(
+                "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=_PAGE, **more
+            )
+            for entry in page.get("Contents", ()):
+                key = str(entry["Key"])
+                if not key.endswith("/"):
+                    yield SourceObject(
+                        name=key.removeprefix(prefix),
+                        address=f"s3://{bucket}/{key}",
+                        token=f"{entry['ETag']}:{entry['Size']}",
+                    )
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def disconnect(self) -> None:
+        """Drop the file system, which closes its connections with itself."""
+        self._files = None
+
+    def get_path(self, name: str) -> str:
+        """Return bucket and key."""
+        bucket, prefix = self._split()
+        return f"{bucket}/{prefix}{name}"
+
+    def _split(self) -> tuple[str, str]:
+        bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
+        return bucket, f"{prefix.rstrip('/')}/" if prefix.strip("/") else ""
+
+
+@dataclass(slots=True)
+class FolderFiles:
+    """The files of a server that lists one folder at a time.
+
+    Attributes:
+        root: The path of the folder, as the file system takes it.
+        address: The address of the folder.
+        connect: Opens the file system.
+        end: Closes the connections of a file system that leaves them open.
+    """
+
+    place: str
+    root: str
+    address: str
+    connect: Callable[[], Any]
+    end: Callable[[Any], object] = lambda _files: None
+    _files: Any = None
+
+    @property
+    def files(self) -> Any:  # noqa: ANN401 - of `fsspec`
+        """The file system."""
+        if self._files is None:
+            self._files = self.connect()
+        return self._files
+
+    def list_entries(self) -> Iterator[SourceObject]:
+        """Yield the files; memory holds the entries of the folders on the way."""
+        refused: list[str] = []
+        levels = [("", iter(self._list_folder("")))]
+        while levels:
+            folder, entries = levels[-1]
+            entry = next(entries, None)
+            if entry is None:
+                levels.pop()
+                continue
+            name = f"{folder}{str(entry['name']).rstrip('/').rpartition('/')[2]}"
+            if entry["type"] == "file":
+                address = f"{self.address}/{quote(name)}"
+                yield SourceObject(name=name, address=address, token=_make_token(entry))
+            elif entry["type"] == "directory":
+                self._enter(name, levels, refused)
+        if refused:
+            raise SourceUnavailable(f"{self.place}: {refused[0]} may not be listed")
+
+    def _enter(
+        self, name: str, levels: list[tuple[str, Iterator[Entry]]], refused: list[str]
+    ) -> None:
+        if len(levels) >= MOST_DEPTH:
+            raise SourceUnavailable(f"{self.place}: folders lie too deep inside of each other")
+        try:
+            levels.append((f"{name}/", iter(self._list_folder(name))))
+        except PermissionError:
+            refused.append(name)
+        except FileNotFoundError:
+            return  # removed since the folder around it was listed
+
+    def _list_folder(self, name: str) -> list[Entry]:
+        entries: list[Entry] = self.files.ls(self.get_path(name), detail=True)
+        return sorted(entries, key=lambda entry: str(entry["name"]))
+
+    def disconnect(self) -> None:
+        """Drop the file system, which closes its connections with itself unless told how."""
+        if self._files is not None:
+            self.end(self._files)
+        self._files = None
+
+    def get_path(self, name: str) -> str:
+        """Return the path of a file."""
+        return f"{self.root}/{name}" if name else self.root or "/"
+
+
+def _make_token(entry: Entry) -> str:
+    """Return a text that differs after every change that the server tells."""
+    modified = entry.get("modified") or entry.get("mtime")
+    time = modified.isoformat() if isinstance(modified, datetime) else str(modified or "")
+    return f"{entry.get('etag') or ''}:{entry.get('size')}:{time}"
+
+
+def open_bucket(url: str, options: SourceOptions) -> RemoteSource:
+    """Open the source `s3://BUCKET/PREFIX`; `AWS_ENDPOINT_URL` names another server than Amazon."""
+    _check_remote(url, options, "s3fs")
+    return RemoteSource(BucketFiles(url.rstrip("/"), options), options.most_bytes)
+
+
+def open_webdav(url: str, options: SourceOptions) -> RemoteSource:
+    """Open the source `webdavs://HOST/PATH`, or `webdav://` without encryption."""
+    _check_remote(url, options, "webdav4")
+    scheme = "https" if url.startswith("webdavs:") else "http"
+    address = f"{scheme}://{url.partition('://')[2].rstrip('/')}"
+
+    def connect() -> Any:  # noqa: ANN401 - of `fsspec`
+        from webdav4.fsspec import WebdavFileSystem
+
+        host = urlsplit(address).netloc
+
+        def check_host(request: Any) -> None:  # noqa: ANN401 - of `httpx`
+            # A redirection could make this machine ask another one, with the password.
+            if request.url.netloc.decode() != host:
+                raise SourceUnavailable(f"{address}: is redirected to another host; name that one")
+
+        return WebdavFileSystem(
+            address,
+            auth=(options.user, options.password) if options.password else None,
+            timeout=READ_S,
+            event_hooks={"request": [check_host]},
+            skip_instance_cache=True,
+        )
+
+    files = FolderFiles(url, "", address, connect, lambda files: files.client.http.close())
+    return RemoteSource(files, options.most_bytes)
+
+
+def open_sftp(url: str, options: SourceOptions) -> RemoteSource:
+    """Open the source `sftp://USER@HOST/PATH`; the host's key must be in `known_hosts`."""
+    _check_remote(url, options, "sshfs")
+    parts = urlsplit(url)
+    host = str(parts.hostname)
+    root = unquote(parts.path).rstrip("/")
+    address = f"sftp://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+
+    def connect() -> Any:  # noqa: ANN401 - of `fsspec`
+        from sshfs import SSHFileSystem
+
+        secrets = {"password": options.password} if options.password else {}
+        user = parts.username or options.user
+        return SSHFileSystem(
+            host,
+            port=parts.port or 22,
+            **({"username": user} if user else {}),
+            **secrets,
+            # The default of the library is to trust every host.
+            known_hosts=(),
+            connect_timeout=CONNECT_S,
+            login_timeout=READ_S,
+            keepalive_interval=15,
+            skip_instance_cache=True,
+        )
+
+    return RemoteSource(FolderFiles(url, root, address, connect), options.most_bytes)
+
+
+def _check_remote(url: str, options: SourceOptions, package: str) -> None:
+    """Accept a source that needs a connection and a package.
+
+    Raises:
+        UsageError: If it must not be opened, or the package is missing.
+    """
+    if not urlsplit(url).netloc:
+        raise UsageError(f"{url!r} names no host or bucket")
+    if options.offline:
+        raise UsageError(f"offline: {url} would need a connection")
+    if find_spec(package) is None:
+        raise UsageError(f"{url} needs more: pip install 'fathom-qa[sources]'")

@@ -1,0 +1,116 @@
+"""Sources on servers: what they refuse, and secrets that appear nowhere."""
+
+import http.server
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.source_worlds import PASSWORD, USER, make_sftp_world, make_webdav_world, open_server
+
+from fathom.documents.discover import FileFilter
+from fathom.errors import FathomError, SourceUnavailable, UsageError
+from fathom.ingest.sources.base import SourceOptions
+from fathom.ingest.sources.kinds import open_source
+from fathom.testing import make_engine
+
+
+def make_options(folder: Path, **values: Any) -> SourceOptions:
+    fixed: dict[str, Any] = {"name": "a", "file_filter": FileFilter(), "most_bytes": 1 << 20}
+    return SourceOptions(folder=folder, **fixed, **values)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a", "webdavs://example.org/a", "sftp://h/a"])
+def test_offline_no_server_is_named(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="offline"):
+        open_source(url, make_options(tmp_path, offline=True))
+    with pytest.raises(UsageError, match="no host"):
+        open_source(url.partition("://")[0] + "://", make_options(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("url", "package"),
+    [("s3://bucket/a", "s3fs"), ("webdavs://h/a", "webdav4"), ("sftp://h/a", "sshfs")],
+)
+def test_a_missing_package_is_named_with_its_command(
+    url: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "fathom.ingest.sources.remote.find_spec", lambda name: name != package or None
+    )
+    with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[sources\]'"):
+        open_source(url, make_options(tmp_path))
+
+
+@pytest.fixture
+def redirecting() -> Iterator[str]:
+    """Return the address of a server that sends every request to another host."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_PROPFIND(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.2:9/latest/meta-data")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_that_redirects_to_another_host_is_not_followed(
+    redirecting: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("webdav4", reason="the extra sources is not installed")
+    source = open_source(f"webdav://{redirecting}/team", make_options(tmp_path))
+    with pytest.raises(SourceUnavailable, match="another host"):
+        list(source.list_objects())
+    source.close()
+
+
+def test_a_host_whose_key_is_unknown_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sshfs", reason="the extra sources is not installed")
+    monkeypatch.setenv("HOME", str(tmp_path / "stranger"))
+    with open_server(make_sftp_world(tmp_path / "docs", tmp_path / "home"), monkeypatch) as world:
+        options = make_options(tmp_path / "kept", user=USER, password=PASSWORD)
+        source = open_source(world.url, options)
+        with pytest.raises(SourceUnavailable, match="ost key"):
+            list(source.list_objects())
+        source.close()
+
+
+def test_a_password_is_in_no_file_log_or_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("wsgidav", reason="wsgidav, the server of the tests, is not installed")
+    pytest.importorskip("webdav4", reason="the extra sources is not installed")
+    caplog.set_level(logging.DEBUG)
+    messages = []
+    with open_server(make_webdav_world(tmp_path / "docs"), monkeypatch) as world:
+        world.write({"a.md": "# Fees\n\nA mooring permit costs 40 crowns a year.\n"})
+        with make_engine(tmp_path / "index") as engine:
+            secret_url = world.url.replace("//", f"//{USER}:{PASSWORD}@")
+            with pytest.raises(FathomError) as refused:
+                engine.sources.add(secret_url)
+            messages.append(str(refused.value))
+            engine.sources.add(world.url, name="world")
+            assert engine.sources.sync("world").ingested.new == 1
+            engine.ask("What does a mooring permit cost?")
+            monkeypatch.setenv("SOURCE_WORLD_PASSWORD", f"{PASSWORD}-wrong")
+            messages.append(engine.sources.sync("world").fault)
+            messages += [str(source) for source in engine.sources.list()]
+    assert messages[1]
+    messages += [record.getMessage() for record in caplog.records]
+    assert not [message for message in messages if PASSWORD in message]
+    files = [file for file in (tmp_path / "index").rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if PASSWORD.encode() in file.read_bytes()]

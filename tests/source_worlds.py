@@ -1,0 +1,237 @@
+"""Real servers with documents, for tests of sources; each is a child of its test."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+USER, PASSWORD = "ana", "canary-7f3a-secret"
+SECONDS = 30.0
+"""The time for the start of a server."""
+SFTP_SERVER = """
+import asyncio, sys
+import asyncssh
+
+folder, port, key, user, password = sys.argv[1:]
+
+class Server(asyncssh.SSHServer):
+    def begin_auth(self, username):
+        return True
+    def password_auth_supported(self):
+        return True
+    def validate_password(self, username, given):
+        return (username, given) == (user, password)
+
+async def serve():
+    await asyncssh.listen(
+        "127.0.0.1", int(port), server_host_keys=[key], server_factory=Server,
+        sftp_factory=lambda connection: asyncssh.SFTPServer(connection, chroot=folder),
+    )
+    await asyncio.Event().wait()
+
+asyncio.run(serve())
+"""
+
+
+def find_free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def write_files(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files below a folder."""
+    for name, text in texts.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+class FolderWorld:
+    """A folder of this machine."""
+
+    options: Mapping[str, Any] = {}
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir()
+        self.url = str(folder)
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write files; others stay."""
+        write_files(self.folder, texts)
+
+    def remove(self, *names: str) -> None:
+        """Remove files."""
+        for name in names:
+            (self.folder / name).unlink()
+
+    def stop(self) -> None:
+        """Take the folder away."""
+        self.folder.rename(self.folder.with_name("away"))
+
+    def start(self) -> None:
+        """Bring the folder back."""
+        self.folder.with_name("away").rename(self.folder)
+
+
+class GitWorld(FolderWorld):
+    """A git repository, which git itself serves from a file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.url = f"git+file://{folder}"
+        self.run("init", "--quiet")
+        self.commit()
+
+    def run(self, *arguments: str) -> None:
+        """Run git in the repository."""
+        person = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+        subprocess.run(["git", "-C", str(self.folder), *person, *arguments], check=True)
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write files and commit them."""
+        super().write(texts)
+        self.commit()
+
+    def remove(self, *names: str) -> None:
+        """Remove files and commit that."""
+        super().remove(*names)
+        self.commit()
+
+    def commit(self) -> None:
+        """Commit all changes."""
+        self.run("add", "--all")
+        self.run("commit", "--quiet", "--allow-empty", "--message", "Change")
+
+
+class ServerWorld(FolderWorld):
+    """A folder that a server in a child process serves."""
+
+    def __init__(self, folder: Path, command: Sequence[str], port: int, url: str) -> None:
+        super().__init__(folder)
+        self.command, self.port, self.url = command, port, url
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        log = self.folder.with_name("server.log").open("wb")
+        with log:
+            self.process = subprocess.Popen(
+                [sys.executable, *self.command], stdout=log, stderr=subprocess.STDOUT
+            )
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        raise AssertionError(self.folder.with_name("server.log").read_text())
+
+    def stop(self) -> None:
+        """Kill the server."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+
+class BucketWorld(ServerWorld):
+    """A bucket of an S3 server in memory; the folder holds what it must get after a start."""
+
+    def __init__(self, folder: Path) -> None:
+        port = find_free_port()
+        self.endpoint = f"http://127.0.0.1:{port}"
+        command = ["-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        super().__init__(folder, command, port, "s3://notices/team")
+
+    def start(self) -> None:
+        """Start the server and fill the bucket."""
+        super().start()
+        self.client = self.open_client()
+        self.client.create_bucket(Bucket="notices")
+        self.put({str(file.relative_to(self.folder)): file for file in self.iterate_files()})
+
+    def stop(self) -> None:
+        """Kill the server."""
+        self.client.close()
+        super().stop()
+
+    def open_client(self) -> Any:
+        """Return a client of the server."""
+        import botocore.session
+
+        return botocore.session.get_session().create_client(
+            "s3",
+            endpoint_url=self.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=USER,
+            aws_secret_access_key=PASSWORD,
+        )
+
+    def iterate_files(self) -> Iterator[Path]:
+        """Yield the files of the folder."""
+        return (file for file in self.folder.rglob("*") if file.is_file())
+
+    def put(self, files: Mapping[str, Path]) -> None:
+        """Put files into the bucket."""
+        for name, file in files.items():
+            self.client.put_object(Bucket="notices", Key=f"team/{name}", Body=file.read_bytes())
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write files and put them into the bucket."""
+        super().write(texts)
+        self.put({name: self.folder / name for name in texts})
+
+    def remove(self, *names: str) -> None:
+        """Remove files, in the bucket too."""
+        super().remove(*names)
+        for name in names:
+            self.client.delete_object(Bucket="notices", Key=f"team/{name}")
+
+
+def make_webdav_world(folder: Path) -> ServerWorld:
+    """Make a folder that a WebDAV server serves."""
+    port = find_free_port()
+    config = folder.with_name("wsgidav.json")
+    config.write_text(
+        f'{{"host": "127.0.0.1", "port": {port}, "provider_mapping": {{"/team": "{folder}"}},'
+        f'"simple_dc": {{"user_mapping": {{"*": {{"{USER}": {{"password": "{PASSWORD}"}}}}}}}},'
+        '"http_authenticator": {"accept_basic": true, "default_to_digest": false}}'
+    )
+    command = ["-m", "wsgidav.server.server_cli", "--config", str(config)]
+    return ServerWorld(folder, command, port, f"webdav://127.0.0.1:{port}/team")
+
+
+def make_sftp_world(folder: Path, home: Path) -> ServerWorld:
+    """Make a folder that an SFTP server serves; its key is among the known hosts of `home`."""
+    import asyncssh
+
+    port = find_free_port()
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    key.write_private_key(folder.with_name("key"))
+    (home / ".ssh").mkdir(parents=True)
+    public = key.export_public_key().decode()
+    (home / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}")
+    command = ["-c", SFTP_SERVER, str(folder), str(port), str(folder.with_name("key"))]
+    url = f"sftp://{USER}@127.0.0.1:{port}/"
+    return ServerWorld(folder, [*command, USER, PASSWORD], port, url)
+
+
+@contextmanager
+def open_server(world: ServerWorld, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+    """Give the password of a server to its source, and stop the server at the end."""
+    monkeypatch.setenv("SOURCE_WORLD_USER", USER)
+    monkeypatch.setenv("SOURCE_WORLD_PASSWORD", PASSWORD)
+    try:
+        yield world
+    finally:
+        world.stop()
