@@ -7,10 +7,12 @@ Each document has a word that stands nowhere else, and random readers. Somebody 
 them has asked about some, in a conversation and with a key for repeated requests, and said that the
 answers were right. Then every user searches, asks, lists, opens documents and what is kept, by
 chance: a reply with the word of a document that the user may not read, or a wrong count, is a leak.
-At last rights are withdrawn, and the next requests of those who had them may not show the document.
+Every user has asked too, and opens the own answers and those of others: an answer of another user,
+or one whose documents the user may not read any more, is a leak when it opens.
+At last rights are withdrawn, and the next requests of those who had them may not show the document,
+nor an answer that was made from it.
 """
 
-import argparse
 import json
 import random
 import re
@@ -18,15 +20,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tenants import AT_ONCE, make_word
+from benchmarks.probes import ProbeCounts, make_parser, make_word, print_report, send_all
 from fastapi.testclient import TestClient
+from typing_extensions import override
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -39,6 +41,8 @@ ADDRESS = "http://127.0.0.1:8000"
 API = "/api/v1"
 KEPT = 20
 """The number of documents that were asked about before."""
+OWN = 2
+"""The number of documents about which each user asks."""
 AT_A_TIME = 20
 """The number of rights that one change of the rules withdraws."""
 _WORD = re.compile(r"zor(\w+)quil")
@@ -57,6 +61,14 @@ class User:
     readable: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class OwnAnswer:
+    """An answer to a user's question, with the numbers of the documents in its trace."""
+
+    user: str
+    documents: frozenset[int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The numbers of users, groups, documents, probes and rights to withdraw."""
@@ -68,15 +80,21 @@ class Plan:
     withdrawals: int = 200
 
 
-@dataclass(slots=True)
-class RightsCounts:
-    """The counts of the probes."""
+@dataclass
+class RightsCounts(ProbeCounts):
+    """The counts of the probes; `opened` are openings of own answers."""
 
-    probes: int = 0
     withdrawals: int = 0
     shown: int = 0
-    leaks: list[str] = field(default_factory=list)
-    statuses: Counter[int] = field(default_factory=Counter)
+    opened: int = 0
+
+    @override
+    def add(self, other: ProbeCounts) -> None:
+        super().add(other)
+        assert isinstance(other, RightsCounts)
+        self.withdrawals += other.withdrawals
+        self.shown += other.shown
+        self.opened += other.opened
 
 
 @dataclass(slots=True)
@@ -92,6 +110,7 @@ class Site:
     numbers: dict[str, int]
     traces: list[str] = field(default_factory=list)
     conversations: list[str] = field(default_factory=list)
+    answers: dict[str, OwnAnswer] = field(default_factory=dict)
 
     def list_rules(self) -> list[ReadingRule]:
         """Return the rules of the documents that not everybody may read."""
@@ -152,19 +171,26 @@ def list_probes(site: Site, number: int, drawn: random.Random) -> Iterator[Reque
 
 
 def _list_kept(site: Site, number: int, drawn: random.Random) -> Iterator[Request]:
-    """Yield requests for answers, traces and conversations that others have made."""
-    trace, conversation = drawn.choice(site.traces), drawn.choice(site.conversations)
-    for path in ("traces", "conversations", "jobs", "reports", f"traces/{trace}"):
+    """Yield requests for answers, traces and conversations that the user or others have made."""
+    trace = drawn.choice([*site.traces, *site.answers])
+    conversation = drawn.choice(site.conversations)
+    for path in ("traces", "conversations", "jobs", "reports"):
         yield "GET", f"{API}/{path}", {}
-    yield "GET", f"{API}/answers/{trace}", {}
     yield "GET", f"{API}/conversations/{conversation}", {}
-    yield "POST", f"{API}/traces/{trace}/replay", {}
-    yield "POST", f"{API}/feedback", {"json": {"trace_id": trace, "correct": True}}
+    yield from list_openings(trace)
     asked = {"question": ask_about(number)}
     yield "POST", f"{API}/ask", {"json": {**asked, "conversation": conversation}}
     headers = {"Idempotency-Key": f"repeat-{number % KEPT}"}
     yield "POST", f"{API}/ask", {"json": {"question": ask_about(number % KEPT)}, "headers": headers}
     yield "GET", f"/v1/responses/{trace}", {}
+
+
+def list_openings(trace: str) -> Iterator[Request]:
+    """Yield requests that open an answer."""
+    for path in (f"answers/{trace}", f"traces/{trace}"):
+        yield "GET", f"{API}/{path}", {}
+    yield "POST", f"{API}/traces/{trace}/replay", {}
+    yield "POST", f"{API}/feedback", {"json": {"trace_id": trace, "correct": True}}
 
 
 def send_probe(site: Site, user: User, request: Request) -> RightsCounts:
@@ -179,7 +205,12 @@ def send_probe(site: Site, user: User, request: Request) -> RightsCounts:
     shown = {site.numbers[word] for word in words}
     counts.shown = len(shown)
     hidden = shown - user.readable
-    if hidden or _is_opened(user, path, reply.status_code) or _is_miscounted(user, path, reply):
+    answer = _find_answer(site, path, arguments)
+    is_own = answer is not None and _is_own(user, answer) and reply.status_code < 400
+    counts.opened = int(is_own)
+    is_foreign = answer is not None and not is_own and reply.status_code < 400
+    is_leak = is_foreign or _is_opened(user, path, reply.status_code)
+    if hidden or is_leak or _is_miscounted(user, path, reply):
         counts.leaks.append(f"{user.name}: {method} {path} {asked[:200]}: {reply.text[:300]}")
     return counts
 
@@ -188,6 +219,19 @@ def _is_opened(user: User, path: str, status: int) -> bool:
     """Return whether a document was opened that the user may not read."""
     name = re.match(rf"{API}/documents/d(\d+)", path)
     return name is not None and int(name[1]) not in user.readable and status < 400
+
+
+def _find_answer(site: Site, path: str, arguments: dict[str, Any]) -> OwnAnswer | None:
+    """Return the answer that a request opens; that of nobody for one from before the rights."""
+    name = re.match(rf"{API}/(?:answers|traces)/(\w+)", path)
+    body = arguments.get("json") or {}
+    trace = name[1] if name else body.get("trace_id")
+    return site.answers.get(trace, OwnAnswer("", frozenset())) if trace else None
+
+
+def _is_own(user: User, answer: OwnAnswer) -> bool:
+    """Return whether an answer is a user's, who may still read all of its documents."""
+    return answer.user == user.name and answer.documents <= user.readable
 
 
 def _is_miscounted(user: User, path: str, reply: Any) -> bool:  # noqa: ANN401 - a reply of the client
@@ -224,6 +268,7 @@ def run_probes(plan: Plan, *, seed: int = 0, url: str = "") -> RightsCounts:
             site = Site(client, settings, corpus, readers, people, root, numbers)
             _keep_answers(site)
             site.set_rights()
+            _ask_as_users(site, drawn, counts)
             _probe_by_chance(site, drawn, plan.probes, counts)
             while counts.withdrawals < plan.withdrawals:
                 _withdraw(site, drawn, counts)
@@ -293,13 +338,41 @@ def _probe_by_chance(site: Site, drawn: random.Random, least: int, counts: Right
     _send_all(site, list(islice(draw(), least)), counts)
 
 
+def _ask_as_users(site: Site, drawn: random.Random, counts: RightsCounts) -> None:
+    """Ask as each user about readable documents, and open the answers."""
+    for user in site.users:
+        for number in drawn.sample(sorted(user.readable), min(len(user.readable), OWN)):
+            body = {"question": ask_about(number)}
+            reply = site.client.post(f"{API}/ask", json=body, headers=user.headers).json()
+            trace = site.client.get(f"{API}/traces/{reply['trace_id']}", headers=user.headers)
+            words = {word[0] for word in _WORD.finditer(trace.text)}
+            documents = frozenset(site.numbers[word] for word in words)
+            site.answers[reply["trace_id"]] = OwnAnswer(user.name, documents)
+            if number not in documents:
+                counts.leaks.append(f"{user.name} is not shown the own answer about {number}")
+    _open_answers(site, site.answers, counts)
+
+
+def _open_answers(site: Site, traces: Iterable[str], counts: RightsCounts) -> None:
+    """Open answers as their users and as others; whoever may see an answer must see it."""
+    people = {user.name: user for user in site.users}
+    before, expected = counts.opened, 0
+    requests: list[tuple[User, Request]] = []
+    for number, trace in enumerate(traces):
+        answer, another = site.answers[trace], site.users[number % len(site.users)]
+        for user in {answer.user: people[answer.user], another.name: another}.values():
+            openings = list(list_openings(trace))
+            requests += [(user, opening) for opening in openings]
+            expected += len(openings) * _is_own(user, answer)
+    _send_all(site, requests, counts)
+    if counts.opened - before != expected:
+        counts.leaks.append(
+            f"{expected} openings of own answers, {counts.opened - before} succeeded"
+        )
+
+
 def _send_all(site: Site, requests: Sequence[tuple[User, Request]], counts: RightsCounts) -> None:
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        for part in threads.map(lambda request: send_probe(site, *request), requests):
-            counts.probes += part.probes
-            counts.shown += part.shown
-            counts.leaks += part.leaks
-            counts.statuses += part.statuses
+    send_all(requests, lambda request: send_probe(site, *request), counts)
 
 
 def _withdraw(site: Site, drawn: random.Random, counts: RightsCounts) -> None:
@@ -315,31 +388,23 @@ def _withdraw(site: Site, drawn: random.Random, counts: RightsCounts) -> None:
         for request in drawn.sample(list(list_probes(site, number, drawn)), 4)
     ]
     _send_all(site, requests, counts)
+    touched = [name for name, answer in site.answers.items() if answer.documents & {*some}]
+    _open_answers(site, touched, counts)
     counts.withdrawals += len(some)
 
 
 def main() -> int:
     """Report as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     for number in fields(Plan):
         parser.add_argument(f"--{number.name}", type=int, default=number.default)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--index", default="", help="the URL of an empty index on a server")
     chosen = parser.parse_args()
     begun = time.perf_counter()
     plan = Plan(**{number.name: getattr(chosen, number.name) for number in fields(Plan)})
     counts = run_probes(plan, seed=chosen.seed, url=chosen.index)
-    report = {
-        "probes": counts.probes,
-        "withdrawals": counts.withdrawals,
-        "shown": counts.shown,
-        "leaks": counts.leaks[:20],
-        "leaked": len(counts.leaks),
-        "statuses": dict(sorted(counts.statuses.items())),
-        "seconds": round(time.perf_counter() - begun, 1),
-    }
-    print(json.dumps(report, indent=1))
-    return 1 if counts.leaks else 0
+    return print_report(
+        counts, begun, withdrawals=counts.withdrawals, shown=counts.shown, opened=counts.opened
+    )
 
 
 if __name__ == "__main__":

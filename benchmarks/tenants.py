@@ -9,19 +9,24 @@ traces, jobs and conversations, for their words, and with every trick to name an
 reply with another's word, or a success under another's name, is a leak.
 """
 
-import argparse
 import json
 import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.probes import (
+    AT_ONCE,
+    ProbeCounts,
+    make_parser,
+    make_word,
+    print_report,
+    send_all,
+)
 from fastapi.testclient import TestClient
 
 from fathom import Engine
@@ -33,7 +38,6 @@ from fathom.settings import Settings
 ADDRESS = "http://127.0.0.1:8000"
 API = "/api/v1"
 OPENAI = "/v1"
-AT_ONCE = 8
 
 
 @dataclass(slots=True)
@@ -49,20 +53,6 @@ class Tenant:
     conversation: str = ""
     file: str = ""
     store: str = ""
-
-
-@dataclass(slots=True)
-class ProbeCounts:
-    """The counts of the probes."""
-
-    probes: int = 0
-    leaks: list[str] = field(default_factory=list)
-    statuses: Counter[int] = field(default_factory=Counter)
-
-
-def make_word(number: int) -> str:
-    """Return an invented word of letters alone."""
-    return "zor" + "".join("bdfgklmnprstvz"[int(digit)] + "a" for digit in f"{number:04}") + "quil"
 
 
 def prepare_tenant(client: TestClient, tenant: Tenant) -> None:
@@ -203,18 +193,14 @@ def probe_all(
     requests: Iterable[tuple[Tenant, Tenant, tuple[Any, ...]]],
     counts: ProbeCounts,
 ) -> None:
-    """Send many requests in parallel, since most of their time is waiting for the database."""
+    """Send many requests in parallel."""
 
     def send(request: tuple[Tenant, Tenant, tuple[Any, ...]]) -> ProbeCounts:
         part = ProbeCounts()
         send_probe(client, *request, part)
         return part
 
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        for part in threads.map(send, requests):
-            counts.probes += part.probes
-            counts.leaks += part.leaks
-            counts.statuses += part.statuses
+    send_all(requests, send, counts)
 
 
 def run_probes(tenants: int, least: int, seed: int = 0, url: str = "") -> ProbeCounts:
@@ -268,24 +254,13 @@ def _make_tenants(settings: Settings, tenants: int) -> list[Tenant]:
 
 def main() -> int:
     """Report as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--tenants", type=int, default=20)
     parser.add_argument("--probes", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--index", default="", help="the URL of an empty index on a server")
     chosen = parser.parse_args()
     begun = time.perf_counter()
     counts = run_probes(chosen.tenants, chosen.probes, chosen.seed, chosen.index)
-    report = {
-        "tenants": chosen.tenants,
-        "probes": counts.probes,
-        "leaks": counts.leaks[:20],
-        "leaked": len(counts.leaks),
-        "statuses": dict(sorted(counts.statuses.items())),
-        "seconds": round(time.perf_counter() - begun, 1),
-    }
-    print(json.dumps(report, indent=1))
-    return 1 if counts.leaks else 0
+    return print_report(counts, begun, tenants=chosen.tenants)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,10 @@ from fathom.index.postgres.address import Address
 from fathom.index.trace_retention import QuotedText
 from fathom.index.traces import (
     MAX_BYTES,
+    UNOWNED,
     MissingTraceError,
     OutrankedFeedbackError,
+    Ownership,
     StoredFeedback,
     StoredTrace,
     TraceStore,
@@ -126,6 +128,39 @@ def test_a_trace_is_read_as_it_was_written(place: TraceLocation) -> None:
         (summary,) = store.list()
         assert (summary.id, summary.question) == (stored.id, "question 1")
         assert (summary.strategy, summary.status) == ("naive", "answered")
+
+
+def test_an_owner_has_traces_and_nobody_else_has_them(place: TraceLocation) -> None:
+    traces = [make_trace(number) for number in range(4)]
+    owners = [Ownership("ana", ("d2", "d1")), Ownership("ben", ("d1",)), UNOWNED, Ownership("ana")]
+    ids = [trace.id for trace in traces]
+    with place.open() as store:
+        for trace, ownership in zip(traces, owners, strict=True):
+            store.put(trace, ownership=ownership)
+        assert [trace.id for trace in store.list_owned("ana", limit=9)] == [ids[3], ids[0]]
+        assert [trace.id for trace in store.list_owned("ana", limit=1, skip=1)] == [ids[0]]
+        documents = {ids[0]: frozenset({"d1", "d2"}), ids[3]: frozenset()}
+        assert store.get_documents(ids, "ana") == documents
+        assert store.get_documents([ids[0][:8], "", "none"], "ana") == {}
+        assert store.get_documents([], "ana") == store.get_documents(ids, "eve") == {}
+        records = [*store.export_records()]
+        for trace_id in ids:
+            store.delete(trace_id)
+        assert store.list_owned("ana", limit=9) == ()
+        store.import_records(records)
+        assert store.get_documents(ids, "ana") == documents
+        assert [trace.id for trace in store.list_owned("ben", limit=9)] == [ids[1]]
+
+
+def test_a_swept_or_evicted_trace_leaves_no_owner(tmp_path: Path) -> None:
+    file = tmp_path / "traces.db"
+    with EmbeddedTraces(file, max_bytes=1) as store:
+        for number in range(3):
+            store.put(make_trace(number), ownership=Ownership("ana", ("d1",)))
+        assert len(store.list_owned("ana", limit=9)) == 1
+    with closing(sqlite3.connect(file)) as connection:
+        for table in ("trace_owners", "trace_documents"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
 
 
 def test_conditions_of_an_answer_are_stored_and_deleted_with_its_trace(

@@ -144,6 +144,7 @@ class Calibrations:
         sources: Sequence[str] = (),
         note: str = "",
         counts: bool = True,
+        owner: str = "",
     ) -> Feedback:
         """Store what a person says of an answer.
 
@@ -157,6 +158,7 @@ class Calibrations:
             sources: The documents that hold it, by id or path; by default those that the run cited.
             note: A remark for people.
             counts: Whether the feedback may change what others are answered.
+            owner: As for `Traces.get`.
 
         Raises:
             UsageError: If neither or both of `right` and `answer` are given, or there is no
@@ -174,7 +176,7 @@ class Calibrations:
             raise UsageError(
                 "feedback: feedback that does not count can say right or wrong, but give no answer"
             )
-        trace = self._traces.get(trace_id)
+        trace = self._traces.get(trace_id, owner=owner)
         documents = [self._documents.get(source) for source in sources]
         index = self._index.reader(checked=False)
         fits = AnswerFit.of(self._assembly()).answers_question
@@ -184,7 +186,7 @@ class Calibrations:
         feedback = replace(feedback, made_for=hash_identity(self._assembly(), trace), note=note)
         if not counts:
             feedback = replace(feedback, counts=False, again=None)
-        self._traces.store.put_feedback(feedback, held=held)
+        self._traces.put_feedback(feedback, held, owner=owner)
         return feedback
 
     def label_answers(self, strategy: str | None = None) -> "Sequence[LabelledAnswer | None]":

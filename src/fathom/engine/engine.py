@@ -80,6 +80,7 @@ class Engine:
         models: "Models | None" = None,
         connections: EngineConnections | None = None,
         viewer: Viewer | None = None,
+        whole_traces: Traces | None = None,
     ) -> None:
         """Create the engine. Models and index are opened on first use.
 
@@ -91,6 +92,7 @@ class Engine:
             models: The models of another engine, which closes them; in place of the three above.
             connections: The database connections of another engine, which closes them.
             viewer: Read the index on behalf of this viewer, as `open_for` does.
+            whole_traces: For a viewer, the traces of the engine that reads all documents.
         """
         from fathom.settings import Settings  # it brings pydantic, and an import needs none
 
@@ -119,7 +121,8 @@ class Engine:
             on_replaced=self._strategies.clear,
             viewer=viewer,
         )
-        self.traces = Traces(self.settings, self._opened)
+        self._whole_traces = whole_traces
+        self.traces = Traces(self.settings, self._opened, whole_traces)
         self.documents = Documents(self.settings, self._opened, self.traces, lambda: self.assembly)
         self.sources = Sources(self.settings, self._opened, self.documents)
         self.calibration = Calibrations(
@@ -204,11 +207,16 @@ class Engine:
     def open_for(self, viewer: Viewer) -> "Engine":
         """Return another engine over the same index, without the documents hidden from a viewer.
 
-        It shares the models, keeps no traces, reuses no verified answers and changes nothing.
+        It shares the models, reuses no verified answers, and changes nothing. It stores traces of
+        requests with an owner alone, and shows an owner no other ones.
         """
-        trace = self.settings.trace.model_copy(update={"enabled": False})
-        settings = self.settings.model_copy(update={"trace": trace})
-        return Engine(settings, models=self.models, connections=self._connections, viewer=viewer)
+        return Engine(
+            self.settings,
+            models=self.models,
+            connections=self._connections,
+            viewer=viewer,
+            whole_traces=self.traces if self._opened.viewer is None else self._whole_traces,
+        )
 
     @property
     def is_limited(self) -> bool:
@@ -251,6 +259,7 @@ class Engine:
                     models=self.models.share(settings),
                     connections=self._connections,
                     viewer=self._opened.viewer,
+                    whole_traces=self._whole_traces,
                 )
             return self._papers[name]
 
@@ -547,7 +556,7 @@ class Engine:
                     self.executor, lambda: self.check_filters(query.filters)
                 )
             outcome = self._add_warnings(outcome, index, cautions)
-        return self.traces.save(outcome)
+        return self.traces.save(outcome, owner=request.owner, earlier=request.earlier)
 
     def _choose_engine(self, request: AskRequest) -> "Engine":
         """Return the engine of the paper that a request names, or of none if it names a strategy.
@@ -596,16 +605,19 @@ class Engine:
 
     # Records.
 
-    def trace(self, trace_id: str) -> Trace:
+    def trace(self, trace_id: str, *, owner: str = "") -> Trace:
         """Return the record of an answer, as `traces.get` does."""
-        return self.traces.get(trace_id)
+        return self.traces.get(trace_id, owner=owner)
 
-    def replay(self, trace_id: str, *, assignments: Sequence[str] = ()) -> "Replay":
+    def replay(
+        self, trace_id: str, *, assignments: Sequence[str] = (), owner: str = ""
+    ) -> "Replay":
         """Answer again what was asked then, from the record alone.
 
         Args:
             trace_id: The id, or its beginning.
             assignments: Settings that are to differ from the recorded ones, as `a.b=c`.
+            owner: As for `traces.get`.
 
         Raises:
             MissingTraceError: If there is no such trace.
@@ -619,7 +631,7 @@ class Engine:
         from fathom.strategies.base import make_strategy
         from fathom.strategies.run import RunResources, replay_run
 
-        trace = self.traces.get(trace_id)
+        trace = self.traces.get(trace_id, owner=owner)
         layers = Layers.from_trace(self.settings, trace.origin.settings)
         # A replay reads its record only, so nothing may open a socket.
         layers.assign([*assignments, "offline=true"])

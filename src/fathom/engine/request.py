@@ -50,6 +50,8 @@ class AskRequest:
         listener: Receives the events of the run.
         reuse_verified: Whether an answer that a person verified may be returned again.
         account: A ledger of several questions whose caps hold too, such as a tenant's day.
+        owner: The name of the key that owns the trace; empty for none.
+        earlier: The ids of the documents from which the turns hold something.
     """
 
     query: Query
@@ -60,6 +62,8 @@ class AskRequest:
     listener: Listener | None = None
     reuse_verified: bool = True
     account: "Account | None" = None
+    owner: str = ""
+    earlier: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, question: str, **options: Unpack[AskOptions]) -> Self:

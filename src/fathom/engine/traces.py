@@ -1,12 +1,22 @@
 """The traces of an engine: the records of its answers."""
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from fathom.engine.opened_index import OpenedIndex
 from fathom.errors import RunError
-from fathom.index.traces import TraceStore, TraceSummary, sweep_store
+from fathom.index.feedback import Feedback
+from fathom.index.trace_retention import QuotedText
+from fathom.index.traces import (
+    UNOWNED,
+    Ownership,
+    TraceStore,
+    TraceSummary,
+    resolve_trace_id,
+    sweep_store,
+)
 from fathom.redaction import open_log
 from fathom.runs.outline import format_tree
 from fathom.runs.recorder import restore_answer
@@ -18,15 +28,31 @@ if TYPE_CHECKING:
     from fathom.strategies.run import RunOutcome
 
 LOG = open_log("fathom")
+BATCH = 100
+"""The number of traces that are read at once to list those of an owner."""
 
 
 class Traces:
-    """The traces stored with the index of an engine."""
+    """The traces stored with the index of an engine.
 
-    def __init__(self, settings: "Settings", index: OpenedIndex) -> None:
-        """Create the facade; the store is opened on first use."""
+    An engine that reads on behalf of a viewer shows the traces of one owner at a time, and only
+    those from whose documents the viewer may still read each.
+    """
+
+    def __init__(
+        self, settings: "Settings", index: OpenedIndex, whole: "Traces | None" = None
+    ) -> None:
+        """Create the facade; the store is opened on first use.
+
+        Args:
+            settings: The settings of the engine.
+            index: The index of the engine.
+            whole: The traces of the engine that reads all documents, for one that reads on behalf
+                of a viewer; without it such an engine has no traces.
+        """
         self._settings = settings
         self._index = index
+        self._whole = whole
         self._store: TraceStore | None = None
         self._lock = RLock()
 
@@ -47,27 +73,80 @@ class Traces:
                 self._store = sweep_store(self._index.place.open_traces(max_bytes=max_bytes), index)
             return self._store
 
+    def _open_for(self, owner: str) -> TraceStore:
+        """Return the store for what an owner may see of it, which the caller checks.
+
+        Raises:
+            UsageError: If the index is read on behalf of a viewer, and there is no owner.
+        """
+        # The store is opened by the engine that reads all documents: opening it removes the traces
+        # whose documents are gone, and hidden documents would look gone.
+        if self._index.viewer is None or self._whole is None or not owner:
+            return self.store
+        return self._whole.store
+
     def exist(self) -> bool:
         """Return whether any trace may be stored."""
         if self._index.viewer is not None:
             return False
         return self._store is not None or self._index.place.has_traces()
 
-    def get(self, trace_id: str) -> Trace:
+    def get(self, trace_id: str, *, owner: str = "") -> Trace:
         """Return the record of an answer: every step, every outside event.
 
         Args:
-            trace_id: The id, or its beginning.
+            trace_id: The id, or its beginning; for a viewer the whole id.
+            owner: The name of the key that asks for it. It counts for viewers alone, who get what
+                they own; an engine that reads all documents gives every trace.
 
         Raises:
             MissingTraceError: If there is no such trace.
             TamperedTraceError: If the trace is not what was stored.
+            UsageError: If the index is read on behalf of a viewer, and there is no owner.
         """
-        return self.store.get(trace_id)
+        store = self._open_for(owner)
+        if self._index.viewer is not None:
+            documents = store.get_documents([trace_id], owner).get(trace_id)
+            if documents is None or not self._may_read(documents):
+                resolve_trace_id([], trace_id)
+        return store.get(trace_id)
 
-    def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
-        """Return the latest traces, newest first."""
-        return self.store.list(limit)
+    def list(self, limit: int = 50, *, owner: str = "") -> tuple[TraceSummary, ...]:
+        """Return the latest traces, newest first; for a viewer those of the owner."""
+        if self._index.viewer is None:
+            return self.store.list(limit)
+        store, visible, skip = self._open_for(owner), dict[str, TraceSummary](), 0
+        while len(visible) < limit:
+            batch = store.list_owned(owner, limit=BATCH, skip=skip)
+            if not batch:
+                break
+            readable = self.list_readable([summary.id for summary in batch], owner=owner)
+            visible |= {summary.id: summary for summary in batch if summary.id in readable}
+            skip += len(batch)
+        return tuple(visible.values())[:limit]
+
+    def list_readable(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str]:
+        """Return those of an owner's traces of which the viewer may read every document."""
+        shown = self._open_for(owner).get_documents(trace_ids, owner)
+        readable = self._find_readable(frozenset().union(*shown.values()))
+        return frozenset(trace_id for trace_id, names in shown.items() if names <= readable)
+
+    def list_documents(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str]:
+        """Return the ids of the documents in those of the traces that an owner has."""
+        return frozenset().union(*self._open_for(owner).get_documents(trace_ids, owner).values())
+
+    def _may_read(self, documents: frozenset[str]) -> bool:
+        return documents <= self._find_readable(documents)
+
+    def _find_readable(self, documents: Collection[str]) -> frozenset[str]:
+        """Return those of the documents that are in the index as it is now, and not hidden."""
+        return frozenset(self._index.reader(checked=False).get_paths(sorted(documents)))
+
+    def put_feedback(
+        self, feedback: Feedback, held: Iterable[QuotedText], *, owner: str = ""
+    ) -> None:
+        """Store feedback on a trace that `get` has returned, as `TraceStore.put_feedback` does."""
+        self._open_for(owner).put_feedback(feedback, held=held)
 
     def delete(self, trace_id: str) -> str:
         """Delete a trace and return its whole id.
@@ -77,10 +156,10 @@ class Traces:
         """
         return self.store.delete(trace_id)
 
-    def answer(self, trace_id: str) -> Answer:
-        """Return an answer as it was given, whatever has changed since; it raises as `get` does."""
-        trace = self.get(trace_id)
-        warnings = self.store.get_warnings(trace.id)
+    def answer(self, trace_id: str, *, owner: str = "") -> Answer:
+        """Return an answer as it was given, whatever has changed since; as `get` otherwise."""
+        trace = self.get(trace_id, owner=owner)
+        warnings = self._open_for(owner).get_warnings(trace.id)
         return replace(restore_answer(trace.answer), trace_id=trace.id, warnings=warnings)
 
     def steps(self, answer: Answer) -> tuple[Step, ...] | None:
@@ -96,18 +175,32 @@ class Traces:
             return "its steps were not stored; trace.enabled turns recording on"
         return format_tree(self.store.get(answer.trace_id))
 
-    def save(self, outcome: "RunOutcome") -> "RunOutcome":
+    def save(
+        self, outcome: "RunOutcome", *, owner: str = "", earlier: Iterable[str] = ()
+    ) -> "RunOutcome":
         """Store the trace of an outcome, and return the outcome with the id of its trace.
 
-        A trace that cannot be stored is logged: the answer is worth more than its record.
+        A trace that cannot be stored is logged: the answer is worth more than its record. A viewer
+        without an owner keeps none.
+
+        Args:
+            outcome: The outcome of a run.
+            owner: The name of the key that asked; empty for none.
+            earlier: The ids of further documents from which the trace holds something.
         """
-        if not self._settings.trace.enabled:
+        is_nobodys = self._index.viewer is not None and not (owner and self._whole)
+        if is_nobodys or not self._settings.trace.enabled:
             return outcome
         from fathom.retrieval.search import collect_texts
 
         try:
             held = collect_texts(outcome.trace)
-            self.store.put(outcome.trace, held=held, warnings=outcome.answer.warnings)
+            self._open_for(owner).put(
+                outcome.trace,
+                held=held,
+                warnings=outcome.answer.warnings,
+                ownership=_build_ownership(owner, held, outcome.answer, earlier),
+            )
         except RunError as error:
             LOG.warning("the trace was not stored: %s", error)
             return outcome
@@ -128,3 +221,13 @@ class Traces:
             if self._store is not None:
                 self._store.close()
             self._store = None
+
+
+def _build_ownership(
+    owner: str, held: Iterable[QuotedText], answer: Answer, earlier: Iterable[str]
+) -> Ownership:
+    """Build the ownership of a trace: it shows what was found, what is cited, and earlier turns."""
+    if not owner:
+        return UNOWNED
+    cited = (citation.document for citation in answer.citations if citation.source == "corpus")
+    return Ownership(owner, tuple(sorted({*(text.document for text in held), *cited, *earlier})))

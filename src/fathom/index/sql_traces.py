@@ -16,6 +16,8 @@ from fathom.index.trace_retention import QuotedText, TextLookup
 from fathom.index.traces import (
     MAX_BYTES,
     SUMMARY_COLUMNS,
+    UNOWNED,
+    Ownership,
     StoredFeedback,
     StoredRecord,
     StoredTrace,
@@ -33,14 +35,18 @@ from fathom.runs.trace import Trace
 
 _TEXT = ("document", "start", '"end"', "mark")
 _TEXT_COLUMNS = ", ".join(_TEXT)
+_BATCH = 200
+"""The number of ids in one statement."""
 _NEXT = "\x7f"
 """The character after all that ids have: ids with a beginning sort before beginning + `_NEXT`."""
 
 
 class SqlTraces(TraceStore, ABC):
-    """A `TraceStore` in tables named `traces`, `held`, `feedback`, `feedback_held` and `swept`.
+    """A `TraceStore` in SQL tables.
 
-    An engine adds its transactions and locks, and the columns in which its tables differ.
+    They are named `traces`, `held`, `feedback`, `feedback_held`, `swept`, `trace_owners` and
+    `trace_documents`. An engine adds its transactions and locks, and the columns in which its
+    tables differ.
     """
 
     scope: ClassVar[str]
@@ -82,11 +88,20 @@ class SqlTraces(TraceStore, ABC):
         with self._begin(write=False) as transaction:
             return transaction.execute(statement, values)
 
+    def _has_owners(self) -> bool:
+        """Return whether the store has the tables of owners."""
+        return True
+
     @override
     def put(
-        self, trace: Trace, *, held: Iterable[QuotedText] = (), warnings: Sequence[str] = ()
+        self,
+        trace: Trace,
+        *,
+        held: Iterable[QuotedText] = (),
+        warnings: Sequence[str] = (),
+        ownership: Ownership = UNOWNED,
     ) -> None:
-        self.import_records([pack_trace(trace, held, warnings)])
+        self.import_records([pack_trace(trace, held, warnings, ownership)])
 
     @override
     def get(self, trace_id: str) -> Trace:
@@ -111,6 +126,39 @@ class SqlTraces(TraceStore, ABC):
             limit,
         )
         return tuple(build_summary(row) for row in rows)
+
+    @override
+    def list_owned(self, owner: str, *, limit: int, skip: int = 0) -> tuple[TraceSummary, ...]:
+        rows = self._select(
+            f"SELECT {SUMMARY_COLUMNS} FROM traces WHERE {self.scope} AND {self._owned} "  # noqa: S608 - constants
+            "ORDER BY no DESC LIMIT ? OFFSET ?",
+            *(owner, limit, skip),
+        )
+        return tuple(build_summary(row) for row in rows)
+
+    @override
+    def get_documents(self, trace_ids: Sequence[str], owner: str) -> dict[str, frozenset[str]]:
+        documents: dict[str, set[str]] = {}
+        for first in range(0, len(trace_ids), _BATCH):
+            ids = trace_ids[first : first + _BATCH]
+            marks = ", ".join("?" * len(ids))
+            for trace_id, document in self._select(
+                "SELECT id, document FROM "  # noqa: S608 - constants
+                f"(SELECT no, id FROM traces WHERE {self.scope} AND {self._owned} "
+                f"AND id IN ({marks})) AS owned LEFT JOIN "
+                f"(SELECT trace_no, document FROM trace_documents WHERE {self.scope}) AS shown "
+                "ON trace_no = no",
+                *(owner, *ids),
+            ):
+                documents.setdefault(trace_id, set())
+                if document is not None:
+                    documents[trace_id].add(document)
+        return {trace_id: frozenset(names) for trace_id, names in documents.items()}
+
+    @property
+    def _owned(self) -> str:
+        """The condition that a trace belongs to an owner, who is the next value."""
+        return f"no IN (SELECT trace_no FROM trace_owners WHERE {self.scope} AND owner = ?)"  # noqa: S608 - constant
 
     @override
     def delete(self, trace_id: str) -> str:
@@ -176,6 +224,7 @@ class SqlTraces(TraceStore, ABC):
 
     @override
     def export_records(self) -> Iterator[StoredRecord]:
+        has_owners = self._has_owners()
         for (number,) in self._select(f"SELECT no FROM traces WHERE {self.scope} ORDER BY no"):  # noqa: S608 - constant
             for row in self._select(
                 f"SELECT {SUMMARY_COLUMNS}, data, {self.signals}, {self.warnings} FROM traces "  # noqa: S608 - constants
@@ -189,6 +238,7 @@ class SqlTraces(TraceStore, ABC):
                     signals=signals or "",
                     warnings=warnings or "",
                     held=self._read_texts("held", "trace_no", number),
+                    ownership=self._read_ownership(number) if has_owners else UNOWNED,
                 )
         for number, data in self._select(
             f"SELECT no, data FROM feedback WHERE {self.scope} ORDER BY no"  # noqa: S608 - constant
@@ -212,6 +262,7 @@ class SqlTraces(TraceStore, ABC):
         if number is None:
             return
         self._insert_texts(transaction, "held", "trace_no", number, stored.held)
+        self._insert_ownership(transaction, number, stored.ownership)
         # If the index changed while the question was answered, the next sweep must not be skipped.
         transaction.execute(
             f"DELETE FROM swept WHERE {self.scope} AND revision <> ?",  # noqa: S608 - constant
@@ -253,6 +304,31 @@ class SqlTraces(TraceStore, ABC):
             self._build_insert(table, *_TEXT, column),
             [(*astuple(text), number) for text in dict.fromkeys(held)],
         )
+
+    def _insert_ownership(
+        self, transaction: SqlTransaction, number: int, ownership: Ownership
+    ) -> None:
+        if not ownership.owner:
+            return
+        transaction.execute(
+            self._build_insert("trace_owners", "trace_no", "owner"), (number, ownership.owner)
+        )
+        transaction.execute_many(
+            self._build_insert("trace_documents", "trace_no", "document"),
+            [(number, document) for document in dict.fromkeys(ownership.documents)],
+        )
+
+    def _read_ownership(self, number: int) -> Ownership:
+        owners = self._select(
+            f"SELECT owner FROM trace_owners WHERE {self.scope} AND trace_no = ?",  # noqa: S608 - constant
+            number,
+        )
+        documents = self._select(
+            f"SELECT document FROM trace_documents WHERE {self.scope} AND trace_no = ? "  # noqa: S608 - constant
+            "ORDER BY document",
+            number,
+        )
+        return Ownership(owners[0][0], tuple(row[0] for row in documents)) if owners else UNOWNED
 
     def _remove(
         self, transaction: SqlTransaction, table: str, quoting: str, gone: Sequence[QuotedText]

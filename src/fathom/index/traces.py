@@ -48,6 +48,24 @@ class TraceSummary:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The owner of a trace, and the documents that the owner must still be allowed to read.
+
+    Attributes:
+        owner: The name of the key that asked; empty if the trace is only for those who may read all
+            documents.
+        documents: The ids of all documents from which the trace holds something.
+    """
+
+    owner: str = ""
+    documents: tuple[str, ...] = ()
+
+
+UNOWNED = Ownership()
+"""The ownership of traces that nobody owns, such as those of the command line."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTrace:
     """A trace as it is stored, with all data that is deleted together with it.
@@ -59,6 +77,7 @@ class StoredTrace:
         signals: The signals of the answer, as JSON; empty if there are none.
         warnings: The warnings of the answer, as JSON; empty if there are none.
         held: The texts of documents in the trace.
+        ownership: The owner of the trace.
     """
 
     summary: TraceSummary
@@ -67,6 +86,7 @@ class StoredTrace:
     signals: str = ""
     warnings: str = ""
     held: tuple[QuotedText, ...] = ()
+    ownership: Ownership = UNOWNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +116,12 @@ class TraceStore(Protocol):
     """
 
     def put(
-        self, trace: Trace, *, held: Iterable[QuotedText] = (), warnings: Sequence[str] = ()
+        self,
+        trace: Trace,
+        *,
+        held: Iterable[QuotedText] = (),
+        warnings: Sequence[str] = (),
+        ownership: Ownership = UNOWNED,
     ) -> None:
         """Store a trace, and drop the oldest ones beyond the cap; the newest always stays.
 
@@ -104,6 +129,7 @@ class TraceStore(Protocol):
             trace: A sealed trace; a trace that is stored already is not stored again.
             held: The texts of documents in the trace, for `sweep`.
             warnings: The warnings of its answer.
+            ownership: The owner of the trace.
         """
         ...
 
@@ -122,6 +148,19 @@ class TraceStore(Protocol):
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
         """Return the newest traces, newest first."""
+        ...
+
+    def list_owned(self, owner: str, *, limit: int, skip: int = 0) -> tuple[TraceSummary, ...]:
+        """Return the traces of an owner, newest first, without the newest `skip` of them."""
+        ...
+
+    def get_documents(self, trace_ids: Sequence[str], owner: str) -> dict[str, frozenset[str]]:
+        """Return the ids of the documents in those of the traces that an owner has.
+
+        Args:
+            trace_ids: Whole ids.
+            owner: The owner; not empty.
+        """
         ...
 
     def delete(self, trace_id: str) -> str:
@@ -199,7 +238,12 @@ def sweep_store(store: TraceStore, index: IndexReader) -> TraceStore:
     return store
 
 
-def pack_trace(trace: Trace, held: Iterable[QuotedText], warnings: Sequence[str]) -> StoredTrace:
+def pack_trace(
+    trace: Trace,
+    held: Iterable[QuotedText],
+    warnings: Sequence[str],
+    ownership: Ownership = UNOWNED,
+) -> StoredTrace:
     """Pack a trace for storage, as `TraceStore.put` takes it."""
     data = zlib.compress(trace.data, 6)
     answer = trace.answer if isinstance(trace.answer, dict) else {}
@@ -219,6 +263,7 @@ def pack_trace(trace: Trace, held: Iterable[QuotedText], warnings: Sequence[str]
         warnings=dump_canonical([*warnings]) if warnings else "",
         # Each text once, in order: several hits may come from the same place.
         held=tuple(dict.fromkeys(held)),
+        ownership=ownership,
     )
 
 

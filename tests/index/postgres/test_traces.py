@@ -29,6 +29,7 @@ from fathom.index.postgres.tables import (
     RATES_GUARDED,
     RIGHTS_GUARDED,
     SERVED_GUARDED,
+    TRACE_OWNERS_GUARDED,
 )
 from fathom.index.postgres.traces import has_traces
 from fathom.index.postgres.workspace_tables import open_tables
@@ -181,7 +182,13 @@ def test_an_older_index_answers_and_reports_why_traces_are_not_stored(
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
         connection.execute("DROP POLICY viewer ON fathom.chunks")
-        later = *AUDIT_GUARDED, *BACKENDS_GUARDED, *OBJECTS_GUARDED, *RIGHTS_GUARDED
+        later = (
+            *TRACE_OWNERS_GUARDED,
+            *AUDIT_GUARDED,
+            *BACKENDS_GUARDED,
+            *OBJECTS_GUARDED,
+            *RIGHTS_GUARDED,
+        )
         for table in (*tables, *served, *later, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
     with open_engine(url, tmp_path / "disk") as engine:

@@ -71,7 +71,8 @@ def key(settings: Settings) -> KeyMaker:
 
     def make(**more: object) -> dict[str, str]:
         scopes = frozenset(str(more.pop("scopes", "read ingest admin")).split())
-        key_record = Key(id="", name="test", scopes=scopes, **more)  # type: ignore[arg-type]
+        name = str(more.pop("name", "test"))
+        key_record = Key(id="", name=name, scopes=scopes, **more)  # type: ignore[arg-type]
         keys = create_key_store(EmbeddedIndex(settings.index.directory))
         _, text = keys.add(key_record)
         keys.close()

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.rights import Plan, RightsCounts, run_probes
@@ -109,23 +110,15 @@ def test_a_key_without_groups_reads_what_everybody_may(
 def test_a_viewer_reaches_nothing_that_the_workspace_shares(
     server: TestClient, key: KeyMaker, hidden: str
 ) -> None:
-    whole = key(scopes="read", groups=frozenset({"*"}))
+    whole = key(scopes="read", groups=frozenset({"*"}), name="root")
     viewer = key(scopes="read ingest curate admin", groups=frozenset({"sailors"}))
     asked = {"question": QUESTION}
     kept = server.post(
         "/api/v1/ask", json=asked, headers={**whole, "Idempotency-Key": "one"}
     ).json()
     assert kept["trace_id"]
-    shared: list[tuple[dict[str, str], dict[str, str]]] = [
-        ({**asked, "conversation": "abc"}, {}),
-        (asked, {"Idempotency-Key": "one"}),
-    ]
-    for body, more in shared:
-        refused = server.post("/api/v1/ask", json=body, headers={**viewer, **more})
-        assert refused.status_code == 403
-        assert CANARY not in refused.text
-    reply = server.post("/api/v1/ask", json=asked, headers=viewer).json()
-    assert reply["trace_id"] is None
+    talk = {**asked, "conversation": "abc"}
+    assert server.post("/api/v1/ask", json=talk, headers=viewer).status_code == 403
     tried = 0
     open_routes = {(method, route.replace(":path}", "}")) for method, route in OPEN_TO_VIEWERS}
     for template, operations in server.get("/openapi.json", headers=whole).json()["paths"].items():
@@ -133,16 +126,161 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
         name = kept["trace_id"] if "traces" in template or "answers" in template else hidden
         path = re.sub(r"\{\w+\}", name, template).replace(f"pages/{hidden}", "pages/1")
         for method in operations:
-            if (method.upper(), template) in open_routes or template in WITHOUT_DOCUMENTS:
+            if template in WITHOUT_DOCUMENTS:
                 continue
             reply = server.request(method, path, json={}, headers=viewer)
             tried += 1
             assert CANARY not in reply.text, (method, path)
+            if (method.upper(), template) in open_routes:
+                assert "{trace_id}" not in template or reply.status_code == 404
+                continue
             is_open = template.startswith("/v1/models") or reply.status_code == 422
             if template.startswith(("/api/v1", "/v1")) and not is_open:
                 assert reply.status_code == 403, (method, path, reply.text)
-    assert tried > 40
+    assert tried > 50
     assert server.get(f"/api/v1/documents/{hidden}", headers=whole).status_code == 200
+
+
+def read_kept(server: TestClient, headers: dict[str, str], trace_id: str) -> list[int]:
+    """Return the statuses of all ways to a trace; the text is there or not as they say."""
+    trace = f"/api/v1/traces/{trace_id}"
+    judged = {"trace_id": trace_id, "correct": True}
+    replies = [
+        server.get(f"/api/v1/answers/{trace_id}", headers=headers),
+        server.get(trace, headers=headers),
+        server.post(f"{trace}/replay", headers=headers),
+        server.post("/api/v1/feedback", json=judged, headers=headers),
+    ]
+    for reply in replies[:3]:
+        assert (CANARY in reply.text) == (reply.status_code == 200)
+    listed = server.get("/api/v1/traces", headers=headers).json()["traces"]
+    is_listed = trace_id in {summary["id"] for summary in listed}
+    assert is_listed == (replies[0].status_code == 200)
+    return [reply.status_code for reply in replies]
+
+
+def test_a_key_has_its_own_traces_while_it_may_read_their_documents(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    whole = key(scopes="read", groups=frozenset({"*"}), name="root")
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    other = key(scopes="read", groups=frozenset({"keepers"}), name="ben")
+    again = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    lower = key(scopes="read", groups=frozenset({"sailors"}), name="ana")
+    trace = server.post("/api/v1/ask", json={"question": QUESTION}, headers=keeper).json()
+    trace_id = trace["trace_id"]
+    visible, missing = [200, 200, 200, 201], [404] * 4
+    assert read_kept(server, keeper, trace_id) == visible
+    assert server.get(f"/api/v1/answers/{trace_id}", headers=keeper).json() == trace
+    assert read_kept(server, again, trace_id) == visible  # another key of the same holder
+    assert read_kept(server, whole, trace_id) == visible
+    for headers in (other, lower):
+        assert read_kept(server, headers, trace_id) == missing
+    unknown = server.get("/api/v1/answers/none", headers=keeper).json()
+    for wrong in (trace_id[:8], trace_id.upper(), f"{trace_id}%00"):
+        reply = server.get(f"/api/v1/answers/{wrong}", headers=keeper)
+        assert (reply.status_code, reply.json()["type"]) == (404, unknown["type"])
+    # A right that is withdrawn hides what was kept, and one that comes back shows it.
+    set_rights(settings, [ReadingRule("*aquarium*", ("user:nobody",))])
+    assert read_kept(server, keeper, trace_id) == missing
+    assert read_kept(server, whole, trace_id) == visible
+    set_rights(settings, [ReadingRule("*aquarium*", ("user:ana",))])
+    assert read_kept(server, lower, trace_id) == visible
+    set_rights(settings, [])
+    assert read_kept(server, other, trace_id) == visible  # without rules all is everybody's
+
+
+def test_traces_from_before_owners_and_from_this_machine_stay_hidden(
+    settings: Settings, key: KeyMaker, hidden: str
+) -> None:
+    del hidden  # it is ingested
+    with Engine(settings) as engine:
+        trace_id = engine.ask(QUESTION).trace_id or ""
+    with TestClient(create_app(settings), base_url=ADDRESS) as server:
+        keeper = key(scopes="read", groups=frozenset({"keepers"}))
+        assert read_kept(server, keeper, trace_id) == [404] * 4
+        assert server.get("/api/v1/traces", headers=keeper).json() == {"traces": []}
+        # The requests of a viewer must not remove what only others may see.
+        set_rights(settings, [ReadingRule("*aquarium*", ("user:nobody",))])
+        server.post("/api/v1/ask", json={"question": QUESTION}, headers=keeper)
+        whole = key(scopes="read", groups=frozenset({"*"}), name="root")
+        assert read_kept(server, whole, trace_id)[:3] == [200] * 3
+
+
+def test_a_trace_that_holds_turns_of_unknown_documents_is_nobodys(
+    server: TestClient, key: KeyMaker
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}))
+    whole = key(scopes="read", groups=frozenset({"*"}))  # of the same name, so of the same owner
+    turns = [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": f"12 {CANARY}."},
+    ]
+    asked = {"question": "Where is bitumen emulsion stored?", "history": turns}
+    assert server.post("/api/v1/ask", json=asked, headers=keeper).json()["trace_id"] is None
+    trace_id = server.post("/api/v1/ask", json=asked, headers=whole).json()["trace_id"]
+    first = server.post("/v1/responses", json={"model": "fathom", "input": QUESTION}, headers=whole)
+    following = {
+        "model": "fathom",
+        "input": "Where is bitumen emulsion stored?",
+        "previous_response_id": first.json()["id"],
+    }
+    second = server.post("/v1/responses", json=following, headers=whole).json()["id"]
+    for name in (trace_id, second.removeprefix("resp_")):
+        assert server.get(f"/api/v1/answers/{name}", headers=whole).status_code == 200
+        assert server.get(f"/api/v1/answers/{name}", headers=keeper).status_code == 404
+
+
+def test_many_traces_of_others_hide_no_own_one_from_the_list(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    other = key(scopes="read", groups=frozenset({"keepers"}), name="ben")
+    asked = [
+        server.post("/api/v1/ask", json={"question": question}, headers=keeper).json()["trace_id"]
+        for question in (QUESTION, "Where is bitumen emulsion stored?")
+    ]
+    for _ in range(3):
+        server.post("/api/v1/ask", json={"question": QUESTION}, headers=other)
+    listed = server.get("/api/v1/traces?limit=2", headers=keeper).json()["traces"]
+    assert [summary["id"] for summary in listed] == asked[::-1]
+    set_rights(settings, [ReadingRule("*aquarium*", ())])
+    listed = server.get("/api/v1/traces?limit=1", headers=keeper).json()["traces"]
+    assert [summary["id"] for summary in listed] in ([asked[1]], [])
+
+
+def test_an_idempotency_key_stands_for_the_request_of_one_key(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    def ask(headers: dict[str, str]) -> dict[str, Any]:
+        named = {**headers, "Idempotency-Key": "monday"}
+        reply = server.post("/api/v1/ask", json={"question": QUESTION}, headers=named)
+        return dict(reply.json())
+
+    whole = key(scopes="read", groups=frozenset({"*"}), name="root")
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    other = key(scopes="read", groups=frozenset({"sailors"}), name="ben")
+    replies = [ask(headers) for headers in (whole, keeper, other)]
+    assert len({reply["trace_id"] for reply in replies}) == 3
+    assert CANARY not in json.dumps(replies[2])
+    assert ask(keeper) == replies[1]
+    set_rights(settings, [ReadingRule("*aquarium*", ("user:nobody",))])
+    assert CANARY not in json.dumps(ask(keeper))  # asked again, as the first reply is gone
+
+
+def test_a_reply_without_a_trace_is_not_given_again_after_a_right_is_withdrawn(
+    settings: Settings, key: KeyMaker, hidden: str
+) -> None:
+    del hidden  # it is ingested
+    trace = settings.trace.model_copy(update={"enabled": False})
+    without = settings.model_copy(update={"trace": trace})
+    keeper = key(scopes="read", groups=frozenset({"keepers"}))
+    named = {**keeper, "Idempotency-Key": "monday"}
+    with TestClient(create_app(without), base_url=ADDRESS) as server:
+        asked = {"question": QUESTION}
+        assert CANARY in server.post("/api/v1/ask", json=asked, headers=named).text
+        set_rights(settings, [ReadingRule("*aquarium*", ("user:nobody",))])
+        assert CANARY not in server.post("/api/v1/ask", json=asked, headers=named).text
 
 
 def test_every_route_that_is_open_to_viewers_exists() -> None:
@@ -175,6 +313,9 @@ def check_probes(plan: Plan, *, seed: int = 0, url: str = "") -> RightsCounts:
     assert counts.leaks == []
     assert counts.shown > plan.probes  # what somebody may read is shown
     assert counts.withdrawals >= plan.withdrawals
+    assert (
+        counts.opened > plan.users
+    )  # answers to the own questions open, until a right is withdrawn
     assert not [status for status in counts.statuses if status >= 500]
     return counts
 

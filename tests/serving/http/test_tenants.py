@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.tenants import ProbeCounts, run_probes
+from benchmarks.probes import ProbeCounts
+from benchmarks.tenants import run_probes
 from tests.postgres_server import Server
 
 from fathom import Engine

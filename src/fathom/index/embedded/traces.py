@@ -47,6 +47,13 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS warnings(trace_no INTEGER PRIMARY KEY, data TEXT NOT NULL)",
     "CREATE TRIGGER IF NOT EXISTS let_go_of_warnings AFTER DELETE ON traces "
     "BEGIN DELETE FROM warnings WHERE trace_no = OLD.no; END",
+    "CREATE TABLE IF NOT EXISTS trace_owners(trace_no INTEGER PRIMARY KEY, owner TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS trace_owners_by_name ON trace_owners(owner)",
+    "CREATE TABLE IF NOT EXISTS trace_documents(trace_no INTEGER NOT NULL, "
+    "document TEXT NOT NULL, PRIMARY KEY(trace_no, document)) WITHOUT ROWID",
+    "CREATE TRIGGER IF NOT EXISTS let_go_of_owners AFTER DELETE ON traces BEGIN "
+    "DELETE FROM trace_owners WHERE trace_no = OLD.no; "
+    "DELETE FROM trace_documents WHERE trace_no = OLD.no; END",
     "CREATE TABLE IF NOT EXISTS feedback("
     "no INTEGER PRIMARY KEY AUTOINCREMENT, trace_id TEXT NOT NULL UNIQUE, key TEXT NOT NULL, "
     "strategy TEXT NOT NULL, data TEXT NOT NULL)",

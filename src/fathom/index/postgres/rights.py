@@ -101,12 +101,7 @@ def add_place_readers(store: PostgresStore, places: Mapping[str, str | None]) ->
 
 def remove_place_readers(store: PostgresStore, paths: Sequence[str]) -> None:
     """Delete the readers of places."""
-    store.run(
-        "DELETE FROM fathom.readers WHERE index_no = %(index)s AND key = ANY(%(paths)s) "
-        "AND clause <> %(own)s",
-        paths=list(paths),
-        own=_OWN,
-    )
+    _delete(store, paths, "clause <> %(own)s")
 
 
 def add_document_readers(
@@ -125,10 +120,14 @@ def add_document_readers(
 
 def remove_document_readers(store: PostgresStore, ids: Sequence[str]) -> None:
     """Delete the readers that documents name."""
+    _delete(store, ids, "clause = %(own)s")
+
+
+def _delete(store: PostgresStore, keys: Sequence[str], condition: str) -> None:
     store.run(
-        "DELETE FROM fathom.readers WHERE index_no = %(index)s AND key = ANY(%(ids)s) "
-        "AND clause = %(own)s",
-        ids=list(ids),
+        "DELETE FROM fathom.readers WHERE index_no = %(index)s AND key = ANY(%(keys)s) "  # noqa: S608 - constant
+        f"AND {condition}",
+        keys=list(keys),
         own=_OWN,
     )
 

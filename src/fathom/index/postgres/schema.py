@@ -33,6 +33,8 @@ from fathom.index.postgres.tables import (
     RIGHTS_POLICIES,
     SERVED,
     SERVED_GUARDED,
+    TRACE_OWNERS,
+    TRACE_OWNERS_GUARDED,
     TRACES,
     TRACES_GUARDED,
 )
@@ -151,6 +153,7 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _build_migration(OBJECTS, OBJECTS_GUARDED),
     (*_build_migration(RIGHTS, RIGHTS_GUARDED), *RIGHTS_POLICIES),
     _build_migration(AUDIT, AUDIT_GUARDED),
+    _build_migration(TRACE_OWNERS, TRACE_OWNERS_GUARDED),
 )
 """The statements that lead from each version to the next; released ones never change."""
 VERSION = len(MIGRATIONS)

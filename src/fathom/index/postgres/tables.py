@@ -141,6 +141,20 @@ AUDIT = (
     "CREATE INDEX ON fathom.audit_shown(workspace_no, line)",
 )
 AUDIT_GUARDED = ("audit", "audit_shown")
+TRACE_OWNERS = (
+    f"""CREATE TABLE fathom.trace_owners(
+      {_WORKSPACE}, trace_no bigint PRIMARY KEY REFERENCES fathom.traces ON DELETE CASCADE,
+      owner text COLLATE "C" NOT NULL)""",
+    "CREATE INDEX ON fathom.trace_owners(workspace_no, owner)",
+    f"""CREATE TABLE fathom.trace_documents(
+      {_WORKSPACE}, trace_no bigint NOT NULL REFERENCES fathom.traces ON DELETE CASCADE,
+      document text COLLATE "C" NOT NULL, PRIMARY KEY(trace_no, document))""",
+    f"""CREATE TABLE fathom.holders(
+      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
+      PRIMARY KEY(workspace_no, id))""",
+)
+"""The owners of traces with the documents in them, and those of conversations."""
+TRACE_OWNERS_GUARDED = ("trace_owners", "trace_documents", "holders")
 _VIEWER = "NULLIF(current_setting('fathom.viewer', true), '')"
 """The names of the viewer of a transaction, as text of an array; NULL if everything is visible."""
 

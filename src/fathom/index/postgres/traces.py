@@ -59,6 +59,12 @@ class PostgresTraces(SqlTraces):
         return rows[0][0] if rows else None
 
     @override
+    def _has_owners(self) -> bool:
+        # An older Fathom made the tables, and nobody has written since.
+        [(table,)] = self._select("SELECT to_regclass('fathom.trace_owners')::text")
+        return table is not None
+
+    @override
     def _lock_sweeps(self, transaction: SqlTransaction, *, shared: bool = False) -> None:
         # A sweep overlooks no trace that is stored meanwhile.
         self._lock(transaction, _SWEEPING, "_shared" if shared else "")

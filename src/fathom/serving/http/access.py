@@ -40,6 +40,11 @@ class Caller:
         return self.key.id if self.key else ""
 
     @property
+    def owner(self) -> str:
+        """The name by which the caller owns traces and conversations; empty for the local user."""
+        return self.key.name if self.key else ""
+
+    @property
     def viewer(self) -> Viewer | None:
         """The names by which documents are readable; `None` for a caller who may read all."""
         if self.key is None or EVERYTHING in self.key.groups:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
@@ -22,6 +22,7 @@ from fathom.serving.brief import MOST_LINES, find_lines, make_brief, serialize_b
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
+    IdempotencyKey,
     KeyFirstRoute,
     ReadCaller,
     Runner,
@@ -141,10 +142,10 @@ class FeedbackBody(Body):
     note: str = Field(default="", max_length=2_000)
 
 
-def _refuse_shared(space: Workspace, body: AskBody, idempotency_key: str = "") -> None:
+def _refuse_shared(space: Workspace, body: AskBody) -> None:
     """Refuse what all callers of a workspace share to one who may not read all documents."""
-    if space.engine.is_limited and (body.conversation is not None or idempotency_key):
-        raise build_viewer_problem("a conversation or an idempotency key")
+    if space.engine.is_limited and body.conversation is not None:
+        raise build_viewer_problem("a conversation")
 
 
 async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
@@ -170,10 +171,10 @@ async def ask(
     asking: Runner,
     space: CurrentWorkspace,
     caller: ReadCaller,
-    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+    idempotency_key: IdempotencyKey,
 ) -> Response:
     """Answer a question with citations, or say that the documents hold no answer."""
-    _refuse_shared(space, body, idempotency_key)
+    _refuse_shared(space, body)
 
     async def work() -> Response:
         question = await _build_question(body, space)
@@ -185,11 +186,13 @@ async def ask(
         return Response(text, media_type="application/json")
 
     def rebuild_text(trace_id: str) -> str:
-        answer = space.engine.traces.answer(trace_id)
+        answer = space.engine.traces.answer(trace_id, owner=space.owner)
         return _encode_brief(space, answer, body.filters) if body.brief else encode_answer(answer)
 
     note = ReplyNote(
-        lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", rebuild_text
+        lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "",
+        rebuild_text,
+        is_lasting=not space.engine.is_limited,
     )
     replying = space.replies.run_once(idempotency_key, json.dumps(body.model_dump()), work, note)
     return await run_while_connected(request, replying)
@@ -255,7 +258,7 @@ async def _add_turn(body: AskBody, space: Workspace, answer: Answer) -> None:
 @router.get("/answers/{trace_id}")
 def get_answer(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get an answer exactly as it was given."""
-    text = encode_answer(space.engine.traces.answer(trace_id))
+    text = encode_answer(space.engine.traces.answer(trace_id, owner=space.owner))
     return Response(text, media_type="application/json")
 
 
@@ -264,7 +267,7 @@ def list_traces(
     space: CurrentWorkspace, _: ReadCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> Response:
     """List the newest traces, newest first."""
-    summaries = load_or_default(lambda: space.engine.traces.list(limit), ())
+    summaries = load_or_default(lambda: space.engine.traces.list(limit, owner=space.owner), ())
     return build_json_reply(
         {"traces": replace_invisible([asdict(summary) for summary in summaries])}
     )
@@ -273,7 +276,9 @@ def list_traces(
 @router.get("/traces/{trace_id}")
 def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a trace: every step and every outside event of an answer."""
-    return Response(to_json(space.engine.trace(trace_id)), media_type="application/json")
+    return Response(
+        to_json(space.engine.trace(trace_id, owner=space.owner)), media_type="application/json"
+    )
 
 
 @router.post("/traces/{trace_id}/replay")
@@ -283,7 +288,7 @@ async def replay_trace(
     """Answer again from the trace alone, and list the differences."""
 
     def replay() -> dict[str, Any]:
-        return serialize_replay(space.engine.replay(trace_id))
+        return serialize_replay(space.engine.replay(trace_id, owner=space.owner))
 
     comparison = await run_while_connected(request, asking.run_in_turn(space, replay))
     return build_json_reply(replace_invisible(json.loads(json.dumps(comparison, default=asdict))))
@@ -348,6 +353,7 @@ async def add_feedback(
             answer=answer,
             note=body.note.strip(),
             counts=caller.may_curate,
+            owner=space.owner,
         )
         reply = {
             "trace_id": stored.trace_id,

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 from typing_extensions import override
@@ -23,12 +23,17 @@ OPEN_TO_VIEWERS = {
     ("GET", "/api/v1/documents/{document_id:path}"),
     ("GET", "/api/v1/documents/{document_id:path}/text"),
     ("GET", "/api/v1/documents/{document_id:path}/chunks"),
+    ("GET", "/api/v1/answers/{trace_id}"),
+    ("GET", "/api/v1/traces"),
+    ("GET", "/api/v1/traces/{trace_id}"),
+    ("POST", "/api/v1/traces/{trace_id}/replay"),
+    ("POST", "/api/v1/feedback"),
     ("GET", "/api/v1/strategies"),
     ("GET", "/api/v1/status"),
 }
-"""The routes that read nothing but the index, without what is hidden from the caller.
+"""The routes that show a caller the readable documents, and what the caller owns.
 
-Records, conversations, feedback, jobs, vector stores and kept replies are of the whole workspace.
+Conversations, jobs, files, vector stores and reports are of the whole workspace.
 """
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -131,5 +136,15 @@ async def get_question_runner(request: Request) -> QuestionRunner:
     return runner
 
 
+async def get_idempotency_key(
+    holder: Annotated[Caller, Depends(identify_caller)],
+    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+) -> str:
+    """Return the client's name of a request, apart from those of other keys; empty for none."""
+    is_shared = not idempotency_key or holder.key is None
+    return idempotency_key if is_shared else f"{holder.key_id}:{idempotency_key}"
+
+
+IdempotencyKey = Annotated[str, Depends(get_idempotency_key)]
 CurrentWorkspace = Annotated[Workspace, Depends(get_workspace)]
 Runner = Annotated[QuestionRunner, Depends(get_question_runner)]

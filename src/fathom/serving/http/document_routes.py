@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from fastapi import APIRouter, File, Header, Query, Request, UploadFile
+from fastapi import APIRouter, File, Query, Request, UploadFile
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
@@ -22,6 +22,7 @@ from fathom.serving.http.admission import Admission
 from fathom.serving.http.api import Body, load_or_default
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
+    IdempotencyKey,
     IngestCaller,
     KeyFirstRoute,
     ReadCaller,
@@ -92,7 +93,7 @@ async def upload_documents(
     files: Annotated[list[UploadFile], File(description="One or more files.")],
     space: CurrentWorkspace,
     _: IngestCaller,
-    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+    idempotency_key: IdempotencyKey,
 ) -> Response:
     """Upload files. They are ingested in the background: the reply names the job.
 

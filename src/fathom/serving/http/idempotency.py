@@ -35,10 +35,13 @@ class ReplyNote:
     Attributes:
         make_note: Makes the note of a reply; empty if there is none.
         restore_text: Restores the reply from a note; raises a `FathomError` if it cannot.
+        is_lasting: Whether a reply without a note may be given again by this process. The note
+            checks what its reader may see, so without one this would be seen for ever.
     """
 
     make_note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()
     restore_text: Callable[[str], str] = lambda note: note
+    is_lasting: bool = True
 
 
 WHOLE_REPLY = ReplyNote()
@@ -106,7 +109,8 @@ class ReplyStore:
             reply.exception()  # else asyncio would log an error that nobody awaited
             raise
         reply.set_result(response)
-        if is_noted:  # from now on the note decides: it is void when its documents are gone
+        # From now on the note decides: it is void when its documents are gone.
+        if is_noted or not note.is_lasting:
             self._replies.pop(key, None)
         return response
 

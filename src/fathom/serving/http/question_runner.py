@@ -29,7 +29,12 @@ AT_ONCE_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedQuestion:
-    """A question as it reached the server, with the arguments of `Engine.ask`."""
+    """A question as it reached the server, with the arguments of `Engine.ask`.
+
+    Attributes:
+        earlier: The ids of the documents from which the history holds something; `None` if that is
+            not known. Nobody owns a trace that may hold something of unknown documents.
+    """
 
     question: str
     strategy: str | None = None
@@ -37,6 +42,12 @@ class SubmittedQuestion:
     filters: Sequence[str | Filter] = ()
     budget: Budget
     history: Sequence[Any] = field(default=())
+    earlier: frozenset[str] | None = None
+
+    @property
+    def is_self_contained(self) -> bool:
+        """The question has no turns before it, or their documents are known."""
+        return self.earlier is not None or not self.history
 
 
 class QuestionRunner:
@@ -85,7 +96,14 @@ class QuestionRunner:
                 history=question.history,
                 listener=listener,
             )
-            outcome = await space.engine.arun(replace(request, account=account))
+            outcome = await space.engine.arun(
+                replace(
+                    request,
+                    account=account,
+                    owner=caller.owner if question.is_self_contained else "",
+                    earlier=question.earlier or frozenset(),
+                )
+            )
         self._metrics.count_answer(outcome.answer, waited)
         return outcome.answer
 

@@ -35,6 +35,7 @@ class Workspace:
         conversations: The conversations.
         replies: The replies to requests with an idempotency key.
         objects: The files and vector stores of OpenAI's interface.
+        owner: The name of the key whose traces alone are shown; empty if all are.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Workspace:
     conversations: Conversations
     replies: ReplyStore
     objects: Objects
+    owner: str = ""
 
     @property
     def directory(self) -> Path:
@@ -63,7 +65,7 @@ class Workspaces:
         self._lock = threading.Lock()
         self._engine = engine
         self._open = {"": _open_workspace("", engine)}
-        self._limited: dict[tuple[str, Viewer], Workspace] = {}
+        self._limited: dict[tuple[str, Viewer], Engine] = {}
         self._ending = threading.Event()
         self._watcher: threading.Thread | None = None
 
@@ -73,17 +75,18 @@ class Workspaces:
             name = caller.workspace
             if name not in self._open:
                 self._open[name] = _open_workspace(name, self._engine.open_workspace(name))
-            return self._limit(self._open[name], caller.viewer)
+            return self._limit(self._open[name], caller)
 
-    def _limit(self, space: Workspace, viewer: Viewer | None) -> Workspace:
-        """Return a workspace without the documents that are hidden from a viewer."""
+    def _limit(self, space: Workspace, caller: Caller) -> Workspace:
+        """Return a workspace without what is hidden from a caller."""
+        viewer = caller.viewer
         if viewer is None or (readers := space.engine.list_readers()) is None:
             return space
         # Names that no document has make no difference: such viewers share an engine.
         key = space.name, Viewer(viewer.names & readers)
         if key not in self._limited:
-            self._limited[key] = replace(space, engine=space.engine.open_for(key[1]))
-        return self._limited[key]
+            self._limited[key] = space.engine.open_for(key[1])
+        return replace(space, engine=self._limited[key], owner=caller.owner)
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
         """Continue the jobs that ended servers left in all workspaces, and watch for new ones.
@@ -119,8 +122,8 @@ class Workspaces:
         if self._watcher is not None:
             self._watcher.join()
         with self._lock:
-            for limited in self._limited.values():
-                limited.engine.close()
+            for engine in self._limited.values():
+                engine.close()
             for space in self._open.values():
                 space.jobs.close()
                 space.conversations.close()
