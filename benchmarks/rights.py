@@ -7,8 +7,8 @@ Each document has a word that stands nowhere else, and random readers. Somebody 
 them has asked about some, in a conversation and with a key for repeated requests, and said that the
 answers were right. Then every user searches, asks, lists, opens documents and what is kept, by
 chance: a reply with the word of a document that the user may not read, or a wrong count, is a leak.
-Every user has asked too, and opens the own answers and those of others: an answer of another user,
-or one whose documents the user may not read any more, is a leak when it opens.
+Every user has asked too, and opens the own answers and conversations and those of others: one of
+another user, or one whose documents the user may not read any more, is a leak when it opens.
 At last rights are withdrawn, and the next requests of those who had them may not show the document,
 nor an answer that was made from it.
 """
@@ -63,10 +63,17 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class OwnAnswer:
-    """An answer to a user's question, with the numbers of the documents in its trace."""
+    """An answer to a user's question, or a conversation with it.
+
+    Attributes:
+        user: The name of the user.
+        documents: The numbers of the documents in the trace of the answer.
+        is_talk: Whether it is the conversation.
+    """
 
     user: str
     documents: frozenset[int]
+    is_talk: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +179,13 @@ def list_probes(site: Site, number: int, drawn: random.Random) -> Iterator[Reque
 
 def _list_kept(site: Site, number: int, drawn: random.Random) -> Iterator[Request]:
     """Yield requests for answers, traces and conversations that the user or others have made."""
-    trace = drawn.choice([*site.traces, *site.answers])
-    conversation = drawn.choice(site.conversations)
+    trace, conversation = drawn.choice(site.traces), drawn.choice(site.conversations)
+    other = drawn.choice([*site.answers])
     for path in ("traces", "conversations", "jobs", "reports"):
         yield "GET", f"{API}/{path}", {}
     yield "GET", f"{API}/conversations/{conversation}", {}
     yield from list_openings(trace)
+    yield from list_openings(other, is_talk=site.answers[other].is_talk)
     asked = {"question": ask_about(number)}
     yield "POST", f"{API}/ask", {"json": {**asked, "conversation": conversation}}
     headers = {"Idempotency-Key": f"repeat-{number % KEPT}"}
@@ -185,8 +193,11 @@ def _list_kept(site: Site, number: int, drawn: random.Random) -> Iterator[Reques
     yield "GET", f"/v1/responses/{trace}", {}
 
 
-def list_openings(trace: str) -> Iterator[Request]:
-    """Yield requests that open an answer."""
+def list_openings(trace: str, *, is_talk: bool = False) -> Iterator[Request]:
+    """Yield requests that open an answer, or a conversation."""
+    if is_talk:
+        yield "GET", f"{API}/conversations/{trace}", {}
+        return
     for path in (f"answers/{trace}", f"traces/{trace}"):
         yield "GET", f"{API}/{path}", {}
     yield "POST", f"{API}/traces/{trace}/replay", {}
@@ -223,7 +234,7 @@ def _is_opened(user: User, path: str, status: int) -> bool:
 
 def _find_answer(site: Site, path: str, arguments: dict[str, Any]) -> OwnAnswer | None:
     """Return the answer that a request opens; that of nobody for one from before the rights."""
-    name = re.match(rf"{API}/(?:answers|traces)/(\w+)", path)
+    name = re.match(rf"{API}/(?:answers|traces|conversations)/(\w+)", path)
     body = arguments.get("json") or {}
     trace = name[1] if name else body.get("trace_id")
     return site.answers.get(trace, OwnAnswer("", frozenset())) if trace else None
@@ -339,15 +350,18 @@ def _probe_by_chance(site: Site, drawn: random.Random, least: int, counts: Right
 
 
 def _ask_as_users(site: Site, drawn: random.Random, counts: RightsCounts) -> None:
-    """Ask as each user about readable documents, and open the answers."""
+    """Ask as each user about readable documents in conversations, and open the answers."""
     for user in site.users:
         for number in drawn.sample(sorted(user.readable), min(len(user.readable), OWN)):
-            body = {"question": ask_about(number)}
+            begun = site.client.post(f"{API}/conversations", json={}, headers=user.headers)
+            talk = begun.json()["id"]
+            body = {"question": ask_about(number), "conversation": talk}
             reply = site.client.post(f"{API}/ask", json=body, headers=user.headers).json()
             trace = site.client.get(f"{API}/traces/{reply['trace_id']}", headers=user.headers)
             words = {word[0] for word in _WORD.finditer(trace.text)}
             documents = frozenset(site.numbers[word] for word in words)
             site.answers[reply["trace_id"]] = OwnAnswer(user.name, documents)
+            site.answers[talk] = OwnAnswer(user.name, documents, is_talk=True)
             if number not in documents:
                 counts.leaks.append(f"{user.name} is not shown the own answer about {number}")
     _open_answers(site, site.answers, counts)
@@ -361,7 +375,7 @@ def _open_answers(site: Site, traces: Iterable[str], counts: RightsCounts) -> No
     for number, trace in enumerate(traces):
         answer, another = site.answers[trace], site.users[number % len(site.users)]
         for user in {answer.user: people[answer.user], another.name: another}.values():
-            openings = list(list_openings(trace))
+            openings = list(list_openings(trace, is_talk=answer.is_talk))
             requests += [(user, opening) for opening in openings]
             expected += len(openings) * _is_own(user, answer)
     _send_all(site, requests, counts)

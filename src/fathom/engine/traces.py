@@ -131,9 +131,16 @@ class Traces:
         readable = self._find_readable(frozenset().union(*shown.values()))
         return frozenset(trace_id for trace_id, names in shown.items() if names <= readable)
 
-    def list_documents(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str]:
-        """Return the ids of the documents in those of the traces that an owner has."""
-        return frozenset().union(*self._open_for(owner).get_documents(trace_ids, owner).values())
+    def list_hidden(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str]:
+        """Return those of an owner's traces with a document that the viewer may not read."""
+        owned = self._open_for(owner).get_documents(trace_ids, owner)
+        return frozenset(owned) - self.list_readable([*owned], owner=owner)
+
+    def list_documents(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str] | None:
+        """Return the ids of the documents in traces; `None` if one of them is not the owner's."""
+        documents = self._open_for(owner).get_documents(trace_ids, owner) if trace_ids else {}
+        is_known = documents.keys() >= set(trace_ids)
+        return frozenset().union(*documents.values()) if is_known else None
 
     def _may_read(self, documents: frozenset[str]) -> bool:
         return documents <= self._find_readable(documents)

@@ -87,7 +87,8 @@ class ForgetfulEngine:
     def traces(self) -> "ForgetfulEngine":
         return self
 
-    def answer(self, trace_id: str) -> NoReturn:
+    def answer(self, trace_id: str, *, owner: str) -> NoReturn:
+        assert not owner
         self.sought.append(trace_id)
         raise MissingTraceError(trace_id)
 
@@ -98,7 +99,7 @@ def test_a_follow_up_looks_up_the_latest_answers_only(tmp_path: Path) -> None:
     begun = conversations.add()
     for number in range(MOST_TURNS + 5):
         conversations.add_turn(begun, f"question {number}", f"trace {number}")
-    dialogue = conversations.load_dialogue(begun)
+    dialogue = conversations.load_dialogue(begun).messages
     conversations.close()
     latest = range(5, MOST_TURNS + 5)
     assert [turn["content"] for turn in dialogue[::2]] == [

@@ -325,3 +325,27 @@ def test_a_place_with_documents_gets_no_keys(tmp_path: Path) -> None:
     refused = CliRunner().invoke(commands, ["copy", str(one), str(other)])
     assert isinstance(refused.exception, UsageError)
     assert read_server_data(str(other), tmp_path) == before
+
+
+def test_a_copied_conversation_has_a_holder_only_if_nobody_else_asked_at_either_place(
+    tmp_path: Path,
+) -> None:
+    folders = tmp_path / "here", tmp_path / "there"
+    source, target = map(EmbeddedIndex, folders)
+    with Engine.open(folders[0]) as original, Engine.open(folders[1]) as copied:
+        talks, copies = Conversations(original), Conversations(copied)
+        first, second = (talks.add(holder="ana") for _ in range(2))
+
+        def copy_holders() -> set[str]:
+            copy_server_tables(source, target, folders[0])
+            rows = target.open_database("conversations.db", ()).execute("SELECT id FROM holders")
+            return {row[0] for row in rows}
+
+        assert copy_holders() == {first, second}
+        talks.add_turn(second, "Who earns most?", None, "root")
+        assert copy_holders() == {first}
+        copies.add_turn(first, "Who earns least?", None, "root")
+        talks.add_turn(first, "How long is the notice period?", None, "ana")
+        assert copy_holders() == set()
+        talks.close()
+        copies.close()

@@ -17,7 +17,7 @@ from tests.serving.http.conftest import ADDRESS, KeyMaker
 from fathom import Engine
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.rights import ReadingRule
-from fathom.serving.http import api, document_routes
+from fathom.serving.http import api, conversation_routes, document_routes
 from fathom.serving.http.app import create_app
 from fathom.serving.http.dependencies import OPEN_TO_VIEWERS
 from fathom.settings import Settings
@@ -112,18 +112,17 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
 ) -> None:
     whole = key(scopes="read", groups=frozenset({"*"}), name="root")
     viewer = key(scopes="read ingest curate admin", groups=frozenset({"sailors"}))
-    asked = {"question": QUESTION}
-    kept = server.post(
-        "/api/v1/ask", json=asked, headers={**whole, "Idempotency-Key": "one"}
-    ).json()
+    talk = server.post("/api/v1/conversations", json={}, headers=whole).json()["id"]
+    asked = {"question": QUESTION, "conversation": talk}
+    kept = server.post("/api/v1/ask", json=asked, headers=whole).json()
     assert kept["trace_id"]
-    talk = {**asked, "conversation": "abc"}
-    assert server.post("/api/v1/ask", json=talk, headers=viewer).status_code == 403
+    assert server.post("/api/v1/ask", json=asked, headers=viewer).status_code == 404
     tried = 0
     open_routes = {(method, route.replace(":path}", "}")) for method, route in OPEN_TO_VIEWERS}
     for template, operations in server.get("/openapi.json", headers=whole).json()["paths"].items():
         # Records are asked for by the id of one that holds the hidden text.
         name = kept["trace_id"] if "traces" in template or "answers" in template else hidden
+        name = talk if "conversations" in template else name
         path = re.sub(r"\{\w+\}", name, template).replace(f"pages/{hidden}", "pages/1")
         for method in operations:
             if template in WITHOUT_DOCUMENTS:
@@ -132,7 +131,8 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
             tried += 1
             assert CANARY not in reply.text, (method, path)
             if (method.upper(), template) in open_routes:
-                assert "{trace_id}" not in template or reply.status_code == 404
+                is_kept = "{trace_id}" in template or "{conversation_id}" in template
+                assert not is_kept or reply.status_code == 404
                 continue
             is_open = template.startswith("/v1/models") or reply.status_code == 422
             if template.startswith(("/api/v1", "/v1")) and not is_open:
@@ -231,6 +231,95 @@ def test_a_trace_that_holds_turns_of_unknown_documents_is_nobodys(
         assert server.get(f"/api/v1/answers/{name}", headers=keeper).status_code == 404
 
 
+def begin_talk(server: TestClient, headers: dict[str, str]) -> tuple[str, str]:
+    """Return the ids of a conversation about the hidden document, and of the trace of its turn."""
+    talk = server.post("/api/v1/conversations", json={}, headers=headers).json()["id"]
+    asked = {"question": QUESTION, "conversation": talk}
+    reply = server.post("/api/v1/ask", json=asked, headers=headers).json()
+    assert CANARY in reply["answer"]
+    return talk, reply["trace_id"]
+
+
+def sees_talk(server: TestClient, headers: dict[str, str], talk: str) -> bool:
+    """Return whether a conversation opens, is listed and can be continued: all or none of it."""
+    asked = {"question": "And how many are there?", "conversation": talk}
+    replies = [
+        server.get(f"/api/v1/conversations/{talk}", headers=headers),
+        server.post("/api/v1/ask", json=asked, headers=headers),
+        server.post("/api/v1/ask/stream", json=asked, headers=headers),
+    ]
+    listed = server.get("/api/v1/conversations?limit=1", headers=headers).json()["conversations"]
+    seen = {talk in {one["id"] for one in listed}, *(reply.status_code == 200 for reply in replies)}
+    assert len(seen) == 1
+    assert (CANARY in replies[0].text) == (replies[0].status_code == 200)
+    return seen == {True}
+
+
+def test_a_key_has_its_own_conversations_while_it_may_read_all_in_them(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    other = key(scopes="read curate", groups=frozenset({"keepers"}), name="ben")
+    talk, _ = begin_talk(server, keeper)
+    assert sees_talk(server, keeper, talk)
+    assert not sees_talk(server, other, talk)
+    removed = server.delete(f"/api/v1/conversations/{talk}", headers=other)
+    assert removed.status_code == 404
+    set_rights(settings, [ReadingRule("*aquarium*", ())])
+    assert not sees_talk(server, keeper, talk)
+    set_rights(settings, [ReadingRule("*aquarium*", ("keepers",))])
+    assert sees_talk(server, keeper, talk)
+    assert server.delete(f"/api/v1/conversations/{talk}", headers=keeper).status_code == 204
+
+
+def test_a_later_answer_goes_with_the_documents_of_the_turns_before_it(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    talk, _ = begin_talk(server, keeper)
+    asked = {"question": "Where is bitumen emulsion stored?", "conversation": talk}
+    filters = {"filters": ["language=en", "path^=/nowhere"]}  # nothing of the document is found
+    trace_id = server.post("/api/v1/ask", json={**asked, **filters}, headers=keeper).json()[
+        "trace_id"
+    ]
+    trace = f"/api/v1/traces/{trace_id}"
+    assert CANARY in server.get(trace, headers=keeper).text  # in the turns of its question
+    set_rights(settings, [ReadingRule("*aquarium*", ())])
+    assert server.get(trace, headers=keeper).status_code == 404
+
+
+def test_a_conversation_in_which_another_asked_is_nobodys(
+    server: TestClient, key: KeyMaker
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    whole = key(scopes="read", groups=frozenset({"*"}), name="root")
+    talk, _ = begin_talk(server, keeper)
+    asked = {"question": "What may root alone know?", "conversation": talk}
+    reply = server.post("/api/v1/ask", json=asked, headers=whole).json()
+    assert not sees_talk(server, keeper, talk)
+    assert sees_talk(server, whole, talk)
+    # Its turns are another's, so root does not own what was made from them either.
+    lower = key(scopes="read", groups=frozenset({"keepers"}), name="root")
+    assert server.get(f"/api/v1/answers/{reply['trace_id']}", headers=lower).status_code == 404
+
+
+def test_hidden_conversations_do_not_end_a_page_of_the_list(
+    server: TestClient, settings: Settings, key: KeyMaker
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}), name="ana")
+    empty = server.post("/api/v1/conversations", json={}, headers=keeper).json()["id"]
+    talks = [begin_talk(server, keeper)[0] for _ in range(2)]
+
+    def list_talks(limit: int) -> list[str]:
+        url = f"/api/v1/conversations?limit={limit}"
+        listed = server.get(url, headers=keeper).json()["conversations"]
+        return [talk["id"] for talk in listed]
+
+    assert list_talks(9) == [*talks[::-1], empty]
+    set_rights(settings, [ReadingRule("*aquarium*", ())])
+    assert list_talks(1) == list_talks(2) == [empty]
+
+
 def test_many_traces_of_others_hide_no_own_one_from_the_list(
     server: TestClient, settings: Settings, key: KeyMaker
 ) -> None:
@@ -284,7 +373,8 @@ def test_a_reply_without_a_trace_is_not_given_again_after_a_right_is_withdrawn(
 
 
 def test_every_route_that_is_open_to_viewers_exists() -> None:
-    routes = [*api.router.routes, *document_routes.router.routes]
+    routers = (api.router, conversation_routes.router, document_routes.router)
+    routes = [route for router in routers for route in router.routes]
     paths = {
         (method, route.path)
         for route in routes

@@ -20,6 +20,7 @@ from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
 from fathom.serving.brief import MOST_LINES, find_lines, make_brief, serialize_brief
 from fathom.serving.budgets import Effort, limit_budget
+from fathom.serving.http.access import Caller
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
     IdempotencyKey,
@@ -27,7 +28,6 @@ from fathom.serving.http.dependencies import (
     ReadCaller,
     Runner,
     build_scope_problem,
-    build_viewer_problem,
 )
 from fathom.serving.http.event_stream import (
     ServerEvent,
@@ -142,18 +142,15 @@ class FeedbackBody(Body):
     note: str = Field(default="", max_length=2_000)
 
 
-def _refuse_shared(space: Workspace, body: AskBody) -> None:
-    """Refuse what all callers of a workspace share to one who may not read all documents."""
-    if space.engine.is_limited and body.conversation is not None:
-        raise build_viewer_problem("a conversation")
-
-
-async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
+async def _build_question(body: AskBody, space: Workspace, caller: Caller) -> SubmittedQuestion:
     limits = (body.budget or BudgetBody()).to_budget()
     history: list[Json] = [turn.model_dump() for turn in body.history]
+    documents: frozenset[str] | None = None
     if body.conversation is not None:
-        dialogue = await asyncio.to_thread(space.conversations.load_dialogue, body.conversation)
-        history = [*dialogue, *history]
+        load = space.conversations.load_dialogue
+        earlier = await asyncio.to_thread(load, body.conversation, caller.owner)
+        documents = None if history else earlier.documents
+        history = [*earlier.messages, *history]
     return SubmittedQuestion(
         question=body.question,
         strategy=body.strategy,
@@ -161,6 +158,7 @@ async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
         filters=body.filters,
         budget=limit_budget(space.engine.settings, body.effort, limits),
         history=history,
+        earlier=documents,
     )
 
 
@@ -174,12 +172,11 @@ async def ask(
     idempotency_key: IdempotencyKey,
 ) -> Response:
     """Answer a question with citations, or say that the documents hold no answer."""
-    _refuse_shared(space, body)
 
     async def work() -> Response:
-        question = await _build_question(body, space)
+        question = await _build_question(body, space, caller)
         answer = await asking.answer(caller, space, question)
-        await _add_turn(body, space, answer)
+        await _add_turn(body, space, caller, answer)
         if not body.brief:
             return Response(encode_answer(answer), media_type="application/json")
         text = await asking.run_in_turn(space, lambda: _encode_brief(space, answer, body.filters))
@@ -213,18 +210,18 @@ async def ask_stream(
     The events are `plan`, `step`, `hits`, `text`, `citation`, `usage`, and at last `final` (the
     whole answer) or `error` (a problem).
     """
-    _refuse_shared(space, body)
-    question = await _build_question(body, space)
+    question = await _build_question(body, space, caller)
     events = asking.stream(caller, space, question)
     # What can fail early has failed when the first event is there: it gets its own status.
     first = await run_while_connected(request, anext(events))
-    stream = _stream_events(body, space, first, events)
+    stream = _stream_events(body, space, caller, first, events)
     return build_event_stream(stream, request.app.state.stopping)
 
 
 async def _stream_events(
     body: AskBody,
     space: Workspace,
+    caller: Caller,
     first: StreamEvent,
     rest: AsyncGenerator[StreamEvent, None],
 ) -> AsyncGenerator[ServerEvent, None]:
@@ -241,18 +238,19 @@ async def _stream_events(
             yield event
         async for progress in rest:
             if isinstance(progress, FinalEvent):
-                await _add_turn(body, space, progress.answer)
+                await _add_turn(body, space, caller, progress.answer)
             for event in await asyncio.to_thread(builder.build_events, progress):
                 yield event
     finally:
         await rest.aclose()
 
 
-async def _add_turn(body: AskBody, space: Workspace, answer: Answer) -> None:
+async def _add_turn(body: AskBody, space: Workspace, caller: Caller, answer: Answer) -> None:
     """Add the turn to the conversation that the question names, if any."""
     if body.conversation is not None:
         add = space.conversations.add_turn
-        await asyncio.to_thread(add, body.conversation, body.question, answer.trace_id)
+        turn = body.conversation, body.question, answer.trace_id
+        await asyncio.to_thread(add, *turn, caller.owner)
 
 
 @router.get("/answers/{trace_id}")

@@ -51,7 +51,9 @@ def create_conversation(
     body: ConversationBody, space: CurrentWorkspace, caller: ReadCaller
 ) -> Response:
     """Begin a conversation: a question that names it is understood from the questions before."""
-    return build_json_reply({"id": space.conversations.add(body.title, caller.key_id)}, 201)
+    return build_json_reply(
+        {"id": space.conversations.add(body.title, caller.key_id, caller.owner)}, 201
+    )
 
 
 @router.get("/{conversation_id}")
@@ -65,7 +67,9 @@ def delete_conversation(
     conversation_id: str, space: CurrentWorkspace, caller: ReadCaller
 ) -> Response:
     """Delete a conversation: one that the key began, or any with the scope `curate`."""
-    is_owner = caller.key_id and space.conversations.find_owner(conversation_id) == caller.key_id
+    owner = space.conversations.find_owner(conversation_id)
+    # Somebody to whom only held conversations are shown may remove each of them.
+    is_owner = space.owner or (caller.key_id and owner == caller.key_id)
     if not is_owner and not caller.may_curate:
         raise build_scope_problem("curate", "remove a conversation that another key began")
     space.conversations.remove(conversation_id)

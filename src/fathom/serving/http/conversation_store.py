@@ -2,14 +2,20 @@
 
 A turn is a question and the id of the trace that holds its answer: each answer is stored in one
 place, and goes when the documents go that it rests on.
+
+A conversation has the id of the key that began it, who may remove it. As long as nobody else asked
+in it, it also has a holder, the name of that key: the only one who sees it among those who may not
+read all documents.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
+from fathom.index.database import Database
 from fathom.jsonable import Json
 from fathom.question.conversation import MOST_TURNS as MOST_SAID
 from fathom.serving.http.events import build_answer_json
@@ -24,22 +30,56 @@ TITLE_CHARS = 80
 _NAMES = ("id", "title", "created", "updated")
 
 
+class EarlierTurns(NamedTuple):
+    """The turns before a question, as messages.
+
+    Attributes:
+        messages: The messages, oldest first.
+        documents: The ids of the documents from which they hold something; `None` if some answers
+            are not the caller's, so that these are not known.
+    """
+
+    messages: list[Json]
+    documents: frozenset[str] | None
+
+
 class Conversations:
     """The conversations of one workspace; safe from threads and processes."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Create the store. Nothing is opened before it is needed."""
+    def __init__(
+        self, engine: Engine, *, database: Database | None = None, holder: str = ""
+    ) -> None:
+        """Create the store. Nothing is opened before it is needed.
+
+        Args:
+            engine: The engine whose traces hold the answers.
+            database: The open database of another store; by default one of its own.
+            holder: The name whose conversations alone are shown; by default all are.
+        """
         self._engine = engine
-        self._database = engine.index.open_database(
+        self._database = database or engine.index.open_database(
             CONVERSATION_TABLES.file, CONVERSATION_TABLES.tables
         )
+        self._holder = holder
 
-    def add(self, title: str = "", owner: str = "") -> str:
+    def open_for(self, engine: Engine, holder: str) -> Self:
+        """Return the conversations of a holder who may not read all documents.
+
+        They are shown only while the holder may read every document in their answers.
+
+        Args:
+            engine: The engine that reads on behalf of the holder.
+            holder: The name of the holder's key; not empty.
+        """
+        return type(self)(engine, database=self._database, holder=holder)
+
+    def add(self, title: str = "", owner: str = "", holder: str = "") -> str:
         """Begin a conversation.
 
         Args:
             title: The title; empty for that of the first question.
             owner: The id of the key that begins the conversation; empty for the local user.
+            holder: The name of that key.
 
         Returns:
             The id of the conversation.
@@ -52,6 +92,10 @@ class Conversations:
         if owner:
             self._database.execute(
                 "INSERT INTO owners(id, owner) VALUES (?, ?)", (conversation, owner)
+            )
+        if holder:
+            self._database.execute(
+                "INSERT INTO holders(id, name) VALUES (?, ?)", (conversation, holder)
             )
         return conversation
 
@@ -67,13 +111,25 @@ class Conversations:
 
     def list_latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
         """List the latest conversations, newest first; `before` is a cursor."""
-        rows = self._database.execute(
-            "SELECT id, title, created, updated FROM conversations "
-            # The cursor joins time and id, as several conversations may have the same time.
-            "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
-            (before, before, limit),
-        )
-        return [dict(zip(_NAMES, row, strict=True)) for row in rows]
+        listed: list[dict[str, Any]] = []
+        while len(listed) < limit:
+            batch = [
+                dict(zip(_NAMES, row, strict=True))
+                for row in self._database.execute(
+                    "SELECT id, title, created, updated FROM conversations "
+                    # The cursor joins time and id, as several conversations may have the same time.
+                    "WHERE (? = '' OR updated || id < ?) "
+                    "AND (? = '' OR id IN (SELECT id FROM holders WHERE name = ?)) "
+                    "ORDER BY updated DESC, id DESC LIMIT ?",
+                    (before, before, self._holder, self._holder, limit),
+                )
+            ]
+            hidden = self._find_hidden([conversation["id"] for conversation in batch])
+            listed += [conversation for conversation in batch if conversation["id"] not in hidden]
+            if len(batch) < limit:
+                break
+            before = f"{batch[-1]['updated']}{batch[-1]['id']}"
+        return listed[:limit]
 
     def get(self, conversation: str) -> dict[str, Any]:
         """Return a conversation with its turns.
@@ -85,23 +141,45 @@ class Conversations:
         """
         return {**self._get_head(conversation), "turns": self._load_turns(conversation)}
 
-    def load_dialogue(self, conversation: str) -> list[Json]:
+    def load_dialogue(self, conversation: str, asker: str = "") -> EarlierTurns:
         """Return the latest turns as messages, as a follow-up question needs them.
+
+        Args:
+            conversation: The id of the conversation.
+            asker: The name of the key that asks the follow-up question; empty for the local user.
 
         Raises:
             Problem: If there is no conversation of this id.
         """
         self._get_head(conversation)
         messages: list[Json] = []
-        for turn in self._load_turns(conversation, MOST_TURNS):
+        turns = self._load_turns(conversation, MOST_TURNS)
+        for turn in turns:
             answer = turn["answer"] or {}
             text = answer.get("short_answer") or answer.get("answer") or "I don't know."
             messages.append({"role": "user", "content": turn["question"]})
             messages.append({"role": "assistant", "content": text})
-        return messages
+        answered = [turn["trace_id"] for turn in turns if turn["answer"] is not None]
+        traces = self._engine.traces
+        documents = traces.list_documents(answered, owner=asker) if asker else None
+        return EarlierTurns(messages, documents)
 
-    def add_turn(self, conversation: str, question: str, trace_id: str | None) -> None:
-        """Add a question and the id of its trace; nothing if the conversation was removed."""
+    def add_turn(
+        self, conversation: str, question: str, trace_id: str | None, asker: str = ""
+    ) -> None:
+        """Add a question and the id of its trace; nothing if the conversation was removed.
+
+        Args:
+            conversation: The id of the conversation.
+            question: The question.
+            trace_id: The id of the trace; `None` if there is none.
+            asker: The name of the key that asked; empty for the local user. Nobody holds a
+                conversation any more in which somebody else asked.
+        """
+        # First: a holder must not see the question of somebody else.
+        self._database.execute(
+            "DELETE FROM holders WHERE id = ? AND name <> ?", (conversation, asker)
+        )
         now = _format_now()
         title = " ".join(question.split())[:TITLE_CHARS]
         updated = self._database.execute(
@@ -134,7 +212,8 @@ class Conversations:
         if not removed:
             raise _build_missing_problem(conversation)
         self._database.execute("DELETE FROM turns WHERE conversation = ?", (conversation,))
-        self._database.execute("DELETE FROM owners WHERE id = ?", (conversation,))
+        for table in ("owners", "holders"):
+            self._database.execute(f"DELETE FROM {table} WHERE id = ?", (conversation,))  # noqa: S608 - constants
 
     def close(self) -> None:
         """Close the database."""
@@ -142,11 +221,27 @@ class Conversations:
 
     def _get_head(self, conversation: str) -> dict[str, Any]:
         rows = self._database.execute(
-            "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
+            "SELECT id, title, created, updated FROM conversations WHERE id = ? "
+            "AND (? = '' OR id IN (SELECT id FROM holders WHERE name = ?))",
+            (conversation, self._holder, self._holder),
         )
-        if not rows:
+        if not rows or self._find_hidden([conversation]):
             raise _build_missing_problem(conversation)
         return dict(zip(_NAMES, rows[0], strict=True))
+
+    def _find_hidden(self, conversations: Sequence[str]) -> frozenset[str]:
+        """Return those of the conversations with an answer that the holder may not read now."""
+        if not self._holder or not conversations:
+            return frozenset()
+        marks = ", ".join("?" * len(conversations))
+        rows = self._database.execute(
+            f"SELECT conversation, trace_id FROM turns WHERE conversation IN ({marks}) "  # noqa: S608 - constants
+            "AND trace_id IS NOT NULL",
+            conversations,
+        )
+        traces = [trace_id for _, trace_id in rows]
+        hidden = self._engine.traces.list_hidden(traces, owner=self._holder)
+        return frozenset(conversation for conversation, trace_id in rows if trace_id in hidden)
 
     def _load_turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
         """Return the turns in order, or the latest ones only, each with its answer."""
@@ -169,7 +264,7 @@ class Conversations:
         if trace_id is None:
             return None
         try:
-            return build_answer_json(self._engine.traces.answer(trace_id))
+            return build_answer_json(self._engine.traces.answer(trace_id, owner=self._holder))
         except FathomError:
             return None
 

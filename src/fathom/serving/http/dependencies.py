@@ -28,12 +28,16 @@ OPEN_TO_VIEWERS = {
     ("GET", "/api/v1/traces/{trace_id}"),
     ("POST", "/api/v1/traces/{trace_id}/replay"),
     ("POST", "/api/v1/feedback"),
+    ("GET", "/api/v1/conversations"),
+    ("POST", "/api/v1/conversations"),
+    ("GET", "/api/v1/conversations/{conversation_id}"),
+    ("DELETE", "/api/v1/conversations/{conversation_id}"),
     ("GET", "/api/v1/strategies"),
     ("GET", "/api/v1/status"),
 }
 """The routes that show a caller the readable documents, and what the caller owns.
 
-Conversations, jobs, files, vector stores and reports are of the whole workspace.
+Jobs, files, vector stores and reports are of the whole workspace.
 """
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -116,16 +120,16 @@ async def get_workspace(
     if space.engine.is_limited:
         route = request.method, request.scope["route"].path
         if route not in OPEN_TO_VIEWERS:
-            raise build_viewer_problem("this")
+            raise _build_viewer_problem()
     return space
 
 
-def build_viewer_problem(what: str) -> Problem:
+def _build_viewer_problem() -> Problem:
     """Build the problem of a caller who may not read all documents."""
     return Problem(
         403,
         "documents_hidden",
-        f"{what} is only for those who may read all documents",
+        "this is only for those who may read all documents",
         next="ask, search and read documents; a key with --group '*' may do the rest",
     )
 

@@ -29,6 +29,7 @@ Row: TypeAlias = tuple[Any, ...]
 _IS_DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
 _CONVERSATION, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
+_HOLDER = "id, name"
 _OWNER, _JOB, _OBJECT = "id, owner", "id, state, data", "kind, parent, id, data"
 _TURNS = "(SELECT count(*) FROM turns WHERE conversation = conversations.id)"
 _COUNTED_CONVERSATION = f"{_CONVERSATION}, {_TURNS}"
@@ -159,7 +160,7 @@ def _copy_conversations(source: Database, target: Database) -> Iterator[str]:
     continued = [row for row in present if row[:1] in existing and existing[row[:1]][3] > row[3]]
     for row in present:
         if row not in continued and existing.get(row[:1]) != row:
-            _copy_conversation(source, target, row)
+            _copy_conversation(source, target, row, is_new=row[:1] not in existing)
     if present:
         yield f"{len(present)} conversations"
     if continued:
@@ -168,9 +169,17 @@ def _copy_conversations(source: Database, target: Database) -> Iterator[str]:
         yield f"{len(removed)} conversations were removed at the copy, and stay so"
 
 
-def _copy_conversation(source: Database, target: Database, row: Row) -> None:
+def _copy_conversation(source: Database, target: Database, row: Row, *, is_new: bool) -> None:
     """Copy missing turns first, then their conversation, so that a kill loses no turn."""
     name, title, _, updated, _ = row
+    holders, copied = (
+        _select_rows(database, "holders", _HOLDER, "WHERE id = ?", name)
+        for database in (source, target)
+    )
+    if copied and not holders:  # somebody else asked in it, whose turns come now
+        target.execute("DELETE FROM holders WHERE id = ?", (name,))
+    for holder in holders if is_new else ():
+        _insert_row(target, "holders", _HOLDER, holder)
     source_turns, target_turns = (
         _select_rows(database, "turns", _TURN, "WHERE conversation = ? ORDER BY no", name)
         for database in (source, target)

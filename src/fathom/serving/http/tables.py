@@ -63,6 +63,7 @@ CONVERSATION_TABLES = TableFile(
         "CREATE INDEX IF NOT EXISTS turns_of ON turns(conversation)",
         _GONE,
         "CREATE TABLE IF NOT EXISTS owners(id TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS holders(id TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID",
     ),
 )
 JOB_TABLES = TableFile(

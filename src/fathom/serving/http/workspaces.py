@@ -35,7 +35,7 @@ class Workspace:
         conversations: The conversations.
         replies: The replies to requests with an idempotency key.
         objects: The files and vector stores of OpenAI's interface.
-        owner: The name of the key whose traces alone are shown; empty if all are.
+        owner: The name of the key whose traces and conversations alone are shown; empty if all are.
     """
 
     name: str
@@ -86,7 +86,9 @@ class Workspaces:
         key = space.name, Viewer(viewer.names & readers)
         if key not in self._limited:
             self._limited[key] = space.engine.open_for(key[1])
-        return replace(space, engine=self._limited[key], owner=caller.owner)
+        engine = self._limited[key]
+        conversations = space.conversations.open_for(engine, caller.owner)
+        return replace(space, engine=engine, conversations=conversations, owner=caller.owner)
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
         """Continue the jobs that ended servers left in all workspaces, and watch for new ones.
