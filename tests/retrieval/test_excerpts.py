@@ -132,3 +132,14 @@ def test_a_document_that_was_removed_since_the_search_gives_its_path() -> None:
 def test_no_hits_give_no_excerpts() -> None:
     excerpts = Excerpter(pairs=READER).make_excerpts("q", [], {})
     assert (excerpts.excerpts, excerpts.hits_left, excerpts.chars_left) == ((), 0, 0)
+
+
+def test_fillers_take_no_room() -> None:
+    text = "Fees . . . . . . . . 40\n\n.\n\nRules | | | | | 57\n\nName: ____________ , aged 40"
+    hit, document = build_hit("contents", text, 1)
+
+    (excerpt,) = Excerpter(pairs=READER).make_excerpts("fees", [hit], {"contents": document}).excerpts
+
+    assert excerpt.text.split("\n")[0] == "Fees … 40"
+    assert "." not in excerpt.text.split("\n")
+    assert not any(mark in excerpt.text for mark in ("| |", ". .", "__"))

@@ -4,6 +4,7 @@ An agent pays for every character that it reads. So the best sentences come firs
 place where it stands, and what is left out is counted.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,8 @@ MARGIN = 3
 """The characters around each printed line: two spaces, and the end of the line."""
 CUT = " …"
 """The mark of a text that goes on."""
+_LEADERS = re.compile(r"[ \t]*(?:[.·_|] ?){4,}[ \t]*")
+"""Dots and rules that fill a line, as between a heading and its page in a table of contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class Excerpt:
         start: The offset of the first part in the document's text.
         end: The offset after the last part.
         text: The parts, one a line; parts that do not stand together are lines of their own.
+            Fillers are cut short, and lines without a letter or digit left out.
     """
 
     hit: Hit
@@ -144,7 +148,7 @@ class Excerpter:
             path=self.shorten(chunk.path),
             start=start,
             end=end,
-            text=item.text,
+            text=_cut_fillers(item.text),
         )
         if document is None:
             return excerpt
@@ -162,6 +166,12 @@ def _drop_headings(item: PrunedHit) -> PrunedHit:
     }
     spans = tuple(span for span in item.spans if (span.start, span.end) not in headings)
     return replace(item, spans=spans)
+
+
+def _cut_fillers(text: str) -> str:
+    """Return a text with short leaders, and without lines that hold no letter or digit."""
+    lines = (_LEADERS.sub(f"{CUT} ", line).strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if any(map(str.isalnum, line))) or text
 
 
 def _cut(excerpt: Excerpt, chars: int) -> Excerpt:

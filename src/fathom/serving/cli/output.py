@@ -155,7 +155,7 @@ def format_brief(brief: Brief) -> str:
     """
     answer = brief.answer
     if brief.nearest is not None:
-        reason = ENGLISH.reasons.get(answer.stop_reason, answer.stop_reason)
+        reason = answer.stop_reason.replace("_", " ")
         head = "No answer" if answer.status == "failed" else ENGLISH.unknown
         return "\n".join([f"{head}: {reason}.", *_list_excerpts(brief.nearest)])
     shape = serialize_brief(brief)
