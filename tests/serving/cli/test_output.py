@@ -101,6 +101,13 @@ def test_a_short_answer_prints_no_quote_twice() -> None:
     ]
 
 
+def test_a_short_answer_prints_a_path_once_for_its_lines() -> None:
+    second = replace(CITATION, n=2, start=40, end=50, line=9)
+    other = replace(second, n=3, document="d2", path="/c/b.md")
+    answer = replace(ANSWER, citations=(CITATION, second, other))
+    assert print_brief(answer)[1:-1] == ["/c/fees.pptx:7 :9 /c/b.md:9"]
+
+
 def test_a_partial_list_says_so() -> None:
     partial = replace(ANSWER, stop_reason="partial_list")
     assert "Only a part: the documents found give fewer" in format_answer(partial)

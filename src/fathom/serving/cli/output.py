@@ -163,11 +163,27 @@ def format_brief(brief: Brief) -> str:
     lines = [f"{ENGLISH.unsure}: {text}" if answer.tentative else text]
     lines += [f"other documents: {' '.join(other.split())}" for other in shape["others"]]
     quotes = ((quote["at"], " ".join(quote["quote"].split())) for quote in shape["quotes"])
+    bare: list[str] = []
     for at, words in _group_by_place(quotes):
         # An answer of whole sentences holds its quotes already.
         shown = [f'"{quote}"' for quote in words if quote not in text]
-        lines.append("  ".join(filter(None, (" ".join(shown), at))))
+        if shown:
+            lines.append(f"{' '.join(shown)}  {at}")
+        else:
+            bare.append(at)
+    lines += filter(None, [_join_addresses(bare)])
     return "\n".join([*lines, _format_probability(answer)])
+
+
+def _join_addresses(addresses: Sequence[str]) -> str:
+    """Return addresses in one line, the path of neighbours in the same file once."""
+    parts: list[str] = []
+    former = ""
+    for address in addresses:
+        path, colon, line = address.rpartition(":")
+        parts.append(f":{line}" if colon and path == former else address)
+        former = path
+    return " ".join(parts)
 
 
 def _group_by_place(texts: Iterable[tuple[str, str]]) -> Iterable[tuple[str, Sequence[str]]]:
