@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ABSENT = ("fcntl", "resource", "pwd", "grp", "termios")
 
 
@@ -24,8 +26,9 @@ def hide_modules(folder: Path) -> Path:
     return absent
 
 
-def pytest_configure() -> None:
-    """Hide the modules before any test module is imported."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Hide the modules before any conftest.py imports the package."""
     modules: dict[str, Any] = sys.modules
     modules.update(dict.fromkeys(ABSENT))
     absent = str(hide_modules(Path(tempfile.mkdtemp(prefix="without-posix-"))))

@@ -49,7 +49,8 @@ def start_pull(store: ModelStore, server: FileServer) -> "subprocess.Popen[str]"
 
 
 def list_files(store: ModelStore) -> list[str]:
-    return sorted(path.name for path in store.folder.iterdir())
+    """Return the names of the files, without the locks of systems that have no `flock`."""
+    return sorted(path.name for path in store.folder.iterdir() if path.suffix != ".sqlite")
 
 
 def test_a_pull_stores_the_file_under_its_name_and_tells_how_far_it_is(
