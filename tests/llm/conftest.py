@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
-from tests.factories import list_open_sockets
+from tests.factories import index_fees, list_open_sockets
 
 from fathom.llm.endpoint import PROVIDERS
 
@@ -18,6 +18,12 @@ Run = Callable[[Coroutine[Any, Any, T]], T]
 def _import_provider() -> None:
     """Do the slow import outside of every deadline."""
     pytest.importorskip(PROVIDERS["openai"].package)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _start_reading_process(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Start the process that reads files, whose socket all later tests share."""
+    index_fees(tmp_path_factory.mktemp("fees"))
 
 
 @pytest.fixture(autouse=True)
