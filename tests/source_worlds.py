@@ -38,6 +38,50 @@ async def serve():
 asyncio.run(serve())
 """
 
+SITE_SERVER = """
+import hashlib, html, http.server, mimetypes, pathlib, sys, urllib.parse
+
+folder, port = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+mimetypes.add_type("text/markdown", ".md")
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        name = path.removeprefix("/team/")
+        file = folder / name
+        if path == "/team/":
+            self.reply(self.list_files().encode(), "text/html")
+        elif path.startswith("/team/") and name and file.is_file():
+            self.reply(file.read_bytes(), mimetypes.guess_type(name)[0] or "application/x-other")
+        else:
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    def list_files(self):
+        files = (file for file in folder.rglob("*") if file.is_file())
+        names = sorted(urllib.parse.quote(str(file.relative_to(folder))) for file in files)
+        links = "".join(f'<a href="{html.escape(name)}">x</a>' for name in names)
+        return f'<html><meta name="robots" content="noindex"><body>{links}</body></html>'
+
+    def reply(self, content, kind):
+        etag = '"' + hashlib.sha256(content).hexdigest() + '"'
+        is_same = self.headers.get("If-None-Match") == etag
+        self.send_response(304 if is_same else 200)
+        self.send_header("ETag", etag)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", "0" if is_same else str(len(content)))
+        self.end_headers()
+        self.wfile.write(b"" if is_same else content)
+
+    def log_message(self, *_):
+        print(self.command, self.path, flush=True)
+
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+
 
 def find_free_port() -> int:
     """Return a port that nobody listens on."""
@@ -224,6 +268,15 @@ def make_sftp_world(folder: Path, home: Path) -> ServerWorld:
     command = ["-c", SFTP_SERVER, str(folder), str(port), str(folder.with_name("key"))]
     url = f"sftp://{USER}@127.0.0.1:{port}/"
     return ServerWorld(folder, [*command, USER, PASSWORD], port, url)
+
+
+def make_site_world(folder: Path) -> ServerWorld:
+    """Make a folder that a web server shows as a site, with a list of all pages."""
+    port = find_free_port()
+    command = ["-c", SITE_SERVER, str(folder), str(port)]
+    world = ServerWorld(folder, command, port, f"http://127.0.0.1:{port}/team/")
+    world.options = {"allow_private": True}
+    return world
 
 
 @contextmanager

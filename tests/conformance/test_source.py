@@ -10,6 +10,7 @@ from tests.source_worlds import (
     GitWorld,
     ServerWorld,
     make_sftp_world,
+    make_site_world,
     make_webdav_world,
     open_server,
 )
@@ -59,6 +60,17 @@ class SftpPlace:
             yield world
 
 
+class SitePlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+        pytest.importorskip("protego", reason="the extra sources is not installed")
+        with open_server(make_site_world(tmp_path / "docs"), monkeypatch) as world:
+            yield world
+
+
+class TestSiteChanges(SitePlace, SourceChangeConformance): ...
+
+
 class TestBucketChanges(BucketPlace, SourceChangeConformance): ...
 
 
@@ -66,6 +78,10 @@ class TestWebdavChanges(WebdavPlace, SourceChangeConformance): ...
 
 
 class TestSftpChanges(SftpPlace, SourceChangeConformance): ...
+
+
+@pytest.mark.slow
+class TestSite(SitePlace, SourceConformance): ...
 
 
 @pytest.mark.slow

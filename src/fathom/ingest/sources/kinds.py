@@ -17,7 +17,8 @@ LONGEST_URL = 2_000
 _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
 _REMOTE_SCHEMES = frozenset({"s3", "sftp", "webdav", "webdavs"})
-_SCHEMES = "a folder, git+https://, s3://, webdavs:// or sftp://"
+_SITE_SCHEMES = frozenset({"http", "https"})
+_SCHEMES = "a folder, git+https://, https://, s3://, webdavs:// or sftp://"
 
 
 def normalize_url(url: str) -> str:
@@ -34,7 +35,7 @@ def normalize_url(url: str) -> str:
     if not mark or scheme == "file":
         return format_path(make_absolute(Path(rest if mark else url).expanduser()))
     check_no_secret(url)
-    if scheme not in _GIT_SCHEMES | _REMOTE_SCHEMES:
+    if scheme not in _GIT_SCHEMES | _REMOTE_SCHEMES | _SITE_SCHEMES:
         raise UsageError(f"{scheme}:// names no kind of source; write {_SCHEMES}")
     return url
 
@@ -101,6 +102,10 @@ def open_source(url: str, options: SourceOptions) -> DocumentSource:
         from fathom.ingest.sources.git import GitSource
 
         return GitSource(url, options)
+    if mark and scheme in _SITE_SCHEMES:
+        from fathom.ingest.sources.site import SiteSource
+
+        return SiteSource(url, options)
     if mark:
         from fathom.ingest.sources import remote
 

@@ -37,6 +37,10 @@ def add_source(
         list[str] | None,
         typer.Option(metavar="GLOB", help="Leave out objects like this; may be repeated."),
     ] = None,
+    allow_private: Annotated[
+        bool,
+        typer.Option("--allow-private", help="The site may be inside of a private network."),
+    ] = False,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -46,7 +50,13 @@ def add_source(
     from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments, offline=offline) as engine:
-        added = engine.sources.add(url, name=name, include=include or (), exclude=exclude or ())
+        added = engine.sources.add(
+            url,
+            name=name,
+            include=include or (),
+            exclude=exclude or (),
+            allow_private=allow_private,
+        )
     text = f"{added.name} added; `fathom source sync {added.name}` reads it"
     show_outcome(added, text, as_json=as_json)
 

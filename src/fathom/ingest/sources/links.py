@@ -1,0 +1,147 @@
+"""The addresses in pages and sitemaps, each in one form.
+
+Pages are untrusted: they are read by the parsers of the standard library, which are written in
+Python, up to a bound.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import unescape
+from html.parser import HTMLParser
+from posixpath import normpath
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
+
+from typing_extensions import override
+
+MOST_LINKS = 5_000
+"""The links of one page that are read."""
+_TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id|ref_src")
+"""The parameters that tell who came from where, never which page it is."""
+_DIRECTIVE = re.compile(r"no(?:index|follow)|none")
+_LOCATION = re.compile(r"<loc>\s*(?:<!\[CDATA\[)?\s*([^<\s]{1,2000}?)\s*(?:\]\]>)?\s*</loc>")
+
+
+def canonicalize_url(url: str, base: str = "") -> str:
+    """Return the one form of a web address; empty if it is none.
+
+    Names are in small letters, default ports, fragments and parameters of tracking are left out,
+    and a path has no dots.
+
+    Args:
+        url: The address, perhaps relative.
+        base: The address that it is relative to.
+    """
+    try:
+        parts = urlsplit(urljoin(base, url.strip()))
+        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+    except (ValueError, UnicodeError):
+        return ""
+    if parts.scheme not in {"http", "https"} or not host or parts.username is not None:
+        return ""
+    default = {"http": 80, "https": 443}[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    netloc = shown if port in {None, default} else f"{shown}:{port}"
+    return SplitResult(
+        parts.scheme, netloc, _normalize_path(parts.path), _normalize_query(parts.query), ""
+    ).geturl()
+
+
+def _normalize_path(path: str) -> str:
+    # Unquoted before the dots are resolved: a server takes `%2e%2e` for `..` too.
+    segments = [quote(unquote(part), safe="!$&'()*+,;=:@~-._") for part in path.split("/")]
+    plain = "/".join(segments)
+    normal = normpath(f"/{plain.lstrip('/')}")
+    ends_open = plain.endswith(("/", "/.", "/.."))
+    return f"{normal}/" if ends_open and normal != "/" else normal
+
+
+def _normalize_query(query: str) -> str:
+    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100)
+    return urlencode([pair for pair in pairs if not _TRACKING.fullmatch(pair[0])])
+
+
+@dataclass(slots=True)
+class PageLinks:
+    """The addresses that a page names.
+
+    Attributes:
+        links: The pages to which it leads, each once, in order.
+        canonical: The address that it gives itself; empty if it gives none.
+        directives: What it tells robots: `noindex`, `nofollow`, `none`.
+    """
+
+    links: dict[str, None] = field(default_factory=dict)
+    canonical: str = ""
+    directives: set[str] = field(default_factory=set)
+
+    @property
+    def is_indexed(self) -> bool:
+        """False if the page is not to be kept."""
+        return not self.directives & {"noindex", "none"}
+
+    @property
+    def is_followed(self) -> bool:
+        """False if its links are not to be followed."""
+        return not self.directives & {"nofollow", "none"}
+
+
+class _LinkParser(HTMLParser):
+    """A parser of the links of one page."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.page = PageLinks()
+        self._base = url
+        self._tried = 0
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in reversed(attrs)}
+        match tag:
+            case "base" if values.get("href"):
+                self._base = urljoin(self._base, values["href"])
+            case "a" | "area" if "nofollow" not in values.get("rel", "").lower().split():
+                self._add(values.get("href", ""))
+            case "link" if "canonical" in values.get("rel", "").lower().split():
+                self.page.canonical = canonicalize_url(values.get("href", ""), self._base)
+            case "meta" if values.get("name", "").lower() in {"robots", "fathom"}:
+                self.page.directives |= read_directives(values.get("content", ""))
+
+    def _add(self, href: str) -> None:
+        self._tried += 1
+        url = canonicalize_url(href, self._base) if href and self._tried <= MOST_LINKS else ""
+        if url:
+            self.page.links[url] = None
+
+
+def read_links(text: str, url: str) -> PageLinks:
+    """Return the addresses that a page names.
+
+    Args:
+        text: The page, or its beginning.
+        url: The address of the page.
+    """
+    parser = _LinkParser(url)
+    try:
+        parser.feed(text)
+    except ValueError:  # malformed addresses and declarations
+        return parser.page
+    return parser.page
+
+
+def read_directives(text: str) -> set[str]:
+    """Return what a page or a header tells robots."""
+    return set(_DIRECTIVE.findall(text.lower()))
+
+
+def iterate_locations(text: str) -> Iterator[str]:
+    """Yield the addresses of a sitemap, or of an index of sitemaps."""
+    for location in _LOCATION.finditer(text):
+        if url := canonicalize_url(unescape(location[1])):
+            yield url
+
+
+def is_sitemap_index(text: str) -> bool:
+    """Return whether a sitemap names other sitemaps instead of pages."""
+    return "<sitemapindex" in text[:2000]
