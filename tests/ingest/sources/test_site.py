@@ -16,7 +16,7 @@ from tests.serving.http.test_fetch import PUBLIC, TARGETS, resolve_host
 from fathom.documents.discover import FileFilter
 from fathom.errors import FathomError, SourceUnavailable
 from fathom.ingest.sources.base import SourceObject, SourceOptions
-from fathom.ingest.sources.fetch import Network
+from fathom.ingest.sources.fetch import WayOut
 from fathom.ingest.sources.site import MOST_FAILURES, SiteSource
 
 pytest.importorskip("protego", reason="the extra sources is not installed")
@@ -91,7 +91,7 @@ class Crawler:
     def open(self, url: str = f"{SITE}/", **values: Any) -> SiteSource:
         fixed: dict[str, Any] = {"name": "a", "folder": self.folder, "most_bytes": 1 << 20}
         options = SourceOptions(**{"file_filter": FileFilter(), **fixed, **values})
-        network = Network(resolve=self.resolve, connect=self.connect)
+        network = WayOut(resolve=self.resolve, connect=self.connect)
         return SiteSource(url, options, network=network, sleep=self.waits.append)
 
     def list(self, url: str = f"{SITE}/", **values: Any) -> dict[str, SourceObject]:

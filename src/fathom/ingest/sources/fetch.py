@@ -78,7 +78,7 @@ def open_connection(address: str, port: int, seconds: float) -> socket.socket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class WayOut:
     """The ways out of this machine.
 
     Attributes:
@@ -139,7 +139,7 @@ class GuardedFetcher:
         *,
         most_bytes: int,
         ports: frozenset[int] = PORTS,
-        network: Network | None = None,
+        network: WayOut | None = None,
         seconds: float = SECONDS,
         private_host: str = "",
     ) -> None:
@@ -155,7 +155,7 @@ class GuardedFetcher:
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._ports = ports
-        self._network = network or Network()
+        self._network = network or WayOut()
         self._private_host = private_host
 
     def fetch(

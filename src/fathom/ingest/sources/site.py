@@ -23,7 +23,7 @@ from fathom.ingest.sources.fetch import (
     AddressRefusal,
     FetchFailure,
     GuardedFetcher,
-    Network,
+    WayOut,
     WebReply,
     get_port,
 )
@@ -89,7 +89,7 @@ class SiteSource:
         url: str,
         options: SourceOptions,
         *,
-        network: Network | None = None,
+        network: WayOut | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Create the source; nothing is fetched yet.

@@ -14,7 +14,7 @@ from fathom.ingest.sources.fetch import (
     AddressRefusal,
     FetchFailure,
     GuardedFetcher,
-    Network,
+    WayOut,
     WebReply,
     is_public,
     open_connection,
@@ -65,7 +65,7 @@ class Fetcher:
         self._fetcher = GuardedFetcher(
             most_bytes=most_bytes,
             ports=ports,
-            network=Network(resolve=resolve, connect=connect),
+            network=WayOut(resolve=resolve, connect=connect),
             seconds=seconds,
         )
 
