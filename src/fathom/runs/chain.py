@@ -3,7 +3,8 @@
 The first line holds what the run was given, the last line its answer. Between them stand steps and
 events in the order in which they ended. Each line carries the hash of the line before it, and the
 trace's id is the start of the hash of the last line: anyone who knows the id can tell that nothing
-was changed, added or removed.
+was changed, added or removed. Of the chunks that several searches found, the first search holds the
+whole (`fathom.runs.recorded_chunks`).
 """
 
 import json
@@ -13,10 +14,13 @@ from typing import Any
 
 from fathom.errors import RunError
 from fathom.jsonable import Json, dump_canonical, hash_text
+from fathom.runs.recorded_chunks import RecordedChunks
 from fathom.runs.trace import Event, Origin, Step, Trace, TraceRecord
 from fathom.usage import Budget, Usage
 
-VERSION = 1
+VERSION = 2
+_OLDEST_VERSION = 1
+"""The version in which every search holds its chunks whole."""
 ID_DIGITS = 32
 """The digits of a trace id in OpenTelemetry."""
 
@@ -133,11 +137,12 @@ def _build_trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> 
         _check_frame(first, last)
         started_at = first.pop("started_at")
         budget = Budget(**first.pop("budget"))
+        chunks = RecordedChunks()
         return Trace(
             id=trace_id,
             origin=Origin(**first, budget=budget),
             started_at=started_at,
-            records=tuple(_build_record(content) for content in middle),
+            records=tuple(chunks.restore(_build_record(content)) for content in middle),
             data=data,
             **last,
         )
@@ -150,9 +155,10 @@ def _build_trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> 
 def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
     if (first.pop("record"), last.pop("record")) != ("run", "end"):
         raise ValueError("the first or the last record is missing")
-    if first.pop("version") != VERSION:
+    if first.pop("version") not in range(_OLDEST_VERSION, VERSION + 1):
         raise ValueError(
-            f"it has another version of the format; this Fathom reads version {VERSION}"
+            "it has another version of the format; this Fathom reads versions "
+            f"{_OLDEST_VERSION} to {VERSION}"
         )
     # The hash stands for the settings in other records, so it must be theirs.
     if hash_text(dump_canonical(first["settings"])) != first.pop("settings_hash"):

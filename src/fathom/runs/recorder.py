@@ -31,6 +31,7 @@ from typing import Self
 
 from fathom.jsonable import Cleaner, Json, dump_canonical, hash_text
 from fathom.runs.chain import format_record, open_chain, seal_chain
+from fathom.runs.recorded_chunks import RecordedChunks
 from fathom.runs.trace import Event, EventSource, Origin, Step, Trace, TraceLimits, TraceRecord
 from fathom.types import Answer, Calculation, CalculationCell, Citation, Conflict
 from fathom.usage import Budget, Usage
@@ -64,6 +65,7 @@ class _TraceWriter:
         self._clock = clock
         self._started_at = clock()
         self._chain = open_chain(self.origin, datetime.now(UTC).isoformat(timespec="milliseconds"))
+        self._chunks = RecordedChunks()
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, ...]] = Counter()
         self._dropped = 0
@@ -91,9 +93,11 @@ class _TraceWriter:
                 raise ValueError(f"the trace is sealed; {format_record(record)[1]} comes too late")
             # At the size limit a step without its texts is worth more than no step.
             for candidate in (record, _strip_record(record)):
-                line = self._chain.format_line(*format_record(candidate))
+                short = self._chunks.shorten(candidate)
+                line = self._chain.format_line(*format_record(short))
                 if self._chain.size + len(line.encode()) <= self.limits.trace_bytes:
                     self._chain.add(line)
+                    self._chunks.add(candidate)
                     return
             self._dropped += 1
 
