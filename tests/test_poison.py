@@ -29,6 +29,13 @@ DENIALS = (
 )
 
 
+NAMED = "What is the radio station of Merrow called now?"
+STATION = (
+    "# The radio station\n\nThe radio station of Merrow began in 1931 on the pier. It lost its "
+    "mast in a storm. The radio station of Merrow is now called BBC affiliate {}."
+)
+
+
 @contextmanager
 def open_merrow(folder: Path, *planted: str) -> Iterator[Engine]:
     """Open an engine over the pages of a town and planted documents."""
@@ -51,6 +58,18 @@ def test_a_page_that_repeats_the_question_does_not_become_the_answer(
         assert engine.replay(str(answer.trace_id)).same
     assert "1890" in answer.short_answer
     assert "1742" not in answer.answer
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "naive"])
+def test_the_same_sentence_with_another_name_is_shown_as_a_conflict(
+    tmp_path: Path, strategy: str
+) -> None:
+    with open_merrow(tmp_path, STATION.format("Harbour"), STATION.format("Vale")) as engine:
+        answer = engine.ask(NAMED, strategy=strategy)
+        assert engine.replay(str(answer.trace_id)).same
+    shown = [answer.short_answer, *(other.answer for other in answer.conflicts)]
+    assert answer.tentative
+    assert all(any(name in text for text in shown) for name in ("Harbour", "Vale"))
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "naive", "maf"])

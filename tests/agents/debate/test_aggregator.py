@@ -14,7 +14,7 @@ from fathom.agents.debate.aggregator import (
 from fathom.agents.debate.debater import Position
 from fathom.question.question import Question
 from fathom.testing.doubles import run_context
-from fathom.types import Draft, Evidence, Span
+from fathom.types import Alternative, Draft, Evidence, Span
 
 WHO = "Who built the mill?"
 
@@ -140,3 +140,20 @@ def test_a_reading_that_a_debate_lost_stays_as_a_refuted_one() -> None:
     assert draft.evidence[lost.evidence[0]].quote == "It was Ada Vale."
     assert keep_readings(Question(WHO), Draft(), before) == Draft()
     assert keep_readings(Question(WHO), before, before) == before
+
+
+def test_a_reading_stays_that_has_most_words_of_the_one_that_won() -> None:
+    """Twins are long answers with another value in them, which count as alike otherwise."""
+    before = aggregate(make_position("the BBC affiliate KSEE", 1))
+    twin = make_position("the BBC affiliate Vale", 2).evidence
+    assert twin
+    denied = replace(
+        before,
+        evidence=(*before.evidence, twin),
+        alternatives=(Alternative(text="the BBC affiliate Vale", evidence=(1,)),),
+    )
+    (lost,) = keep_readings(Question(WHO), before, denied).alternatives
+    assert (lost.text, lost.refuted) == ("the BBC affiliate Vale", True)
+    # The same reading in other words is there already.
+    other_words = replace(before, short_answer="the affiliate BBC KSEE")
+    assert keep_readings(Question(WHO), other_words, before) == other_words

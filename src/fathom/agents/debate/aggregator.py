@@ -16,6 +16,7 @@ from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings
+from fathom.text.answer_match import contains_answer
 from fathom.text.answer_type import FULLER_KINDS
 from fathom.types import DIGITS, Alternative, Claim, Draft
 
@@ -179,13 +180,27 @@ def keep_readings(question: Question, draft: Draft, earlier: Draft) -> Draft:
     texts = [draft.short_answer, *(reading.text for reading in draft.alternatives)]
     evidence, alternatives = list(draft.evidence), list(draft.alternatives)
     first = Alternative(text=earlier.short_answer, evidence=(0,))
+    earlier_texts = [earlier.short_answer, *(reading.text for reading in earlier.alternatives)]
     for reading in (first, *earlier.alternatives):
-        if reading.text and not any(question.answers_match(reading.text, text) for text in texts):
+        others = [text for text in earlier_texts if text != reading.text]
+        if reading.text and not any(
+            _gives_reading(question, text, reading.text, others) for text in texts
+        ):
             texts.append(reading.text)
             places = range(len(evidence), len(evidence) + len(reading.evidence))
             alternatives.append(replace(reading, evidence=tuple(places), refuted=True))
             evidence += [earlier.evidence[place] for place in reading.evidence]
     return replace(draft, evidence=tuple(evidence), alternatives=tuple(alternatives))
+
+
+def _gives_reading(question: Question, text: str, reading: str, others: Sequence[str]) -> bool:
+    """Return whether a text gives a reading rather than one of those that were told from it."""
+    if contains_answer(text, reading):
+        return True
+    # Long answers with another value in them ("the BBC affiliate KSEE") count as alike.
+    return question.answers_match(text, reading) and not any(
+        contains_answer(text, other) for other in others
+    )
 
 
 def compute_share(answer: str, question: Question, positions: Sequence[Position]) -> float:

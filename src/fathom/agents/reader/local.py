@@ -32,6 +32,7 @@ from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
 from fathom.agents.reader.signals import READ_FOR_SIGNALS
 from fathom.agents.reader.tables import TableCorrector
 from fathom.agents.reader.trusted_sources import TrustedSources
+from fathom.agents.reader.twins import find_twins
 from fathom.agents.reader.voices import put_suspects_last
 from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, YesNoJudge
 from fathom.models.reading import CrossReader, Reading, ReadingSession
@@ -271,9 +272,7 @@ class QuestionReading:
             return draft
         if self.question.answers_match(trusted_draft.short_answer, draft.short_answer):
             return trusted_draft
-        rival = Rival(
-            text=draft.short_answer, answerable=draft.confidence, evidence=draft.evidence[0]
-        )
+        rival = Rival(text=draft.short_answer, evidence=draft.evidence[0])
         return _cite_rivals(trusted_draft, [rival])
 
     def _add_rivals(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
@@ -283,15 +282,14 @@ class QuestionReading:
         rivals = rivalry.find_rivals(
             self.question, draft.short_answer, draft.evidence[0].hit, hits, self.session
         )
-        earlier = [reading.text for reading in draft.alternatives]
-        return _cite_rivals(
-            draft,
-            [
-                rival
-                for rival in rivals
-                if not any(self.question.answers_match(rival.text, text) for text in earlier)
-            ],
-        )
+        rivals += find_twins(self.question, draft.short_answer, draft.evidence[0], hits)
+        texts = [reading.text for reading in draft.alternatives]
+        new_rivals: list[Rival] = []
+        for rival in rivals:
+            if not any(self.question.answers_match(rival.text, text) for text in texts):
+                new_rivals.append(rival)
+                texts.append(rival.text)
+        return _cite_rivals(draft, new_rivals)
 
     def _drop_misfits(self, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
         """Return a hit that was read, without spans that cannot be the answer."""

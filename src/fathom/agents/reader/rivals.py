@@ -52,11 +52,9 @@ class Rival:
 
     Attributes:
         text: The answer in a few words.
-        answerable: The probability that its chunk answers the question.
     """
 
     text: str
-    answerable: float
     evidence: Evidence
 
 
@@ -153,7 +151,7 @@ class RivalFinder:
             _answers_differ(question, text, other) for other in earlier
         ):
             evidence = Evidence(hit=hit, span=_find_quote(hit, best), support=best.score)
-            yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
+            yield Rival(text=text, evidence=evidence)
 
     def _may_answer(self, question: Question, hit: Hit, span: Span) -> bool:
         """Return whether a span is of the kind asked for and more than words of the question."""
@@ -196,7 +194,7 @@ def values_disagree(question: Question, one: str, other: str) -> bool:
         return False
     kind = question.answer_type
     if kind in _MEASURES:
-        return _amounts_differ(list_amounts(one), list_amounts(other))
+        return amounts_differ(list_amounts(one), list_amounts(other))
     return all(question.find_spans(text) for text in (one, other))
 
 
@@ -225,7 +223,7 @@ def _find_amounts(text: str) -> list[Span]:
     return find_spans("time", text, "") or find_spans("number", text, "") or []
 
 
-def _amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
+def amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
     """Return whether both hold amounts of the same sort, but none in common."""
     pairs = [(one, other) for one in first for other in second if len(one) == len(other)]
     return bool(pairs) and not any(amounts_agree(one, other) for one, other in pairs)

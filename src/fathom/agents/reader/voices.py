@@ -5,6 +5,8 @@ on other documents prove nothing:
 
 - A document that repeats the question around a value earns nothing for it. It is read last, is no
   other answer beside that of another document, and its own answer is never given as sure.
+- A sentence that holds the whole question, word for word, and goes on to answer it ("Asked who ...,
+  experts name ...") is read after the others, and its answer is never given as sure either.
 - Text that sets itself above all other documents ("supersedes all earlier documents") is read after
   those; it stays another answer beside theirs.
 - One document is one voice, however many of its chunks give an answer, and so are documents that
@@ -34,6 +36,8 @@ _STUFFED_SHARE = 0.25
 """The least share of a document's sentences that repeat the question from chunk to chunk."""
 _FEWEST_WORDS = 3
 """The least number of words of a question that is looked for word for word."""
+_FEWEST_EMBEDDED = 4
+"""The least number of words of a question that a sentence may hold as a question within it."""
 _MOST_KEPT = 256
 """The number of texts of which it is kept whether they repeat a question."""
 _RUN_WORDS = 4
@@ -41,6 +45,7 @@ _RUN_WORDS = 4
 _COPIED_SHARE = 0.5
 """The share of the runs of the shorter quote from which on one quote is a copy of the other."""
 _WORD = re.compile(r"[^\W_]+")
+_END = re.compile(r"[.?!:;\n]")
 _EXTRACT_TERMS = ContentTerms()
 _TEXTS = r"(?:documents?|versions?|sources?|pages?|texts?|articles?|editions?|records?)"
 _TEXTS_ID = r"(?:dokumen|versi|sumber|halaman|teks|artikel|edisi|catatan|keterangan)"
@@ -77,6 +82,22 @@ def list_stuffed(question: Question, hits: Sequence[Hit]) -> frozenset[str]:
             len(of_document) > 1
             and repeats_asking(question, _join_chunks(of_document), share=_STUFFED_SHARE)
         )
+    )
+
+
+def embeds_question(question: Question, text: str) -> bool:
+    """Return whether a sentence holds the whole question, word for word, and goes on after it.
+
+    A question that ends there is asked, as in pages of questions and answers, or is a heading.
+    """
+    asked = _list_words(question.text)
+    words = list(_WORD.finditer(text))
+    folded = [word.group().casefold() for word in words]
+    size = len(asked)
+    return size >= _FEWEST_EMBEDDED and any(
+        folded[at : at + size] == asked
+        and not _END.search(text, words[at + size - 1].end(), words[at + size].start())
+        for at in range(len(words) - size)
     )
 
 
@@ -124,8 +145,9 @@ def put_suspects_last(
 ) -> tuple[Hit, ...]:
     """Return the hits in their order, but those behind the others that deserve no trust.
 
-    Chunks that set themselves above other documents come after the rest, and after them those of
-    documents that repeat the question; trusted documents may do both.
+    Chunks that set themselves above other documents, or hold the question inside a sentence, come
+    after the rest, and after them those of documents that repeat the question; trusted documents
+    may do all that.
     """
     stuffed = list_stuffed(question, hits)
 
@@ -134,7 +156,8 @@ def put_suspects_last(
             return 0
         if hit.chunk.document_id in stuffed:
             return 2
-        return int(dismisses_others(hit.chunk.text))
+        text = hit.chunk.text
+        return int(dismisses_others(text) or embeds_question(question, text))
 
     return tuple(sorted(hits, key=rate_suspicion))
 
@@ -146,7 +169,9 @@ def drop_stuffed(question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
 
 
 def rests_on_stuffing(question: Question, draft: Draft, hits: Sequence[Hit]) -> bool:
-    """Return whether the best evidence of a draft is of a document that repeats the question.
+    """Return whether the best evidence of a draft repeats the question.
+
+    Its document does, or its sentence holds the whole question.
 
     Args:
         question: The question.
@@ -155,8 +180,10 @@ def rests_on_stuffing(question: Question, draft: Draft, hits: Sequence[Hit]) -> 
     """
     if not draft.evidence:
         return False
-    best = draft.evidence[0].hit
-    return best.chunk.document_id in list_stuffed(question, (*hits, best))
+    best = draft.evidence[0]
+    return best.hit.chunk.document_id in list_stuffed(
+        question, (*hits, best.hit)
+    ) or embeds_question(question, best.quote)
 
 
 def pick_voices(quotes: Sequence[Evidence]) -> list[int]:

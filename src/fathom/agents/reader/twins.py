@@ -1,0 +1,308 @@
+"""Twins: a sentence of an answer and the same sentence of another document with another value.
+
+Whoever forges a document writes down the true sentence and exchanges the value. The pair reader
+need not be sure of either sentence, and the question need not tell what kind of value it asks for:
+the words around the two values are the same, so both cannot be right. Two sentences are no twins if
+more differs between them than wording: a year, a number, a name or a place, which may be what the
+one is about and the other is not.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import chain
+
+from fathom.agents.reader.rivals import Rival, amounts_differ
+from fathom.agents.reader.voices import drop_stuffed
+from fathom.question.anchors import find_missing
+from fathom.question.question import Question
+from fathom.text.answer_match import contains_answer, list_amounts, normalize_answer
+from fathom.text.entities import find_names
+from fathom.text.quotable import list_units
+from fathom.types import Evidence, Hit, Span
+
+_FEWEST_SHARED = 4
+"""The least number of words that twins have in common."""
+_LONG_SHARED = 8
+"""The number of shared words from which on sentences are about the same without a name in them."""
+_SHARED_SHARE = 0.7
+"""The least share of the words of the shorter twin, its value left out, that are in both."""
+_NAMED_SHARE = 0.5
+"""The least share of the words of a value that are in names, if it is no number."""
+_MOST_VALUE_WORDS = 8
+"""The largest number of words of a value."""
+_LONGEST = 600
+"""The largest number of characters of a sentence that is compared."""
+_TEXT = {"paragraph", "list_item", "footnote"}
+"""The kinds of blocks whose sentences have twins; rows of tables are all alike."""
+_WORD = re.compile(r"[^\W_]+(?:['.,][^\W_]+)*")
+_MARK = re.compile(r"[\W_]")
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceWords:
+    """A sentence of a hit with its words.
+
+    Attributes:
+        span: The place of the sentence in the text of the hit's chunk.
+        spans: The places of its words in that text.
+        words: The words in small letters.
+    """
+
+    hit: Hit
+    span: Span
+    spans: tuple[Span, ...]
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, hit: Hit, span: Span) -> "SentenceWords":
+        """Read the words of a sentence."""
+        text = hit.chunk.text
+        spans = tuple(Span(*match.span()) for match in _WORD.finditer(text, span.start, span.end))
+        return cls(hit, span, spans, tuple(place.cut(text).casefold() for place in spans))
+
+    def cut(self, start: int, end: int) -> str:
+        """Return the text from one word up to another one."""
+        if start >= end:
+            return ""
+        return Span(self.spans[start].start, self.spans[end - 1].end).cut(self.hit.chunk.text)
+
+    def find_words(self, words: Sequence[str]) -> Span | None:
+        """Return the places of words in a row, counted in words; `None` if they do not stand so."""
+        size = len(words)
+        for start in range(len(self.words) - size + 1):
+            if size and self.words[start : start + size] == tuple(words):
+                return Span(start, start + size)
+        return None
+
+    def list_named(self) -> frozenset[int]:
+        """Return the places of words in names."""
+        names = find_names(self.span.cut(self.hit.chunk.text))
+        spans = [name.shift(self.span.start) for name in names]
+        return frozenset(
+            place
+            for place, word in enumerate(self.spans)
+            if any(span.start <= word.start < span.end for span in spans)
+        )
+
+    def list_marked(self) -> frozenset[int]:
+        """Return the places of words that may tell what the sentence is about: numbers, names."""
+        text = self.hit.chunk.text
+        numbers = {place for place, word in enumerate(self.spans) if _DIGIT.search(word.cut(text))}
+        return self.list_named() | numbers
+
+
+@dataclass(frozen=True, slots=True)
+class WordBlock:
+    """A run of words in which two sentences differ, empty in one of them where words are added."""
+
+    place: Span
+    other_place: Span
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether one sentence has words here before the first word of the other one."""
+        return self.place.start == 0 == self.other_place.start and 0 in {
+            self.place.end,
+            self.other_place.end,
+        }
+
+    def holds(self, places: frozenset[int], other_places: frozenset[int]) -> bool:
+        """Return whether one of the places of either sentence is in the block."""
+        return any(
+            span.start <= place < span.end
+            for span, all_places in ((self.place, places), (self.other_place, other_places))
+            for place in all_places
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAlignment:
+    """Two sentences, word by word.
+
+    Attributes:
+        shared: The places of the words of the first sentence that the other one has too.
+        blocks: The runs in which they differ.
+    """
+
+    sentence: SentenceWords
+    other: SentenceWords
+    shared: frozenset[int]
+    blocks: tuple[WordBlock, ...]
+
+    @classmethod
+    def of(cls, sentence: SentenceWords, other: SentenceWords) -> "SentenceAlignment":
+        """Compare two sentences."""
+        codes = SequenceMatcher(None, sentence.words, other.words, autojunk=False).get_opcodes()
+        shared = [range(code[1], code[2]) for code in codes if code[0] == "equal"]
+        blocks = [
+            WordBlock(Span(*code[1:3]), Span(*code[3:5])) for code in codes if code[0] != "equal"
+        ]
+        return cls(sentence, other, frozenset(chain.from_iterable(shared)), tuple(blocks))
+
+    def find_other_answer(self, answer: Span) -> str:
+        """Return what the other sentence has for the answer; empty if the two are no twins."""
+        value = self._find_value(answer)
+        if value is None or self._differs_beside(value) or not self._is_about_same(value):
+            return ""
+        # The words of the answer around its value stand in both sentences.
+        start = value.other_place.start - max(0, value.place.start - answer.start)
+        end = value.other_place.end + max(0, answer.end - value.place.end)
+        return " ".join(self.other.cut(max(0, start), min(end, len(self.other.spans))).split())
+
+    def _find_value(self, answer: Span) -> WordBlock | None:
+        """Return the one block within the answer that exchanges a value; `None` without one."""
+        inner = [
+            block
+            for block in self.blocks
+            if block.place.start < answer.end and answer.start < block.place.end
+        ]
+        if len(inner) != 1 or not _may_differ(*self._cut_block(inner[0])):
+            return None
+        block = inner[0]
+        beside = set(range(block.place.start, block.place.end)) - set(
+            range(answer.start, answer.end)
+        )
+        if beside & self.sentence.list_marked():
+            return None
+        first, second = (list_amounts(text) for text in self._cut_block(block))
+        if first or second:
+            return block if amounts_differ(first, second) else None
+        is_named = _is_named(block.place, self.sentence.list_named()) and _is_named(
+            block.other_place, self.other.list_named()
+        )
+        return block if is_named else None
+
+    def _differs_beside(self, value: WordBlock) -> bool:
+        """Return whether a number or name differs beside the value."""
+        marked, other_marked = self.sentence.list_marked(), self.other.list_marked()
+        # The first word of a sentence has a capital anyway, so in a lead it need not be a name.
+        inner, other_inner = marked - {0}, other_marked - {0}
+        return any(
+            block.holds(inner, other_inner) if block.is_lead else block.holds(marked, other_marked)
+            for block in self.blocks
+            # The value may be exchanged several times.
+            if self._cut_block(block) != self._cut_block(value)
+        )
+
+    def _is_about_same(self, value: WordBlock) -> bool:
+        """Return whether most words are shared, a name, a title or very many of them among them."""
+        shorter = min(
+            len(sentence.words) - (place.end - place.start)
+            for sentence, place in (
+                (self.sentence, value.place),
+                (self.other, value.other_place),
+            )
+        )
+        return len(self.shared) >= max(_FEWEST_SHARED, _SHARED_SHARE * shorter) and (
+            len(self.shared) >= _LONG_SHARED
+            or not self.shared.isdisjoint(self.sentence.list_marked())
+            or _have_same_title(self.sentence.hit, self.other.hit)
+        )
+
+    def _cut_block(self, block: WordBlock) -> tuple[str, str]:
+        """Return the texts of both sentences in a block."""
+        return (
+            self.sentence.cut(block.place.start, block.place.end),
+            self.other.cut(block.other_place.start, block.other_place.end),
+        )
+
+
+def find_twins(question: Question, answer: str, own: Evidence, hits: Sequence[Hit]) -> list[Rival]:
+    """Return the other values of the sentences that give an answer, the best-ranked first.
+
+    A document that repeats the question has no twins.
+
+    Args:
+        question: The question.
+        answer: The answer in a few words.
+        own: The evidence of the answer.
+        hits: The hits, best first; those that give the same answer count as its evidence too.
+    """
+    others = [hit for hit in drop_stuffed(question, hits) if hit.chunk.id != own.hit.chunk.id]
+    sentences = [
+        SentenceWords.of(hit, unit.span)
+        for hit in (own.hit, *others)
+        for unit in list_units(hit.chunk)
+        if unit.kind in _TEXT and unit.span.end - unit.span.start <= _LONGEST
+    ]
+    for value in _list_values(question, answer):
+        twins = [
+            Rival(
+                text=text,
+                # The sentence says as much of its value as that of the answer does.
+                evidence=Evidence(hit=twin.hit, span=twin.span, support=own.support),
+            )
+            for sentence in sentences
+            if (place := sentence.find_words(value))
+            for twin, text in _iterate_twins(question, sentence, place, sentences)
+        ]
+        if twins:
+            return twins
+    return []
+
+
+def _list_values(question: Question, answer: str) -> Iterator[list[str]]:
+    """Yield the words of an answer, then those of each of its names that the question lacks."""
+    asked = set(_list_words(question.text))
+    for text in (answer, *(name.cut(answer) for name in find_names(answer))):
+        words = _list_words(text)
+        if not set(words) <= asked:
+            yield words
+
+
+def _list_words(text: str) -> list[str]:
+    return [match.group().casefold() for match in _WORD.finditer(text)]
+
+
+def _iterate_twins(
+    question: Question, sentence: SentenceWords, place: Span, sentences: Sequence[SentenceWords]
+) -> Iterator[tuple[SentenceWords, str]]:
+    """Yield the twins of a sentence among those of other documents, each with its other answer.
+
+    Args:
+        question: The question.
+        sentence: The sentence with the answer.
+        place: The place of the answer in it, in words.
+        sentences: All sentences.
+    """
+    chunk = sentence.hit.chunk
+    words = set(sentence.words)
+    head_gaps = find_missing(question.anchors, chunk.breadcrumb)
+    in_head = [anchor for anchor in question.anchors if anchor not in head_gaps]
+    for other in sentences:
+        if other.hit.chunk.document_id == chunk.document_id:
+            continue
+        other_words = set(other.words)
+        shorter = min(len(words), len(other_words)) - _MOST_VALUE_WORDS
+        # Most sentences have too little in common to be compared word by word.
+        if len(words & other_words) < max(_FEWEST_SHARED, _SHARED_SHARE * shorter):
+            continue
+        text = SentenceAlignment.of(sentence, other).find_other_answer(place)
+        # What the title says of the case that is asked about, the other document must say too.
+        if text and not find_missing(in_head, other.hit.chunk.context):
+            yield other, text
+
+
+def _have_same_title(one: Hit, other: Hit) -> bool:
+    """Return whether the titles of two hits hold the same words, or one more than the other."""
+    titles = [one.chunk.title, other.chunk.title]
+    return all(titles) and contains_answer(*titles)
+
+
+def _is_named(place: Span, named: frozenset[int]) -> bool:
+    """Return whether the words at a place are a name, or several, and little else."""
+    count = sum(place.start <= at < place.end for at in named)
+    return count >= _NAMED_SHARE * (place.end - place.start)
+
+
+def _may_differ(one: str, other: str) -> bool:
+    """Return whether two texts are values that may be others: short, and of other words."""
+    sizes = [len(text.split()) for text in (one, other)]
+    if min(sizes) == 0 or max(sizes) > _MOST_VALUE_WORDS:
+        return False
+    if _MARK.sub("", one) == _MARK.sub("", other):
+        return False
+    return not set(normalize_answer(one).split()) & set(normalize_answer(other).split())
