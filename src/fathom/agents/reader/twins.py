@@ -28,8 +28,8 @@ _LONG_SHARED = 8
 """The number of shared words from which on sentences are about the same without a name in them."""
 _SHARED_SHARE = 0.7
 """The least share of the words of the shorter twin, its value left out, that are in both."""
-_NAMED_SHARE = 0.5
-"""The least share of the words of a value that are in names, if it is no number."""
+_FILLED_SHARE = 0.5
+"""The least share of the words of a value that are numbers or in names."""
 _MOST_VALUE_WORDS = 8
 """The largest number of words of a value."""
 _LONGEST = 600
@@ -87,6 +87,14 @@ class SentenceWords:
             if any(span.start <= word.start < span.end for span in spans)
         )
 
+    def is_value(self, place: Span, *, named: bool) -> bool:
+        """Return whether the words at a place are numbers or names, or names alone, or one word."""
+        places = frozenset(range(place.start, place.end))
+        values = self.list_named() if named else self.list_marked()
+        # One word may be a number that is written out.
+        is_word = len(places) == 1 and not named
+        return is_word or len(places & values) >= _FILLED_SHARE * len(places)
+
     def list_marked(self) -> frozenset[int]:
         """Return the places of words that may tell what the sentence is about: numbers, names."""
         text = self.hit.chunk.text
@@ -103,7 +111,7 @@ class WordBlock:
 
     @property
     def is_lead(self) -> bool:
-        """Whether one sentence has words here before the first word of the other one."""
+        """True if one sentence has words here and the other one only begins."""
         return self.place.start == 0 == self.other_place.start and 0 in {
             self.place.end,
             self.other_place.end,
@@ -167,13 +175,15 @@ class SentenceAlignment:
         )
         if beside & self.sentence.list_marked():
             return None
-        first, second = (list_amounts(text) for text in self._cut_block(block))
-        if first or second:
-            return block if amounts_differ(first, second) else None
-        is_named = _is_named(block.place, self.sentence.list_named()) and _is_named(
-            block.other_place, self.other.list_named()
+        amounts = [list_amounts(text) for text in self._cut_block(block)]
+        differs = amounts_differ(*amounts) if any(amounts) else self._is_filled(block, named=True)
+        return block if differs and self._is_filled(block) else None
+
+    def _is_filled(self, block: WordBlock, *, named: bool = False) -> bool:
+        """Return whether both sides are numbers or names, or names alone, and little else."""
+        return self.sentence.is_value(block.place, named=named) and self.other.is_value(
+            block.other_place, named=named
         )
-        return block if is_named else None
 
     def _differs_beside(self, value: WordBlock) -> bool:
         """Return whether a number or name differs beside the value."""
@@ -290,12 +300,6 @@ def _have_same_title(one: Hit, other: Hit) -> bool:
     """Return whether the titles of two hits hold the same words, or one more than the other."""
     titles = [one.chunk.title, other.chunk.title]
     return all(titles) and contains_answer(*titles)
-
-
-def _is_named(place: Span, named: frozenset[int]) -> bool:
-    """Return whether the words at a place are a name, or several, and little else."""
-    count = sum(place.start <= at < place.end for at in named)
-    return count >= _NAMED_SHARE * (place.end - place.start)
 
 
 def _may_differ(one: str, other: str) -> bool:
