@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,6 +45,25 @@ def serve(
             help="Log who asked what and saw which documents, for so many days.",
         ),
     ] = None,
+    proxy_user_header: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The header by which a reverse proxy names the user it signed on."
+        ),
+    ] = "",
+    proxy_groups_header: Annotated[
+        str, typer.Option(metavar="NAME", help="The header with the groups of that user.")
+    ] = "",
+    proxy_secret: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The secret that proves who sent these headers."),
+    ] = None,
+    proxy_address: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IP", help="The proxy's address; by default this machine; may be repeated."
+        ),
+    ] = None,
     strategy: StrategyOption = None,
     paper: PaperOption = None,
     llm: LlmOption = None,
@@ -53,10 +73,18 @@ def serve(
     """Serve the web page, the API and the OpenAI-compatible interface until Ctrl-C."""
     try:
         from fathom.serving.http.server import run
+        from fathom.serving.http.trusted_proxy import build_proxy
     except ModuleNotFoundError as error:
         raise UsageError(
             f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'"
         ) from None
+    proxy = None
+    if proxy_user_header:
+        proxy = build_proxy(
+            proxy_user_header, proxy_groups_header, proxy_secret, proxy_address or ()
+        )
+    elif proxy_groups_header or proxy_secret or proxy_address:
+        raise UsageError("--proxy-user-header is missing: it names the user of a request")
     flags = {"ask.strategy": strategy, "ask.paper": paper, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         # The server opens engines of its own; this one only reads and checks the settings.
@@ -66,7 +94,7 @@ def serve(
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
         sys.stderr.flush()
 
-    run(settings, host=host, port=port, audit_days=audit, on_open=announce)
+    run(settings, host=host, port=port, audit_days=audit, proxy=proxy, on_open=announce)
 
 
 @keys.command("add")

@@ -103,10 +103,10 @@ class Access:
         key = self.keys.find(credential) if credential else None
         if key is None:
             detail = "the key is unknown" if credential else "a key is needed"
-            raise _build_unauthorized_problem(detail, "send it as Authorization: Bearer fth_...")
+            raise build_unauthorized_problem(detail, "send it as Authorization: Bearer fth_...")
         self._was_closed = True
         if key.is_expired(datetime.now(UTC)):
-            raise _build_unauthorized_problem(f"the key {key.id} has expired", "ask for a new one")
+            raise build_unauthorized_problem(f"the key {key.id} has expired", "ask for a new one")
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
     async def identify_caller(self, credential: str) -> Caller:
@@ -190,7 +190,8 @@ class Access:
         return [(owner, budget) for owner, budget in owners if budget != Budget()]
 
 
-def _build_unauthorized_problem(detail: str, todo: str) -> Problem:
+def build_unauthorized_problem(detail: str, todo: str) -> Problem:
+    """Build the problem of a caller who is not known; `todo` is the next step."""
     headers = {"WWW-Authenticate": 'Bearer realm="fathom"'}
     return Problem(401, "unauthorized", detail, next=todo, headers=headers)
 

@@ -25,13 +25,18 @@ from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.redacted_replies import RedactedReplies
+from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
 from fathom.usage import Budget
 
 
 def create_app(
-    settings: Settings, access: Access | None = None, *, audit_days: float | None = None
+    settings: Settings,
+    access: Access | None = None,
+    *,
+    audit_days: float | None = None,
+    proxy: TrustedProxy | None = None,
 ) -> FastAPI:
     """Create the application over the index that the settings name.
 
@@ -40,10 +45,12 @@ def create_app(
         access: The access control; by default the keys beside the index count, and while there is
             none, everybody who reaches the server may do everything.
         audit_days: The days for which the audit log stores lines; `None` to write none.
+        proxy: The reverse proxy that signs users on, if there is one. Everybody else then needs a
+            key, since requests of anybody through the proxy appear to come from this machine.
     """
     serve = settings.serve
     admission = Admission(running=serve.running, waiting=serve.waiting, patience_s=serve.patience_s)
-    access = access or build_access(settings, required=False)
+    access = access or build_access(settings, required=proxy is not None)
     metrics = Metrics(admission)
     engine = Engine(settings)
     audit_log = create_audit_log(engine.index, audit_days)
@@ -65,6 +72,7 @@ def create_app(
     )
     app.state.settings = settings
     app.state.access = access
+    app.state.proxy = proxy
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(engine)
     app.state.audit_log = audit_log

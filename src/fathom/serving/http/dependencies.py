@@ -12,6 +12,7 @@ from fathom.serving.http.access import COOKIE, Access, Caller
 from fathom.serving.http.keys import Scope
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import QuestionRunner
+from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.serving.http.workspaces import Workspace, Workspaces
 
 OPEN_TO_VIEWERS = {
@@ -43,7 +44,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 async def identify_caller(request: Request) -> Caller:
-    """Return the caller, by the key in `Authorization`, else by the browser's session."""
+    """Return the caller, by a trusted proxy, the key in `Authorization`, or a browser's session."""
     if not hasattr(request.state, "caller"):  # a request counts once against the key's rate
         request.state.caller = await _find_caller(request)
     caller: Caller = request.state.caller
@@ -51,6 +52,9 @@ async def identify_caller(request: Request) -> Caller:
 
 
 async def _find_caller(request: Request) -> Caller:
+    proxy: TrustedProxy | None = request.app.state.proxy
+    if proxy is not None and (user := proxy.identify_user(request.scope)):
+        return user
     access: Access = request.app.state.access
     header = request.headers.get("authorization", "")
     scheme, _, credential = header.partition(" ")

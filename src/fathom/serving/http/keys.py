@@ -28,8 +28,9 @@ MOST_LIMIT = 10**15
 """The largest limit of requests or tokens, which every database and sum can hold."""
 EVERYTHING = "*"
 """The group of those who may read all documents."""
+GROUP = re.compile(r"[^\s:*,]{1,64}")
+"""The name of a group; `EVERYTHING` is none."""
 _GROUP_MARK = "group:"
-_GROUP = re.compile(r"[^\s:*,]{1,64}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 KEY_COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
@@ -150,7 +151,7 @@ class Keys:
         key_id, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         for name in key.groups - {EVERYTHING}:
-            if not _GROUP.fullmatch(name):
+            if not GROUP.fullmatch(name):
                 raise UsageError(
                     f"--group {name!r}: at most 64 characters, no space, comma, : or *"
                 )
