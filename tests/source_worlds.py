@@ -82,6 +82,53 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
 
+GIT_SERVER = """
+import base64, http.server, os, subprocess, sys, urllib.parse
+
+root, port, user, password = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+SECRET = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        parts = urllib.parse.urlsplit(self.path)
+        if parts.path.startswith("/moved/"):
+            self.send_response(302)
+            self.send_header("Location", self.path.replace("/moved/", "/"))
+            self.end_headers()
+        elif self.headers.get("Authorization") != SECRET:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.end_headers()
+        else:
+            self.answer(parts)
+
+    do_POST = do_GET
+
+    def answer(self, parts):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        variables = {
+            "GIT_PROJECT_ROOT": root, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": parts.path,
+            "QUERY_STRING": parts.query, "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)), "REMOTE_USER": user, "REMOTE_ADDR": "127.0.0.1",
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+        }
+        ran = subprocess.run(
+            ["git", "http-backend"], input=body, capture_output=True,
+            env={**os.environ, **variables},
+        )
+        head, _, content = ran.stdout.partition(b"\\r\\n\\r\\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+
 
 def find_free_port() -> int:
     """Return a port that nobody listens on."""
@@ -186,6 +233,18 @@ class ServerWorld(FolderWorld):
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+
+class ServedGitWorld(ServerWorld, GitWorld):
+    """A git repository that a web server shows to those who know the password."""
+
+    def __init__(self, folder: Path) -> None:
+        port = find_free_port()
+        command = ["-c", GIT_SERVER, str(folder.parent), str(port), USER, PASSWORD]
+        url = f"git+http://127.0.0.1:{port}/{folder.name}/.git"
+        ServerWorld.__init__(self, folder, command, port, url)
+        self.run("init", "--quiet")
+        self.commit()
 
 
 class BucketWorld(ServerWorld):

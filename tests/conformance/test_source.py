@@ -8,6 +8,7 @@ from tests.source_worlds import (
     BucketWorld,
     FolderWorld,
     GitWorld,
+    ServedGitWorld,
     ServerWorld,
     make_sftp_world,
     make_site_world,
@@ -28,6 +29,16 @@ class TestGit(SourceConformance):
     @pytest.fixture
     def world(self, tmp_path: Path) -> GitWorld:
         return GitWorld(tmp_path / "docs")
+
+
+class ServedGitPlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+        with open_server(ServedGitWorld(tmp_path / "docs"), monkeypatch) as world:
+            yield world
+
+
+class TestServedGitChanges(ServedGitPlace, SourceChangeConformance): ...
 
 
 class BucketPlace:
@@ -78,6 +89,10 @@ class TestWebdavChanges(WebdavPlace, SourceChangeConformance): ...
 
 
 class TestSftpChanges(SftpPlace, SourceChangeConformance): ...
+
+
+@pytest.mark.slow
+class TestServedGit(ServedGitPlace, SourceConformance): ...
 
 
 @pytest.mark.slow

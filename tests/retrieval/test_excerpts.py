@@ -138,7 +138,9 @@ def test_fillers_take_no_room() -> None:
     text = "Fees . . . . . . . . 40\n\n.\n\nRules | | | | | 57\n\nName: ____________ , aged 40"
     hit, document = build_hit("contents", text, 1)
 
-    (excerpt,) = Excerpter(pairs=READER).make_excerpts("fees", [hit], {"contents": document}).excerpts
+    (excerpt,) = (
+        Excerpter(pairs=READER).make_excerpts("fees", [hit], {"contents": document}).excerpts
+    )
 
     assert excerpt.text.split("\n")[0] == "Fees … 40"
     assert "." not in excerpt.text.split("\n")

@@ -176,6 +176,8 @@ class Sources:
         """Lock the folder of a source, and yield its staging folder."""
         folder = self._locate_folder(name)
         staging = folder / "staging"
+        # As private as the index: it holds the texts of documents.
+        (self._index.directory / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
         staging.mkdir(parents=True, exist_ok=True)
         with WriterLock(folder / "lock"):
             yield staging

@@ -5,11 +5,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.source_worlds import PASSWORD, ServedGitWorld, open_server
 
 from fathom.documents.discover import FileFilter
 from fathom.errors import SourceUnavailable, UsageError
 from fathom.ingest.sources.base import ObjectFailure, SourceOptions
 from fathom.ingest.sources.git import GitSource, split_revision
+from fathom.testing import make_engine
 
 
 def make_options(
@@ -137,3 +139,30 @@ def test_a_password_reaches_git_by_the_environment_alone(
     arguments = (tmp_path / "arguments").read_text()
     assert "credential.helper" in arguments
     assert "canary" not in arguments
+
+
+def test_a_password_opens_a_repository_and_is_in_no_file_or_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_server(ServedGitWorld(tmp_path / "docs"), monkeypatch) as world:
+        world.write({"a.md": "# Fees\n\nA mooring permit costs 40 crowns a year.\n"})
+        with make_engine(tmp_path / "index") as engine:
+            engine.sources.add(world.url, name="world")
+            assert engine.sources.sync("world").ingested.new == 1
+            monkeypatch.setenv("SOURCE_WORLD_PASSWORD", f"{PASSWORD}-wrong")
+            fault = engine.sources.sync("world").fault
+    assert "Authentication failed" in fault
+    assert PASSWORD not in fault
+    files = [file for file in (tmp_path / "index").rglob("*") if file.is_file()]
+    assert not [file for file in files if PASSWORD.encode() in file.read_bytes()]
+    assert (tmp_path / "index" / "sources").stat().st_mode & 0o077 == 0
+
+
+def test_a_redirection_of_a_repository_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_server(ServedGitWorld(tmp_path / "docs"), monkeypatch) as world:
+        options = make_options(tmp_path / "kept")
+        source = GitSource(world.url.replace("/docs/", "/moved/docs/"), options)
+        with pytest.raises(SourceUnavailable, match="302"):
+            list(source.list_objects())
