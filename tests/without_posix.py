@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 ABSENT = ("fcntl", "resource", "pwd", "grp", "termios")
+SOFT_LOCK = "ignore:only soft file lock is available:UserWarning"
+"""A warning of `filelock`, which finds `fcntl` on POSIX systems and `msvcrt` on Windows."""
 
 
 def hide_modules(folder: Path) -> Path:
@@ -27,8 +29,9 @@ def hide_modules(folder: Path) -> Path:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests() -> None:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Hide the modules before any conftest.py imports the package."""
+    early_config.addinivalue_line("filterwarnings", SOFT_LOCK)
     modules: dict[str, Any] = sys.modules
     modules.update(dict.fromkeys(ABSENT))
     absent = str(hide_modules(Path(tempfile.mkdtemp(prefix="without-posix-"))))
