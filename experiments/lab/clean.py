@@ -32,6 +32,7 @@ CLEAN = (
     "No question of these tables, and no article or document that one is about, was learned from "
     "or chosen on."
 )
+OLDER = "**Older than the code**: the code of its systems has changed since the commit named below."
 _NEAR = 2e-6
 
 
@@ -92,7 +93,8 @@ class Published:
         """The remark on its page."""
         if not self.questions:
             return UNCHECKED
-        return describe_stains(self.stains) if self.stains else CLEAN
+        note = describe_stains(self.stains) if self.stains else CLEAN
+        return note if self.experiment.current else f"{note} {OLDER}"
 
     def is_clean(self, name: str) -> bool:
         """Return whether the rows of a data set are known to be clean."""
@@ -196,7 +198,10 @@ def _find_other_code(entry: Published, *, may_lack: bool) -> Iterator[str]:
     if not rows <= dated and not may_lack:
         yield f"{name}: the digest of the code of its rows is not published; make it anew"
     old = {row for code in codes if not code.code.is_current for row in code.rows}
-    if old:
+    if not entry.experiment.current:
+        if not old:
+            yield f"{name}: is of today's code; take away current = false"
+    elif old:
         systems = ", ".join(sorted({system for _, _, system in old}))
         yield f"{name}: the code of {systems} has changed since; make it anew"
 

@@ -173,6 +173,7 @@ class Experiment(Part):
         where: Which table or figure of the paper.
         reading: What differs from the paper, and why.
         printed: The paper's own figures.
+        current: Whether its rows are of today's code; if not, its page says so.
         settings: Groups of settings that several arms `use`.
     """
 
@@ -185,6 +186,7 @@ class Experiment(Part):
     show: tuple[Showing, ...] = Field(min_length=1)
     settings: Mapping[str, Settings] = Field(default_factory=dict)
     printed: Printed | None = None
+    current: bool = True
     fast: Fast = Fast()
     order: int = 0
 

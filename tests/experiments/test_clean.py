@@ -139,6 +139,17 @@ def test_the_list_of_unchecked_experiments_only_shrinks(tmp_path: Path) -> None:
     ]
 
 
+def test_a_page_may_say_that_its_code_has_changed_since(tmp_path: Path) -> None:
+    entry = publish(tmp_path, toml=f"current = false\n{TOML}")
+    assert entry.note == f"{CLEAN} {clean.OLDER}"
+    assert list(find_faults([entry], tmp_path, [])) == [
+        "toy/table: is of today's code; take away current = false"
+    ]
+    old = replace(CODE, code=replace(CODE.code, digest="0"))
+    changed = replace(entry, summary=replace(entry.summary, codes=(old,)))
+    assert list(find_faults([changed], tmp_path, [])) == []
+
+
 def test_code_that_has_changed_since_is_a_fault(tmp_path: Path) -> None:
     entry = publish(tmp_path)
     old = replace(CODE, code=replace(CODE.code, digest="0"), rows=CODE.rows[:1])
