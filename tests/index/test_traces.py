@@ -141,7 +141,7 @@ def test_an_owner_has_traces_and_nobody_else_has_them(place: TraceLocation) -> N
         assert [trace.id for trace in store.list_owned("ana", limit=1, skip=1)] == [ids[0]]
         documents = {ids[0]: frozenset({"d1", "d2"}), ids[3]: frozenset()}
         assert store.get_documents(ids, "ana") == documents
-        assert store.get_documents([ids[0][:8], "", "none"], "ana") == {}
+        assert store.get_documents([ids[0][:8], "", "none", "\0", "\ud800"], "ana") == {}
         assert store.get_documents([], "ana") == store.get_documents(ids, "eve") == {}
         records = [*store.export_records()]
         for trace_id in ids:

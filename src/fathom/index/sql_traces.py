@@ -139,8 +139,9 @@ class SqlTraces(TraceStore, ABC):
     @override
     def get_documents(self, trace_ids: Sequence[str], owner: str) -> dict[str, frozenset[str]]:
         documents: dict[str, set[str]] = {}
-        for first in range(0, len(trace_ids), _BATCH):
-            ids = trace_ids[first : first + _BATCH]
+        possible_ids = list(filter(_is_possible_id, trace_ids))
+        for first in range(0, len(possible_ids), _BATCH):
+            ids = possible_ids[first : first + _BATCH]
             marks = ", ".join("?" * len(ids))
             for trace_id, document in self._select(
                 "SELECT id, document FROM "  # noqa: S608 - constants
@@ -373,8 +374,7 @@ class SqlTraces(TraceStore, ABC):
     def _find_id(self, beginning: str) -> str:
         """Return the whole id of the only trace with this beginning."""
         rows: Sequence[tuple[Any, ...]] = ()
-        # Ids are ASCII; PostgreSQL takes no NUL.
-        if beginning.isascii() and "\0" not in beginning:
+        if _is_possible_id(beginning):
             rows = self._select(
                 f"SELECT id FROM traces WHERE {self.scope} AND id >= ? AND id < ? LIMIT 2",  # noqa: S608 - constant
                 *(beginning, beginning + _NEXT),
@@ -388,3 +388,8 @@ class SqlTraces(TraceStore, ABC):
     @override
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _is_possible_id(text: str) -> bool:
+    """Return whether a text may be an id or its beginning: ids are ASCII."""
+    return text.isascii() and "\0" not in text  # PostgreSQL takes no NUL

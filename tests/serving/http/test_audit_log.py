@@ -56,12 +56,15 @@ def test_lines_are_listed_as_they_were_stored_and_chosen_by_key_time_and_workspa
 ) -> None:
     log = AuditLog(database, days=30)
     number = log.add(LINE)
-    other = replace(LINE, key="", name="", groups=(), workspace="", shown=Shown())
+    # What no database stores as it is, and no terminal prints.
+    odd = {"question": "half \ud800 and \0"}
+    other = replace(LINE, key="", name="", groups=(), workspace="", shown=Shown(), asked=odd)
     log.add(other)
     log.add_shown(number, Shown(("t2",), (ShownPlace("d1", 3, 9), ShownPlace("d3"))))
     whole = Shown(("t1", "t2"), (*LINE.shown.places, ShownPlace("d3")))
     first = replace(LINE, shown=whole)
     assert list(log.list_lines()) == [first, other]
+    assert other.to_json()["asked"] == {"question": "half \ufffd and \ufffd"}
     for query in (AuditQuery(key="ana"), AuditQuery(key="3d066515"), AuditQuery(workspace="law")):
         assert list(log.list_lines(query)) == [first]
     assert list(log.list_lines(AuditQuery(workspace=""))) == [other]

@@ -283,4 +283,10 @@ def test_hostile_bodies_make_no_long_lines(server: TestClient) -> None:
     ]
     for body in bodies:
         assert server.post("/api/v1/ask", json=body).status_code == 422
+    half = b'{"question": "\\ud800 and \\u0000"}'
+    kind = {"Content-Type": "application/json"}
+    assert server.post("/api/v1/ask", content=half, headers=kind).status_code in {200, 422}
+    long = server.get("/api/v1/documents", params={"start": "9" * 5_000, "end": "\u0663"})
+    assert long.status_code == 200
     assert max(len(str(line.asked)) for line in list_lines(server)) < 25_000
+    assert len(list_lines(server)) == len(bodies) + 2

@@ -385,11 +385,11 @@ def test_every_route_that_is_open_to_viewers_exists() -> None:
 
 
 def test_users_and_withdrawn_rights_by_chance() -> None:
-    check_probes(Plan(users=6, groups=12, documents=50, probes=250, withdrawals=20), seed=1)
+    check_probes(Plan(users=6, groups=12, documents=50, probes=120, withdrawals=20), seed=1)
 
 
 def test_users_and_withdrawn_rights_of_a_database_by_chance(postgres: Server) -> None:
-    plan = Plan(users=6, groups=12, documents=50, probes=250, withdrawals=20)
+    plan = Plan(users=6, groups=12, documents=50, probes=120, withdrawals=20)
     check_probes(plan, seed=2, url=postgres.open_database())
 
 

@@ -67,7 +67,7 @@ def _write_table(lines: Iterable["AuditLine"]) -> None:
 def _format_line(line: "AuditLine") -> str:
     who = f"{line.name} ({line.key})" if line.key else "this machine"
     where = f" in {line.workspace}" if line.workspace else ""
-    asked = json.dumps(line.asked, ensure_ascii=False)
+    asked = json.dumps(line.to_json()["asked"], ensure_ascii=False)
     documents = list(dict.fromkeys(place.document for place in line.shown.places))
     shown = f"; shown: {', '.join(documents)}" if documents else ""
     return f"{line.requested[:19]} {who}{where}: {line.route} {asked}: {line.status}{shown}"

@@ -19,7 +19,7 @@ from fathom.index.engines import Index
 from fathom.jsonable import Json
 from fathom.redaction import SECRETS
 from fathom.serving.http.tables import AUDIT_TABLES
-from fathom.serving.shapes import DOCUMENT_URI
+from fathom.serving.shapes import DOCUMENT_URI, replace_invisible
 
 T = TypeVar("T")
 EVERY_WORKSPACE = "*"
@@ -70,8 +70,8 @@ class Shown:
         return bool(self.answers or self.places)
 
     def dump(self) -> str:
-        """Return it as JSON."""
-        return json.dumps(astuple(self), ensure_ascii=False)
+        """Return it as JSON of plain ASCII, which every database can store."""
+        return json.dumps(astuple(self))
 
     @classmethod
     def load(cls, text: str) -> "Shown":
@@ -106,8 +106,8 @@ class AuditLine:
     shown: Shown = Shown()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line as plain JSON."""
-        return {
+        """Return the line as plain JSON without invisible characters."""
+        line = {
             "requested": self.requested,
             "key": self.key,
             "name": self.name,
@@ -119,6 +119,7 @@ class AuditLine:
             "answers": list(self.shown.answers),
             "shown": [place._asdict() for place in self.shown.places],
         }
+        return {name: replace_invisible(value) for name, value in line.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,8 @@ class AuditLog:
         self._remove_old_lines()
         values = (
             *(line.requested, line.key, line.name, " ".join(line.groups), line.workspace),
-            *(line.route, SECRETS.redact(json.dumps(line.asked, ensure_ascii=False))),
+            # Plain ASCII: callers may send half characters and NUL, which databases refuse.
+            *(line.route, SECRETS.redact(json.dumps(line.asked))),
             *(line.status, line.shown.dump()),
         )
         [(number,)] = self._database.execute(

@@ -9,7 +9,6 @@ from starlette.responses import Response
 from fathom.serving.http.audit_log import AuditLog, AuditQuery, parse_since
 from fathom.serving.http.dependencies import AdminCaller, CurrentWorkspace
 from fathom.serving.http.event_stream import build_json_reply
-from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(prefix="/api/v1", tags=["server"])
 
@@ -28,4 +27,4 @@ def list_audit_lines(
     query = AuditQuery(since=parse_since(since), key=key, workspace=space.name)
     lines = [line.to_json() for line in islice(log.list_lines(query), limit + 1)]
     following = lines[limit]["requested"] if len(lines) > limit else None
-    return build_json_reply({"lines": replace_invisible(lines[:limit]), "next": following})
+    return build_json_reply({"lines": lines[:limit], "next": following})

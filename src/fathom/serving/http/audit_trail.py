@@ -235,7 +235,7 @@ def _list_opened(parameters: Mapping[str, Any], query: Mapping[str, str]) -> Sho
     """Return what the path of a request opens: a document, a file or an answer."""
     names = [parameters[name] for name in ("document_id", "file_id") if name in parameters]
     start, end = (
-        int(text) if (text := query.get(name, "")).isdecimal() else None
+        int(text) if (text := query.get(name, "")).isdecimal() and len(text) < 20 else None
         for name in ("start", "end")
     )
     answers = [parameters[name] for name in ("trace_id",) if name in parameters]
@@ -266,7 +266,7 @@ def _pick_last_turn(turns: Json) -> Json:
 def _shorten_asked(asked: Json) -> Json:
     """Return what was asked without the rest of a hostile length."""
     shortened = _shorten(asked)
-    text = json.dumps(shortened, ensure_ascii=False)
+    text = json.dumps(shortened)
     return shortened if len(text) <= MOST_ASKED else {"cut": text[:MOST_ASKED]}
 
 
