@@ -54,12 +54,9 @@ def format_summary(sums: Sequence[RowOutcome]) -> str:
 def format_row(outcome: RowOutcome) -> str:
     """Return the line of a row."""
     row, probes, failed = outcome.row, outcome.probes, len(outcome.failures)
-    low, high = compute_wilson(failed, probes)
-    tried = (
-        [f"{probes:,}", f"{failed:,}", f"{100 * low:.2g} to {100 * high:.2g} %"]
-        if probes
-        else ["", "", ""]
-    )
+    # Rounded, because the lower bound of no failure misses 0 by a hair.
+    low, high = (round(100 * bound, 9) for bound in compute_wilson(failed, probes))
+    tried = [f"{probes:,}", f"{failed:,}", f"{low:.2g} to {high:.2g} %"] if probes else ["", "", ""]
     latest = outcome.pieces[-1] if outcome.pieces else None
     cells = [
         *(row.name, row.fault, row.required, row.owasp, *tried),
