@@ -183,7 +183,7 @@ class Sources:
             yield staging
 
     def _make_options(self, source: StoredSource) -> SourceOptions:
-        user, password = read_credentials(source.name)
+        user, password = ("", "") if source.is_folder else read_credentials(source.name)
         return SourceOptions(
             name=source.name,
             folder=self._locate_folder(source.name),

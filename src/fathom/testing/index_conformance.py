@@ -370,6 +370,17 @@ class IndexConformance(LateVectorsConformance):
         writer.set_roots(["/c", "/caf\udce9"])
         assert reader.get_roots() == ["/c", "/caf\udce9"]
 
+    def test_addresses_are_places_too(self, index: tuple[IndexWriter, IndexReader]) -> None:
+        writer, reader = index
+        put(writer, CATS)
+        address = SourceRecord(path="s3://bucket/a.pdf", digest="d", outcome="empty", reason="x")
+        writer.put([], [address])
+        assert [record.path for record in reader.list_sources()] == ["/c/cats", address.path]
+        assert list(reader.list_sources(most=1, after="/c/cats")) == [address]
+        assert list(reader.list_sources("s3://bucket")) == [address]
+        assert list(reader.list_sources("s3://b")) == []
+        assert reader.get_source(address.path) == address
+
     def test_rights_are_held_or_refused(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)

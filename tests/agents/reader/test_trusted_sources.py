@@ -98,3 +98,19 @@ def test_a_pattern_names_a_folder_or_the_end_of_a_path(pattern: str, is_trusted:
 def test_nothing_of_the_web_is_trusted() -> None:
     chunk = replace(hit_of("Fees").chunk, path="policies/fees.txt", source="web")
     assert not TrustedSources(("*",)).is_trusted(chunk)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_trusted"),
+    [
+        ("policies", False),
+        ("*", False),
+        ("fees.pdf", False),
+        ("https://example.org/policies", True),
+        ("https://example.org/*", True),
+        ("https://example.com/policies", False),
+    ],
+)
+def test_an_address_is_trusted_only_by_an_address(pattern: str, is_trusted: bool) -> None:
+    chunk = replace(hit_of("Fees").chunk, path="https://example.org/policies/fees.pdf")
+    assert TrustedSources((pattern,)).is_trusted(chunk) == is_trusted

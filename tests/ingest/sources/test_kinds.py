@@ -43,3 +43,27 @@ def test_credentials_come_from_variables_named_after_the_source() -> None:
     environment = {"SOURCE_HAND_BOOK_USER": "ana", "SOURCE_HAND_BOOK_PASSWORD": CANARY}
     assert read_credentials("hand-book", environment) == ("ana", CANARY)
     assert read_credentials("other", environment) == ("", "")
+
+
+def test_a_password_may_lie_in_the_keyring() -> None:
+    keyring = pytest.importorskip("keyring", reason="the extra sources is not installed")
+
+    class Keyring(keyring.backend.KeyringBackend):  # type: ignore[misc, name-defined]
+        priority = 1
+
+        def get_password(self, service: str, username: str) -> str | None:
+            if username == "locked":
+                raise keyring.errors.KeyringLocked
+            return CANARY if (service, username) == ("fathom-source", "handbook") else None
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            raise AssertionError("no password is stored")
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(Keyring())
+    try:
+        assert read_credentials("handbook", {"SOURCE_HANDBOOK_USER": "ana"}) == ("ana", CANARY)
+        assert read_credentials("handbook", {"SOURCE_HANDBOOK_PASSWORD": "other"}) == ("", "other")
+        assert read_credentials("locked", {}) == read_credentials("none", {}) == ("", "")
+    finally:
+        keyring.set_keyring(before)

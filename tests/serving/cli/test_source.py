@@ -3,6 +3,10 @@
 from pathlib import Path
 
 from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401
+from tests.serving.cli.test_readers import list_names
+from tests.source_worlds import GitWorld
+
+from fathom import Engine
 
 
 def test_a_folder_is_followed_from_its_addition_to_its_removal(
@@ -70,3 +74,62 @@ def test_ingestion_leaves_the_documents_of_sources_alone(
     assert len(run("docs", "list", "--json").json["documents"]) == 1
     run("source", "sync")
     assert len(run("docs", "list", "--json").json["documents"]) == number + 1
+
+
+def test_a_source_that_cannot_be_opened_does_not_stop_the_others(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    run("source", "add", "git+https://example.org/a.git", "--name", "a-first")
+    run("source", "add", str(corpus), "--name", "notices")
+    ran = run("source", "sync", "--offline", "--json")
+    assert ran.code == 5
+    first, second = ran.json["sources"]
+    assert first["fault"].startswith("offline:")
+    assert second["ingested"]["new"] == second["listed"] > 0
+    check_one_line(run("source", "sync", "a-first", "--offline"), 2, "offline")
+
+
+def test_documents_of_sources_are_named_by_their_addresses(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    world = GitWorld(tmp_path / "handbook")
+    world.write(
+        {"fees.md": "# Fees\n\nA mooring permit costs 40 crowns a year.\n", "b/c.md": "Text."}
+    )
+    run("source", "add", world.url)
+    run("source", "sync")
+    address = f"file://{world.folder}"
+    answer = run("ask", "What does a mooring permit cost?", "--json").json
+    assert answer["citations"][0]["path"] == f"{address}/fees.md"
+    assert not answer.get("warnings")
+    assert "40 crowns" in run("docs", "show", f"{address}/fees.md").out
+    assert run("docs", "rm", f"{address}/b/*", "--json").json == {"removed": 1}
+    assert run("docs", "rm", address, "--json").json == {"removed": 1}
+    assert run("source", "sync", "--json").json["sources"][0]["fetched"] == 2
+
+
+def test_rules_of_rights_name_addresses(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    world = GitWorld(tmp_path / "handbook")
+    names = ("hr/a.md", "open/b.md", "open/c.md", "open/c.md.readers.toml")
+    world.write({name: f"# {name}\n\nText of {name}.\n" for name in names})
+    rules = tmp_path / "readers.toml"
+    rules.write_text(
+        f'[[rule]]\npath = "file://{world.folder}/open/*"\nreaders = ["*"]\n'
+        '[[rule]]\npath = "*"\nreaders = ["hr"]\n'
+    )
+    run("ingest", str(corpus), "--readers", str(rules))
+    run("source", "add", world.url)
+    ran = run("source", "sync")
+    assert ran.code == 6
+    assert "c.md.readers.toml: names readers" in ran.out
+    with Engine.open(tmp_path / ".fathom", {"offline": True}) as engine:
+        shown = list_names(engine)
+        everything = list_names(engine, "hr")
+    assert shown == {"b.md", "c.md"}
+    assert everything >= {"a.md", "b.md", "c.md", *(file.name for file in corpus.iterdir())}

@@ -1,5 +1,6 @@
 """The protocol of a source: a place outside of the index that holds documents."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from fathom.documents.discover import FileFilter, is_left_out
 
 PIECE_BYTES = 1 << 20
 """The bytes of one read."""
+MOST_SECONDS = 1800.0
+"""The time for the content of one object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +91,24 @@ OpenSource = Callable[[str, SourceOptions], DocumentSource]
 """Opens the source at a URL; nothing is read before it is listed."""
 
 
-def copy_limited(stream: IO[bytes], target: IO[bytes], most_bytes: int) -> None:
+def copy_limited(
+    stream: IO[bytes],
+    target: IO[bytes],
+    most_bytes: int,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
     """Copy a stream up to its end.
 
     Raises:
-        ObjectFailure: If it holds more than `most_bytes`.
+        ObjectFailure: If it holds more than `most_bytes`, or takes longer than `MOST_SECONDS`.
     """
-    copied = 0
+    copied, end = 0, clock() + MOST_SECONDS
     while piece := stream.read(PIECE_BYTES):
         copied += len(piece)
         if copied > most_bytes:
             raise ObjectFailure(describe_size_limit(most_bytes))
+        if clock() > end:
+            raise ObjectFailure(f"takes longer than {MOST_SECONDS / 60:.0f} minutes")
         target.write(piece)
 
 

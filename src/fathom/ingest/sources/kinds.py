@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +15,8 @@ from fathom.redaction import SECRETS
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 """The name of a source."""
 LONGEST_URL = 2_000
+KEYRING_SERVICE = "fathom-source"
+"""The name under which the keyring of the system has the passwords of sources."""
 _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
 _REMOTE_SCHEMES = frozenset({"s3", "sftp", "webdav", "webdavs"})
@@ -87,12 +90,26 @@ def check_name(name: str) -> None:
 def read_credentials(name: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """Return the user name and the password for a source, each empty if there is none.
 
-    They come from the variables `SOURCE_NAME_USER` and `SOURCE_NAME_PASSWORD`.
+    They come from the variables `SOURCE_NAME_USER` and `SOURCE_NAME_PASSWORD`; a password that no
+    variable holds from the keyring of the system, if the package `keyring` is installed.
     """
     stem = f"SOURCE_{re.sub(r'[^A-Z0-9]', '_', name.upper())}"
-    user, password = environment.get(f"{stem}_USER", ""), environment.get(f"{stem}_PASSWORD", "")
+    user = environment.get(f"{stem}_USER", "")
+    password = environment.get(f"{stem}_PASSWORD", "") or _read_keyring(name)
     SECRETS.add(password)
     return user, password
+
+
+def _read_keyring(name: str) -> str:
+    if find_spec("keyring") is None:
+        return ""
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return keyring.get_password(KEYRING_SERVICE, name) or ""
+    except KeyringError:  # there is no keyring, or it is locked
+        return ""
 
 
 def open_source(url: str, options: SourceOptions) -> DocumentSource:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from fathom.documents.discover import FileFilter, OnError
+from fathom.documents.discover import READERS_FILE, FileFilter, OnError
 from fathom.documents.disk_set import DiskSet
 from fathom.documents.ocr.availability import can_retry
 from fathom.errors import SourceUnavailable
@@ -30,6 +30,7 @@ MOST_OBJECTS = 512
 MOST_BYTES = 256 << 20
 """The bytes of the staged objects after which a batch is ingested."""
 NOTHING_LISTED = "nothing is listed there any more; `fathom source remove` removes its documents"
+SIDECAR = "names readers, which counts in folders only; write a rule for its document"
 _ENDING = re.compile(r"(?:\.[A-Za-z0-9]{1,12}){1,2}$")
 """The last two endings of a name at most, as in `corpus.jsonl.gz`."""
 
@@ -174,8 +175,13 @@ class Synchronizer:
                 self._on_progress(self._report)
 
     def _list_wanted(self) -> Generator[SourceObject]:
+        reader = self._open_reader()
+        has_rights = reader is not None and bool(reader.get_rights())
         for item in self._source.list_objects():
-            if not is_hidden(item.name) and self._filter.accepts(PurePosixPath(item.name)):
+            if has_rights and item.name.endswith(f".{READERS_FILE}"):
+                self._report.ingested.failed += 1
+                self._report.ingested.add_file(item.address, "failed", SIDECAR)
+            elif not is_hidden(item.name) and self._filter.accepts(PurePosixPath(item.name)):
                 yield item
 
     def _is_settled(self, item: SourceObject, reader: IndexReader | None) -> bool:

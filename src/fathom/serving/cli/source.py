@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.errors import UsageError
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
@@ -94,11 +95,11 @@ def sync_sources(
     from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments, offline=offline) as engine:
-        waiting = [item.name for item in engine.sources.list() if not item.paused]
-        reports = [
-            _sync_source(engine, chosen, verbose=verbose)
-            for chosen in (waiting if name is None else [name])
-        ]
+        if name is None:
+            waiting = [item.name for item in engine.sources.list() if not item.paused]
+            reports = [_sync_or_explain(engine, one, verbose=verbose) for one in waiting]
+        else:
+            reports = [_sync_source(engine, name, verbose=verbose)]
     text = "\n".join(map(_format_report, reports)) or "no sources; `fathom source add URL` adds one"
     show_outcome({"sources": reports}, text, as_json=as_json)
     if any(report.fault for report in reports):
@@ -139,6 +140,16 @@ def remove_source(
         removed = engine.sources.remove(name)
     text = f"{name} removed, with {removed} documents"
     show_outcome({"name": name, "removed": removed}, text, as_json=as_json)
+
+
+def _sync_or_explain(engine: "Engine", name: str, *, verbose: bool) -> "SyncReport":
+    """Bring the index in line with a source; one that cannot be opened does not stop the others."""
+    from fathom.ingest.sources.sync import SyncReport
+
+    try:
+        return _sync_source(engine, name, verbose=verbose)
+    except UsageError as error:
+        return SyncReport(source=name, fault=str(error))
 
 
 def _sync_source(engine: "Engine", name: str, *, verbose: bool) -> "SyncReport":
