@@ -1,6 +1,8 @@
 """Workspaces: the separate data of tenants, each with an index directory of its own."""
 
 import threading
+import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,10 +22,14 @@ FOLDER = "workspaces"
 """The folder of the other workspaces, below the index of the default one."""
 WATCH_S = 5.0
 """The seconds between two searches for jobs that another server has left."""
+MOST_UNUSED = 16
+"""The engines of viewers that stay open while nobody uses them.
+
+Each has connections of its own, and every change of the rules may need other ones."""
 LOG = open_log("fathom.serving")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Workspace:
     """The documents of a tenant, and all that comes from them.
 
@@ -53,6 +59,45 @@ class Workspace:
         return self.engine.directory
 
 
+_EngineKey = tuple[str, Viewer]
+"""The name of a workspace, and the viewer of its engine."""
+
+
+class LimitedEngines:
+    """The engines that read on behalf of viewers; those used last stay open.
+
+    It is not safe for threads: its owner has a lock.
+    """
+
+    def __init__(self) -> None:
+        self._engines: dict[_EngineKey, Engine] = {}
+        self._uses = Counter[_EngineKey]()
+        # Filled by finalizers, which may run at any point of any thread, so they take no lock.
+        self._released = deque[_EngineKey]()
+
+    def get_engine(self, key: _EngineKey, open_engine: Callable[[], Engine]) -> Engine:
+        """Return the engine of a key, opened if it is not; it becomes the one used last."""
+        engine = self._engines.pop(key) if key in self._engines else open_engine()
+        self._engines[key] = engine
+        return engine
+
+    def hold(self, key: _EngineKey, user: object) -> None:
+        """Keep an engine open as long as an object lives that uses it, and close unused ones."""
+        self._uses[key] += 1
+        weakref.finalize(user, self._released.append, key).atexit = False
+        while self._released:
+            self._uses.subtract([self._released.popleft()])
+        unused = [other for other in self._engines if not self._uses[other]]
+        for other in unused[:-MOST_UNUSED]:
+            self._engines.pop(other).close()
+            del self._uses[other]
+
+    def close(self) -> None:
+        """Close all engines."""
+        for engine in self._engines.values():
+            engine.close()
+
+
 class Workspaces:
     """The open workspaces; each is opened at its first use, and all share the models."""
 
@@ -65,7 +110,7 @@ class Workspaces:
         self._lock = threading.Lock()
         self._engine = engine
         self._open = {"": _open_workspace("", engine)}
-        self._limited: dict[tuple[str, Viewer], Engine] = {}
+        self._limited = LimitedEngines()
         self._ending = threading.Event()
         self._watcher: threading.Thread | None = None
 
@@ -84,11 +129,11 @@ class Workspaces:
             return space
         # Names that no document has make no difference: such viewers share an engine.
         key = space.name, Viewer(viewer.names & readers)
-        if key not in self._limited:
-            self._limited[key] = space.engine.open_for(key[1])
-        engine = self._limited[key]
+        engine = self._limited.get_engine(key, lambda: space.engine.open_for(key[1]))
         conversations = space.conversations.open_for(engine, caller.owner)
-        return replace(space, engine=engine, conversations=conversations, owner=caller.owner)
+        limited = replace(space, engine=engine, conversations=conversations, owner=caller.owner)
+        self._limited.hold(key, limited)
+        return limited
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
         """Continue the jobs that ended servers left in all workspaces, and watch for new ones.
@@ -124,8 +169,7 @@ class Workspaces:
         if self._watcher is not None:
             self._watcher.join()
         with self._lock:
-            for engine in self._limited.values():
-                engine.close()
+            self._limited.close()
             for space in self._open.values():
                 space.jobs.close()
                 space.conversations.close()
