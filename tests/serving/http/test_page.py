@@ -34,6 +34,7 @@ from fathom.evaluation.report.blocks import (
     ReportTable,
 )
 from fathom.evaluation.report.storage import save_report
+from fathom.ingest.survey import SurveyedPlace
 from fathom.serving.http.keys import Key, create_key_store
 
 pytestmark = pytest.mark.skipif(
@@ -59,12 +60,24 @@ def chrome() -> Iterator[Browser]:
         yield chromium
 
 
+class SiteSurvey:
+    """A page of a site, in the file into which a source has fetched it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        file.write_text("<title>Pilotage</title><p>Pilots board ships off the breakwater.</p>")
+
+    def iterate_places(self, *_: object) -> Iterator[SurveyedPlace]:
+        yield SurveyedPlace("https://public.example/pilotage/", self.file, None)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("page")
     shutil.copytree(ROOT / "samples" / "corpus", folder / "corpus")
     with Engine.open(folder / "index", {"offline": True}) as engine:
         engine.ingest([folder / "corpus"])
+        engine.documents.ingest_places(SiteSurvey(folder / "pilotage.html"))
     save_report(make_report(), folder / "index")
     server = serve(folder / "index")
     yield server
@@ -394,6 +407,15 @@ def test_the_outline_of_a_document_links_to_its_sections(watched_page: WatchedTa
     page.locator(".outline").get_by_role("button", name="Late returns").click()
     expect(page.locator(".lines .heading[data-here]")).to_have_text("Late returns")
     expect(page.locator(".lines")).to_contain_text("Film or game | 0.50 crowns")
+
+
+def test_a_document_of_a_site_links_to_its_page(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen("#/documents")
+    page.get_by_role("link", name="Pilotage").click()
+    origin = page.get_by_role("link", name="https://public.example/pilotage/")
+    expect(origin).to_have_attribute("href", "https://public.example/pilotage/")
+    expect(origin).to_have_attribute("rel", "noopener noreferrer nofollow")
+    expect(page.locator(".lines")).to_contain_text("Pilots board ships")
 
 
 def test_a_late_text_does_not_replace_the_section_asked_for_after_it(

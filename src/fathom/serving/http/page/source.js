@@ -1,7 +1,7 @@
 // A document: its text around a place with the quote marked, pictures of its pages, and its outline.
 
 import { get, getText, fetchImage } from "./api.js";
-import { add, el, fill, iconButton } from "./dom.js";
+import { add, el, fill, iconButton, parseSafeLink } from "./dom.js";
 import { nameDocument, formatNumber, t } from "./i18n.js";
 import { moveFocus } from "./answer.js";
 
@@ -60,9 +60,11 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
   }
 
   function buildHeading(details) {
-    const file = details.path.split(/[\\/]/).pop();
-    const facts = [file, details.language === "und" ? "" : details.language.toUpperCase(), details.pages ? t("document.pages", { n: formatNumber(details.pages) }) : ""];
-    return el("div", {}, el(level, { class: "document-title" }, nameDocument(details)), el("p", { class: "soft small" }, facts.filter(Boolean).join(" · ")));
+    const address = parseSafeLink(details.path);
+    const file = details.path.split(/[\\/]/).pop() || details.path;
+    const origin = address ? el("a", { class: "link", href: address, rel: "noopener noreferrer nofollow", target: "_blank" }, file) : file;
+    const facts = [details.language === "und" ? "" : details.language.toUpperCase(), details.pages ? t("document.pages", { n: formatNumber(details.pages) }) : ""];
+    return el("div", {}, el(level, { class: "document-title" }, nameDocument(details)), el("p", { class: "soft small" }, origin, facts.filter(Boolean).map((fact) => ` · ${fact}`)));
   }
   const buildCloseButton = () => (onClose ? iconButton("close", t("close"), onClose, { data: { close: "" } }) : null);
 
