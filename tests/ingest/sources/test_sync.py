@@ -18,7 +18,7 @@ from fathom.testing import make_engine
 TEXTS = {f"n{number}.md": f"# Notice {number}\n\nText of notice {number}.\n" for number in range(7)}
 
 
-def test_what_was_fetched_before_an_interruption_is_not_fetched_again(tmp_path: Path) -> None:
+def test_objects_fetched_before_an_interruption_are_not_fetched_again(tmp_path: Path) -> None:
     world = GitWorld(tmp_path / "docs")
     world.write(TEXTS)
     with make_engine(tmp_path / "index") as engine:
