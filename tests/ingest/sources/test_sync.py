@@ -77,8 +77,11 @@ def test_an_object_that_cannot_be_read_keeps_its_document_and_is_told(tmp_path: 
         for _ in range(2):
             report = engine.sources.sync("docs")
             assert (report.fault, report.ingested.failed, report.ingested.unchanged) == ("", 1, 6)
-            (told,) = [file for file in report.ingested.files if file.is_bad]
-            assert (Path(told.path).name, told.reason[:19]) == ("n1.md", "holds more than 1 M")
+            (failure,) = [file for file in report.ingested.files if file.is_bad]
+            assert (Path(failure.path).name, failure.reason[:19]) == (
+                "n1.md",
+                "holds more than 1 M",
+            )
         assert len(list(engine.documents.list())) == 7
 
 
