@@ -32,6 +32,7 @@ from typing_extensions import override
 
 from fathom import Engine
 from fathom.config import parse_settings
+from fathom.index.engines import QDRANT_MARK
 from fathom.index.rights import ReadingRule
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import EVERYTHING, Key, create_key_store
@@ -264,7 +265,9 @@ def run_probes(plan: Plan, *, seed: int = 0, url: str = "") -> RightsCounts:
     """
     drawn, counts = random.Random(seed), RightsCounts()
     with tempfile.TemporaryDirectory() as folder:
-        tree = {"index.directory": str(Path(folder) / "index"), "index.url": url, "offline": True}
+        # Qdrant needs a socket, which this option refuses.
+        tree: dict[str, Any] = {"index.url": url, "offline": QDRANT_MARK not in url}
+        tree["index.directory"] = str(Path(folder) / "index")
         settings = parse_settings(tree)
         corpus = Path(folder).resolve() / "vaults" / "corpus.jsonl"
         _write_corpus(corpus, plan.documents)
