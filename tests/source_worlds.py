@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from fathom.ingest.sources.base import is_hidden
+
 USER, PASSWORD = "ana", "canary-7f3a-secret"
 SECONDS = 30.0
 """The time for the start of a server."""
@@ -200,6 +202,40 @@ class GitWorld(FolderWorld):
         """Commit all changes."""
         self.run("add", "--all")
         self.run("commit", "--quiet", "--allow-empty", "--message", "Change")
+
+
+class MailboxWorld(FolderWorld):
+    """A mailbox file whose messages have the last parts of names as their ids."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.file = folder / "Inbox"
+        self.file.touch()
+        self.url = f"mbox://{self.file}"
+        self.texts: dict[str, str] = {}
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write messages; mailboxes have no hidden ones."""
+        self.texts |= {name: text for name, text in texts.items() if not is_hidden(name)}
+        self.save()
+
+    def remove(self, *names: str) -> None:
+        """Remove messages."""
+        for name in names:
+            del self.texts[name]
+        self.save()
+
+    def save(self) -> None:
+        """Write the file anew, as programs of mail do."""
+        messages = (
+            "From ana@example.org Fri Nov 27 10:00:00 2026\n"
+            f"Message-ID: <{Path(name).name}>\nSubject: Notice\n"
+            f"Content-Type: text/plain; charset=utf-8\n\n{text}\n\n"
+            for name, text in self.texts.items()
+        )
+        new = self.file.with_suffix(".new")
+        new.write_text("".join(messages))
+        new.replace(self.file)
 
 
 class ServerWorld(FolderWorld):

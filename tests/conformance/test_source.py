@@ -8,6 +8,7 @@ from tests.source_worlds import (
     BucketWorld,
     FolderWorld,
     GitWorld,
+    MailboxWorld,
     ServedGitWorld,
     ServerWorld,
     make_sftp_world,
@@ -29,6 +30,15 @@ class TestGit(SourceConformance):
     @pytest.fixture
     def world(self, tmp_path: Path) -> GitWorld:
         return GitWorld(tmp_path / "docs")
+
+
+class MailboxPlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path) -> MailboxWorld:
+        return MailboxWorld(tmp_path / "docs")
+
+
+class TestMailboxChanges(MailboxPlace, SourceChangeConformance): ...
 
 
 class ServedGitPlace:
@@ -89,6 +99,10 @@ class TestWebdavChanges(WebdavPlace, SourceChangeConformance): ...
 
 
 class TestSftpChanges(SftpPlace, SourceChangeConformance): ...
+
+
+@pytest.mark.slow
+class TestMailbox(MailboxPlace, SourceConformance): ...
 
 
 @pytest.mark.slow

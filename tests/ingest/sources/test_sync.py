@@ -1,5 +1,6 @@
 """A synchronization fetches once, removes what no source has, and keeps what cannot be read."""
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -113,6 +114,30 @@ def test_a_lost_index_is_filled_again(tmp_path: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     with make_engine(tmp_path / "index") as engine:
         assert engine.sources.sync("docs").ingested.new == 7
+
+
+def test_records_of_a_corpus_file_follow_it(tmp_path: Path) -> None:
+    world = GitWorld(tmp_path / "docs")
+
+    def write_records(*names: str) -> None:
+        rows = (json.dumps({"_id": name, "text": f"Text of {name}."}) for name in names)
+        world.write({"data/corpus.jsonl": "".join(f"{row}\n" for row in rows)})
+
+    with make_engine(tmp_path / "index") as engine:
+        engine.sources.add(world.url)
+        world.write({"a.md": "# A\n\nText.\n"})
+        write_records("one", "two", "three")
+        assert engine.sources.sync("docs").ingested.new == 4
+        assert engine.sources.sync("docs").fetched == 0
+        write_records("one", "three", "four")
+        report = engine.sources.sync("docs").ingested
+        assert (report.new, report.removed, report.stale) == (1, 1, 0)
+        ids = {item.id for item in engine.documents.list()}
+        assert {"one", "three", "four"} < ids
+        assert "two" not in ids
+        world.remove("data/corpus.jsonl")
+        assert engine.sources.sync("docs").ingested.removed == 3
+        assert [Path(item.path).name for item in engine.documents.list()] == ["a.md"]
 
 
 def test_two_synchronizations_of_a_source_exclude_each_other(tmp_path: Path) -> None:

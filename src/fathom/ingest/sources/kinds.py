@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from fathom.documents.discover import format_path, make_absolute
 from fathom.errors import UsageError
@@ -21,7 +21,7 @@ _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
 _REMOTE_SCHEMES = frozenset({"s3", "sftp", "webdav", "webdavs"})
 _SITE_SCHEMES = frozenset({"http", "https"})
-_SCHEMES = "a folder, git+https://, https://, s3://, webdavs:// or sftp://"
+_SCHEMES = "a folder, git+https://, https://, s3://, webdavs://, sftp:// or mbox://"
 
 
 def normalize_url(url: str) -> str:
@@ -37,6 +37,8 @@ def normalize_url(url: str) -> str:
     scheme, mark, rest = url.partition("://")
     if not mark or scheme == "file":
         return format_path(make_absolute(Path(rest if mark else url).expanduser()))
+    if scheme == "mbox":
+        return f"{scheme}://{quote(format_path(make_absolute(unquote(rest))))}"
     check_no_secret(url)
     if scheme not in _GIT_SCHEMES | _REMOTE_SCHEMES | _SITE_SCHEMES:
         raise UsageError(f"{scheme}:// names no kind of source; write {_SCHEMES}")
@@ -119,6 +121,10 @@ def open_source(url: str, options: SourceOptions) -> DocumentSource:
         from fathom.ingest.sources.git import GitSource
 
         return GitSource(url, options)
+    if scheme == "mbox":
+        from fathom.ingest.sources.mail import MailboxSource
+
+        return MailboxSource(url, options)
     if mark and scheme in _SITE_SCHEMES:
         from fathom.ingest.sources.site import SiteSource
 
