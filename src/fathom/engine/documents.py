@@ -25,7 +25,6 @@ from fathom.ingest.places import (
     select_outermost,
 )
 from fathom.ingest.sidecars import Sidecars
-from fathom.ingest.sources.store import SourceStore
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
@@ -313,6 +312,8 @@ class Documents:
         return removed
 
     def _list_source_folders(self) -> Sequence[str]:
+        from fathom.ingest.sources.store import SourceStore
+
         sources = SourceStore(self._index.directory).list()
         return [source.url for source in sources if source.is_folder]
 

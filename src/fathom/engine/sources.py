@@ -7,24 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.documents.discover import FileFilter
 from fathom.engine.documents import Documents
 from fathom.engine.opened_index import OpenedIndex
 from fathom.errors import IndexMissing
-from fathom.index.embedded.lock import WriterLock
-from fathom.ingest.sources.base import SourceOptions
-from fathom.ingest.sources.kinds import (
-    check_name,
-    make_source_name,
-    normalize_url,
-    open_source,
-    read_credentials,
-)
-from fathom.ingest.sources.store import SourceStore, StoredSource
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.index.base import IndexReader
     from fathom.ingest.report import IngestProgress, IngestReport
+    from fathom.ingest.sources.base import SourceOptions
+    from fathom.ingest.sources.store import SourceStore, StoredSource
     from fathom.ingest.sources.sync import SyncReport
     from fathom.ingest.survey import PlaceSurvey
     from fathom.settings import Settings
@@ -50,7 +41,7 @@ class Sources:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         allow_private: bool = False,
-    ) -> StoredSource:
+    ) -> "StoredSource":
         """Add a source; nothing is read before it is synchronized.
 
         Args:
@@ -63,6 +54,14 @@ class Sources:
         Raises:
             UsageError: If the URL or the name is none, or taken.
         """
+        from fathom.ingest.sources.kinds import (
+            check_name,
+            make_source_name,
+            normalize_url,
+            open_source,
+        )
+        from fathom.ingest.sources.store import StoredSource
+
         self._index.refuse_viewer("sources")
         url = normalize_url(url)
         source = StoredSource(
@@ -78,7 +77,7 @@ class Sources:
         self._store.add(source)
         return source
 
-    def list(self) -> Sequence[StoredSource]:
+    def list(self) -> "Sequence[StoredSource]":
         """Return all sources by name."""
         self._index.refuse_viewer("sources")
         return self._store.list()
@@ -113,6 +112,7 @@ class Sources:
             UsageError: If there is no source of this name.
             IndexLocked: If another process is writing, or synchronizing this source.
         """
+        from fathom.ingest.sources.kinds import open_source
         from fathom.ingest.sources.sync import Synchronizer, SyncReport, SyncTarget
 
         self._index.refuse_viewer("sources")
@@ -165,7 +165,9 @@ class Sources:
         return sum(removed)
 
     @property
-    def _store(self) -> SourceStore:
+    def _store(self) -> "SourceStore":
+        from fathom.ingest.sources.store import SourceStore
+
         return SourceStore(self._index.directory)
 
     def _locate_folder(self, name: str) -> Path:
@@ -174,6 +176,8 @@ class Sources:
     @contextmanager
     def _open_folder(self, name: str) -> Iterator[Path]:
         """Lock the folder of a source, and yield its staging folder."""
+        from fathom.index.embedded.lock import WriterLock
+
         folder = self._locate_folder(name)
         staging = folder / "staging"
         # As private as the index: it holds the texts of documents.
@@ -182,7 +186,11 @@ class Sources:
         with WriterLock(folder / "lock"):
             yield staging
 
-    def _make_options(self, source: StoredSource) -> SourceOptions:
+    def _make_options(self, source: "StoredSource") -> "SourceOptions":
+        from fathom.documents.discover import FileFilter
+        from fathom.ingest.sources.base import SourceOptions
+        from fathom.ingest.sources.kinds import read_credentials
+
         user, password = ("", "") if source.is_folder else read_credentials(source.name)
         return SourceOptions(
             name=source.name,
@@ -203,7 +211,7 @@ class Sources:
 
     def _ingest(
         self,
-        source: StoredSource,
+        source: "StoredSource",
         survey: "PlaceSurvey",
         on_progress: "IngestProgress" = lambda _report, _files: None,
     ) -> "IngestReport":
