@@ -97,5 +97,6 @@ def test_sitemaps_name_pages_or_other_sitemaps() -> None:
         "https://example.org/a?b=1&c=2",
         "https://example.org/d",
     ]
+    assert list(iterate_locations("<loc>" + " " * 1_000_000 + "<loc>\t" + "x " * 500_000)) == []
     assert not is_sitemap_index(text)
     assert is_sitemap_index("<sitemapindex><sitemap>")

@@ -216,6 +216,20 @@ def test_only_documents_are_read(site: Site, crawler: Crawler, tmp_path: Path) -
     assert (tmp_path / "a.pdf").read_bytes() == b"%PDF-1.4"
 
 
+def test_a_listed_page_can_be_fetched_at_any_time(
+    site: Site, crawler: Crawler, tmp_path: Path
+) -> None:
+    site.pages["/"], site.pages["/a"] = make_page("a"), make_page(text="Page a.")
+    source = crawler.open()
+    items = source.list_objects()
+    first, second = next(items), next(items)
+    source.fetch(first, tmp_path / "first")
+    source.fetch(second, tmp_path / "second")
+    assert (tmp_path / "first").read_bytes() == site.pages["/"][2]
+    assert (tmp_path / "second").read_bytes() == site.pages["/a"][2]
+    assert site.asked.count("/a") == 1
+
+
 def test_a_page_that_fails_keeps_its_document_and_its_links(site: Site, crawler: Crawler) -> None:
     site.pages["/"], site.pages["/a"], site.pages["/b"] = (
         make_page("a"),

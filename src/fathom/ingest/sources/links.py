@@ -19,7 +19,11 @@ MOST_LINKS = 5_000
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id|ref_src")
 """The parameters that tell who came from where, never which page it is."""
 _DIRECTIVE = re.compile(r"no(?:index|follow)|none")
-_LOCATION = re.compile(r"<loc>\s*(?:<!\[CDATA\[)?\s*([^<\s]{1,2000}?)\s*(?:\]\]>)?\s*</loc>")
+# Blanks are bounded: two runs of any length would try all ways to share a long one.
+_BLANKS = r"\s{0,99}"
+_LOCATION = re.compile(
+    rf"<loc>{_BLANKS}(?:<!\[CDATA\[)?{_BLANKS}([^<\s]{{1,2000}}?){_BLANKS}(?:\]\]>)?{_BLANKS}</loc>"
+)
 
 
 def canonicalize_url(url: str, base: str = "") -> str:

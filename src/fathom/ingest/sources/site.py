@@ -134,6 +134,7 @@ class SiteSource:
         self._sitemaps: list[str] = []
         self._types = MimeTypes()
         self._failures = 0
+        self._item: SourceObject | None = None
 
     def list_objects(self) -> Iterator[SourceObject]:
         """Crawl the site, and yield its documents.
@@ -158,13 +159,14 @@ class SiteSource:
                     if self._is_wanted(link):
                         state.enqueue(link)
                 if page and page.digest:
-                    yield self._make_object(page)
+                    self._item = self._make_object(page)
+                    yield self._item
                 self._body.unlink(missing_ok=True)
             state.drop_others()
 
     def fetch(self, item: SourceObject, file: Path) -> None:
         """Write the content of a page, which the listing may just have read."""
-        if self._body.exists():
+        if item == self._item and self._body.exists():
             self._body.replace(file)
             return
         try:
