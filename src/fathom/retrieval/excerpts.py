@@ -27,7 +27,7 @@ MARGIN = 3
 """The characters around each printed line: two spaces, and the end of the line."""
 CUT = " …"
 """The mark of a text that goes on."""
-_LEADERS = re.compile(r"[ \t]*(?:[.·_|] ?){4,}[ \t]*")
+_LEADERS = re.compile(r"(?:(?<![ \t])[ \t]+)?(?:[.·_|] ?){4,}[ \t]*")
 """Dots and rules that fill a line, as between a heading and its page in a table of contents."""
 
 
