@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from fathom.errors import UsageError
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.cli.app import app
+from fathom.serving.cli.audit import FORMULA_MARKS
 from fathom.serving.http.audit_log import create_audit_log
 
 RUNNER = CliRunner()
@@ -39,6 +40,20 @@ def test_lines_are_for_people_for_programs_and_for_spreadsheets(index: list[str]
     rows = list(table)
     assert [row["name"] for row in rows] == ["ana", ""]
     assert not [cell for row in rows for cell in row.values() if cell.startswith("=")]
+
+
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\t=", "\r=", " ="])
+def test_no_cell_of_a_table_begins_a_formula(tmp_path: Path, mark: str) -> None:
+    formula = f"{mark}HYPERLINK(A1)"
+    line = replace(LINE, key=formula, name=formula, workspace=formula, route=formula)
+    log = create_audit_log(EmbeddedIndex(tmp_path), days=30)
+    log.add(replace(line, groups=(formula,), asked=formula))
+    log.close()
+    printed = RUNNER.invoke(app, ["audit", "--index", str(tmp_path), "--csv"]).stdout
+    (row,) = csv.DictReader(io.StringIO(printed))
+    assert row["asked"].startswith("'")
+    assert row["asked"].endswith("HYPERLINK(A1)")
+    assert not [cell for cell in row.values() if cell.lstrip().startswith(FORMULA_MARKS)]
 
 
 def test_lines_are_chosen_by_key_and_time(index: list[str], tmp_path: Path) -> None:

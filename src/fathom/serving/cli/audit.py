@@ -11,6 +11,9 @@ import typer
 from fathom.errors import UsageError
 from fathom.serving.cli.options import IndexOption, JsonOption, build_engine
 
+FORMULA_MARKS = ("=", "+", "-", "@")
+"""The characters with which a formula of a spreadsheet begins."""
+
 if TYPE_CHECKING:  # `--help` must not wait for this import
     from fathom.serving.http.audit_log import AuditLine
 
@@ -58,10 +61,14 @@ def _write_table(lines: Iterable["AuditLine"]) -> None:
     table.writerow(AuditLine(requested="").to_json())
     for line in lines:
         values = line.to_json().values()
-        table.writerow(
-            json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-            for value in values
-        )
+        table.writerow(map(_format_cell, values))
+
+
+def _format_cell(value: object) -> str:
+    """Return a value as text that no spreadsheet takes for a formula."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # Some programs cut white space first.
+    return f"'{text}" if text.lstrip().startswith(FORMULA_MARKS) else text
 
 
 def _format_line(line: "AuditLine") -> str:
