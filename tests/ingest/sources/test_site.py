@@ -202,6 +202,18 @@ def test_a_page_with_several_addresses_is_one_document(site: Site, crawler: Craw
     assert set(crawler.list()) == {f"{SITE}/", f"{SITE}/list", f"{SITE}/x"}
 
 
+def test_a_page_cannot_speak_for_another_one(site: Site, crawler: Crawler, tmp_path: Path) -> None:
+    site.pages["/"] = make_page("evil")
+    claim = '<link rel="canonical" href="/official">'
+    site.pages["/evil"] = make_page(head=claim, text="Lies.")
+    site.pages["/official"] = make_page(text="Truth.")
+    source = crawler.open()
+    for item in source.list_objects():
+        source.fetch(item, tmp_path / item.name)
+    assert {file.name for file in tmp_path.glob("*.html")} == {"index.html", "official.html"}
+    assert b"Truth." in (tmp_path / "official.html").read_bytes()
+
+
 def test_only_documents_are_read(site: Site, crawler: Crawler, tmp_path: Path) -> None:
     site.pages["/"] = make_page("a.pdf", "b.docx", "c", "d.zip", "e.js", "big")
     site.pages["/a.pdf"] = (200, {"Content-Type": "application/pdf"}, b"%PDF-1.4")

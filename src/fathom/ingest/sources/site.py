@@ -177,6 +177,8 @@ class SiteSource:
             raise ObjectFailure(f"gives no page: {failure.reason}") from None
         if reply.status != 200:
             raise ObjectFailure(f"gives no page: status {reply.status}")
+        if canonicalize_url(reply.url) != item.address:
+            raise ObjectFailure("is redirected to another page since it was listed")
         if not self._find_ending(reply):
             raise ObjectFailure(f"is no document any more but {reply.media_type}")
 
@@ -332,14 +334,12 @@ class SiteSource:
             page_links = self._read_links(address)
             page_links.directives |= named.directives
             named = page_links
-        canonical = named.canonical if self._is_wanted(named.canonical) else address
-        return replace(
-            page,
-            address=canonical,
-            digest=digest if named.is_indexed else "",
-            ending=ending,
-            links=tuple(filter(self._is_inside, named.links)) if named.is_followed else (),
-        )
+        links = tuple(filter(self._is_inside, named.links)) if named.is_followed else ()
+        if named.canonical not in {"", address} and self._is_wanted(named.canonical):
+            # Only what an address served itself may be quoted with it: a page could claim any.
+            return replace(page, ending=ending, links=(named.canonical, *links))
+        digest = digest if named.is_indexed else ""
+        return replace(page, digest=digest, ending=ending, links=links)
 
     def _find_ending(self, reply: WebReply) -> str:
         """Return the ending of a file with the content of a reply; empty for no document."""
