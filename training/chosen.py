@@ -37,6 +37,8 @@ def select_named(dataset: Dataset, parts: str) -> Iterator[DatasetQuestion]:
             case ["drawn", count]:
                 odd = _select_half(dataset, rest=1)
                 yield from random.Random(1).sample(odd, min(int(count), len(odd)))
+            case ["question", name]:
+                yield from (question for question in dataset.questions if question.id == name)
             case _:
                 raise ValueError(f"{dataset.name}: {part!r} names no questions; see chosen.toml")
 

@@ -29,6 +29,7 @@ def test_questions_are_named_by_half_and_by_place() -> None:
     assert even | odd == set(list_chosen("all"))
     assert not even & odd
     assert list_chosen("even, first 1") == [*list_chosen("even"), "q1"]
+    assert list_chosen("question q7") == ["q7"]
 
 
 def test_drawn_questions_are_of_the_odd_half_and_reproducible() -> None:
