@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -133,7 +134,14 @@ class Server:
         return f"postgresql://{user}@/{name}?host={self.folder}"
 
     def kill(self) -> None:
+        """Kill the server with all its processes: one that serves a connection may outlive it."""
+        assert self._child is not None
+        pid = self._child.pid
+        served = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self.end_process(signal.SIGKILL)
+        for child in map(int, served):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
     def end_process(self, by: signal.Signals) -> None:
         if self._child is not None:

@@ -22,7 +22,7 @@ from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import ParsedDocument
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.index.base import IndexStatus, Match
+from fathom.index.base import IndexStatus, Match, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.index.rights import Viewer
 from fathom.models.base import Matrix
@@ -476,6 +476,12 @@ def count_status(real: Any) -> IndexStatus:
     return status
 
 
+def list_files(real: Any, *positional: Any, **named: Any) -> list[SourceRecord]:
+    """List the sources that are files of this machine."""
+    sources = real.list_sources(*positional, **named)
+    return [record for record in sources if record.path.startswith("/")]
+
+
 def do_nothing(*_: Any, **__: Any) -> Any:
     return 0
 
@@ -505,6 +511,10 @@ def drop_tables(real: Any, document_id: str) -> Any:
 
 
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
+    "test_addresses_are_places_too": (
+        {"list_sources": list_files},
+        {"get_source": lambda real, path: None if "://" in path else real.get_source(path)},
+    ),
     "test_rights_are_held_or_refused": (
         {"set_rights": do_nothing},
         {"get_rights": lambda _: []},
