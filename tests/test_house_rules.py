@@ -4,7 +4,8 @@ import ast
 import re
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fathom"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in SOURCES}
 ROOMS = ("benchmarks", "docs", "experiments", "tests", "training")
 """Folders outside of the package whose functions, docstrings and locals keep its rules."""
-ALL_TREES = TREES | {
-    file: ast.parse(file.read_text(encoding="utf-8"))
-    for room in ROOMS
-    for file in sorted((ROOT / room).rglob("*.py"))
-}
+ALL_FILES = [*SOURCES, *(file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py")))]
 
 
 def split_words(text: str) -> frozenset[str]:
@@ -56,6 +52,15 @@ QUESTION_PARSERS = split_words(
     "parse_comparison list_options split_questions build_chain"
 )
 """The functions of the room `question` that `Question` calls for everybody else."""
+RULED_NODES = (
+    ast.Module
+    | ast.ClassDef
+    | ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.Name
+    | ast.Import
+    | ast.ImportFrom
+)
 SHARE_OF_COMMENTS = 0.015
 SCRIPTS = sorted((PACKAGE / "serving" / "http" / "page").glob("*.js"))
 SCRIPT_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*[\s\S]*?\*/|^ *//.*$|/\^.*?\$/', re.MULTILINE)
@@ -78,12 +83,19 @@ def list_decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return {getattr(decorator, "id", getattr(decorator, "attr", "")) for decorator in decorators}
 
 
+@cache
+def list_nodes(file: Path) -> tuple[ast.AST, ...]:
+    """Return the nodes of a file that the rules are about; each file is parsed and walked once."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return tuple(node for node in ast.walk(tree) if isinstance(node, RULED_NODES))
+
+
 def iterate_functions(
-    trees: Mapping[Path, ast.Module] = TREES,
+    files: Iterable[Path] = SOURCES,
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Yield each function with its place, properties and fixtures left out, which are nouns."""
-    for file, tree in trees.items():
-        for node in ast.walk(tree):
+    for file in files:
+        for node in list_nodes(file):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not (
                 list_decorators(node) & {"property", "cached_property", "fixture"}
             ):
@@ -105,7 +117,7 @@ def is_participle_or_adverb(word: str) -> bool:
 def test_functions_are_named_by_verbs() -> None:
     guilty = [
         place
-        for place, node in iterate_functions(ALL_TREES)
+        for place, node in iterate_functions(ALL_FILES)
         if (words := split_name(node.name)) and is_participle_or_adverb(words[0])
     ]
     assert guilty == []
@@ -114,7 +126,7 @@ def test_functions_are_named_by_verbs() -> None:
 def test_names_of_tests_are_statements() -> None:
     guilty = [
         place
-        for place, node in iterate_functions(ALL_TREES)
+        for place, node in iterate_functions(ALL_FILES)
         if re.match(r"test_(who|what|whether|how|of|where|that|when|whose)_", node.name)
     ]
     assert guilty == []
@@ -123,8 +135,8 @@ def test_names_of_tests_are_statements() -> None:
 def test_docstrings_are_plain_sentences() -> None:
     guilty = [
         f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)} {first}"
-        for file, tree in ALL_TREES.items()
-        for node in ast.walk(tree)
+        for file in ALL_FILES
+        for node in list_nodes(file)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and RIDDLES.match(first := (ast.get_docstring(node) or "").partition("\n")[0])
     ]
@@ -134,8 +146,8 @@ def test_docstrings_are_plain_sentences() -> None:
 def test_locals_are_named_after_what_they_hold() -> None:
     guilty = [
         f"{file.relative_to(ROOT)}:{node.lineno} {node.id}"
-        for file, tree in ALL_TREES.items()
-        for node in ast.walk(tree)
+        for file in ALL_FILES
+        for node in list_nodes(file)
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Store)
         and node.id in CATCH_ALL_LOCALS
@@ -165,8 +177,8 @@ def test_comments_in_a_script_of_the_page_are_plain_sentences(script: Path) -> N
 
 def test_a_public_class_name_has_one_meaning() -> None:
     homes = defaultdict(list)
-    for file, tree in TREES.items():
-        for node in ast.walk(tree):
+    for file in SOURCES:
+        for node in list_nodes(file):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(file.relative_to(ROOT)))
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
@@ -177,8 +189,8 @@ def test_no_name_uses_a_word_that_the_design_excludes() -> None:
     names += [place for place, _ in iterate_functions()]
     names += [
         f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
-        for file, tree in TREES.items()
-        for node in ast.walk(tree)
+        for file in SOURCES
+        for node in list_nodes(file)
         if isinstance(node, ast.ClassDef)
     ]
     guilty = [name for name in names if EXCLUDED_WORDS & set(split_name(name.rpartition(" ")[2]))]
@@ -188,8 +200,8 @@ def test_no_name_uses_a_word_that_the_design_excludes() -> None:
 def test_a_question_is_parsed_by_question_alone() -> None:
     parsers = {
         (file.relative_to(PACKAGE).parts[0], alias.name)
-        for file, tree in TREES.items()
-        for node in ast.walk(tree)
+        for file in SOURCES
+        for node in list_nodes(file)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if alias.name in QUESTION_PARSERS
@@ -223,8 +235,8 @@ def test_the_readme_fits_on_a_few_screens() -> None:
 def test_no_code_imports_what_training_alone_may(banned: str) -> None:
     guilty = [
         file
-        for file, tree in TREES.items()
-        for node in ast.walk(tree)
+        for file in SOURCES
+        for node in list_nodes(file)
         if (isinstance(node, ast.Import) and banned in [alias.name for alias in node.names])
         or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == banned)
     ]

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,6 @@ QUESTIONS = tuple(
     )
     for n in range(2)
 )
-CODE = RowCode(
-    code=Code.of(["strategies/naive.py"]), rows=(("toy", "", "naive"), ("toy", "", "k = 1"))
-)
 LEARNED = Manifest(what="it learned from them", documents=frozenset({"d1"}))
 CHOSEN = Manifest(
     what="`rrf` was chosen on them", systems=frozenset({"rrf"}), questions=frozenset({"0", "1"})
@@ -62,6 +60,13 @@ DEFAULT = TOML.replace(
 MARKED = TOML.replace("queries = 2", "queries = 2, clean = false")
 
 
+@cache
+def describe_code() -> RowCode:
+    """Return the code of the toy's rows."""
+    code = Code.of(["strategies/naive.py"])
+    return RowCode(code=code, rows=(("toy", "", "naive"), ("toy", "", "k = 1")))
+
+
 @pytest.fixture(autouse=True)
 def _no_headlines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clean, "HEADLINES", ())
@@ -72,7 +77,7 @@ def publish(
 ) -> Published:
     """Return the toy experiment as published, with its page."""
     toy = experiment(folder, toml)
-    replace(SUMMARY, rows=ROWS, blocks=(), codes=(CODE,)).save(folder)
+    replace(SUMMARY, rows=ROWS, blocks=(), codes=(describe_code(),)).save(folder)
     if scores:
         save_scores(folder, toy.id, QUESTIONS)
     return write_published(folder, toy, learned)
@@ -145,15 +150,17 @@ def test_a_page_may_say_that_its_code_has_changed_since(tmp_path: Path) -> None:
     assert list(find_faults([entry], tmp_path, [])) == [
         "toy/table: is of today's code; take away current = false"
     ]
-    old = replace(CODE, code=replace(CODE.code, digest="0"))
+    code = describe_code()
+    old = replace(code, code=replace(code.code, digest="0"))
     changed = replace(entry, summary=replace(entry.summary, codes=(old,)))
     assert list(find_faults([changed], tmp_path, [])) == []
 
 
 def test_code_that_has_changed_since_is_a_fault(tmp_path: Path) -> None:
     entry = publish(tmp_path)
-    old = replace(CODE, code=replace(CODE.code, digest="0"), rows=CODE.rows[:1])
-    changed = replace(entry, summary=replace(entry.summary, codes=(CODE, old)))
+    code = describe_code()
+    old = replace(code, code=replace(code.code, digest="0"), rows=code.rows[:1])
+    changed = replace(entry, summary=replace(entry.summary, codes=(describe_code(), old)))
     assert list(find_faults([changed], tmp_path, [])) == [
         "toy/table: the code of naive has changed since; make it anew"
     ]
@@ -177,10 +184,10 @@ def test_rows_from_before_there_were_digests_may_lack_them_until_they_are_made_a
 def test_scores_and_rows_are_of_one_run(tmp_path: Path) -> None:
     loaded = publish(tmp_path)
     rows = [ROWS[0], {**ROWS[1], "measures": {"F1": 0.1}}]
-    other = replace(SUMMARY, rows=rows, codes=(CODE,))
+    other = replace(SUMMARY, rows=rows, codes=(describe_code(),))
     (fault,) = find_faults([replace(loaded, summary=other)], tmp_path, [])
     assert fault == "toy/table: the scores of toy k = 1 are not its"
-    fewer = replace(SUMMARY, rows=[{**ROWS[0], "queries": 3}, ROWS[1]], codes=(CODE,))
+    fewer = replace(SUMMARY, rows=[{**ROWS[0], "queries": 3}, ROWS[1]], codes=(describe_code(),))
     (fault,) = find_faults([replace(loaded, summary=fewer)], tmp_path, [])
     assert fault == "toy/table: the scores of toy naive are not its"
 

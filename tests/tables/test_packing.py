@@ -1,6 +1,7 @@
 """Long tables as the index keeps them: packed once, with the same answers after unpacking."""
 
 import random
+from functools import cache
 
 import pytest
 from tests.tables.ports import read_document
@@ -13,7 +14,8 @@ from fathom.types import Document
 COUNTRIES = ("Norland", "Sudria", "Vestmark")
 
 
-def make_orders(rows: int) -> Document:
+@cache
+def make_orders(rows: int = 3500) -> Document:
     draw = random.Random(1)
     lines = [
         f"ORD-{at:05d},Customer {draw.randrange(99)},{draw.choice(COUNTRIES)},"
@@ -23,9 +25,6 @@ def make_orders(rows: int) -> Document:
     ]
     head = "Order,Customer,Country,Amount (crowns),Items,Date,Result"
     return read_document("\n".join([head, *lines, ""]), "orders.csv")
-
-
-ORDERS = make_orders(3500)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,8 @@ ORDERS = make_orders(3500)
     ],
 )
 def test_a_packed_table_gives_the_same_answer_as_one_typed_now(question: str) -> None:
-    (packed,) = unpack_tables(pack_tables(ORDERS))
-    typed = read_table(ORDERS, packed.span.start)
+    (packed,) = unpack_tables(pack_tables(make_orders()))
+    typed = read_table(make_orders(), packed.span.start)
     assert typed is not None
     answers = [answer_over_tables(Question(question), [table.content]) for table in (packed, typed)]
     assert answers[0] == answers[1]
@@ -56,8 +55,8 @@ def test_a_packed_table_gives_the_same_answer_as_one_typed_now(question: str) ->
 
 
 def test_a_packed_table_knows_its_place_and_its_rows() -> None:
-    (packed,) = unpack_tables(pack_tables(ORDERS))
-    typed = read_table(ORDERS, packed.span.start)
+    (packed,) = unpack_tables(pack_tables(make_orders()))
+    typed = read_table(make_orders(), packed.span.start)
     assert typed is not None
     assert (packed.span, packed.names, tuple(packed.rows)) == (typed.span, typed.names, typed.rows)
     assert packed.holds(packed.rows[99].start)
@@ -65,7 +64,7 @@ def test_a_packed_table_knows_its_place_and_its_rows() -> None:
 
 
 def test_only_long_tables_are_packed() -> None:
-    assert len(ORDERS.text) > LEAST_PACKED
+    assert len(make_orders().text) > LEAST_PACKED
     assert pack_tables(make_orders(99)) == b""
     assert pack_tables(read_document("No table at all.\n" * 30_000)) == b""
     assert unpack_tables(b"") == []
