@@ -17,7 +17,12 @@ from tests.source_worlds import (
     open_server,
 )
 
-from fathom.testing import SourceChangeConformance, SourceConformance
+from fathom.testing import (
+    SidecarChangeConformance,
+    SidecarConformance,
+    SourceChangeConformance,
+    SourceConformance,
+)
 
 
 class TestFolder(SourceConformance):
@@ -26,10 +31,16 @@ class TestFolder(SourceConformance):
         return FolderWorld(tmp_path / "docs")
 
 
-class TestGit(SourceConformance):
+class GitPlace:
     @pytest.fixture
     def world(self, tmp_path: Path) -> GitWorld:
         return GitWorld(tmp_path / "docs")
+
+
+class TestGit(GitPlace, SourceConformance): ...
+
+
+class TestGitSidecars(GitPlace, SidecarConformance): ...
 
 
 class MailboxPlace:
@@ -101,6 +112,15 @@ class TestWebdavChanges(WebdavPlace, SourceChangeConformance): ...
 class TestSftpChanges(SftpPlace, SourceChangeConformance): ...
 
 
+class TestBucketSidecarChanges(BucketPlace, SidecarChangeConformance): ...
+
+
+class TestWebdavSidecarChanges(WebdavPlace, SidecarChangeConformance): ...
+
+
+class TestSftpSidecarChanges(SftpPlace, SidecarChangeConformance): ...
+
+
 @pytest.mark.slow
 class TestMailbox(MailboxPlace, SourceConformance): ...
 
@@ -123,3 +143,19 @@ class TestWebdav(WebdavPlace, SourceConformance): ...
 
 @pytest.mark.slow
 class TestSftp(SftpPlace, SourceConformance): ...
+
+
+@pytest.mark.slow
+class TestServedGitSidecars(ServedGitPlace, SidecarConformance): ...
+
+
+@pytest.mark.slow
+class TestBucketSidecars(BucketPlace, SidecarConformance): ...
+
+
+@pytest.mark.slow
+class TestWebdavSidecars(WebdavPlace, SidecarConformance): ...
+
+
+@pytest.mark.slow
+class TestSftpSidecars(SftpPlace, SidecarConformance): ...

@@ -24,7 +24,7 @@ from fathom.ingest.places import (
     list_roots,
     select_outermost,
 )
-from fathom.ingest.sidecars import Sidecars
+from fathom.ingest.sidecars import AddressLimits, Sidecars
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
@@ -32,11 +32,14 @@ if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.ingest.ingest import Ingester
     from fathom.ingest.outdated import OutdatedFile
     from fathom.ingest.report import IngestProgress, IngestReport
+    from fathom.ingest.sources.store import SourceStore
     from fathom.ingest.survey import PlaceSurvey
     from fathom.ingest.workers.base import Workers
     from fathom.settings import Settings
 
 Paths = Sequence[str | Path] | str | Path
+NO_LIMITS = AddressLimits()
+"""An ingestion that knows nothing of sources."""
 MAX_NAMED_FOLDERS = 5
 """The folders that an error message names, at most."""
 
@@ -201,6 +204,8 @@ class Documents:
         survey: "PlaceSurvey",
         roots: Sequence[Path] = (),
         on_progress: "IngestProgress" = lambda _report, _files: None,
+        *,
+        limits: AddressLimits = NO_LIMITS,
     ) -> "IngestReport":
         """Bring the index in line with a survey, and remove the documents of its gone places.
 
@@ -208,13 +213,14 @@ class Documents:
             survey: Yields the places with their files, or without one if they are gone.
             roots: Folders of this machine in which files beside the documents name their readers.
             on_progress: Called with the counts so far, whenever they change.
+            limits: What is known of files beside objects of sources.
 
         Raises:
             IndexMismatch: If the index was made with other settings.
             IndexLocked: If another process is writing.
         """
         self._index.refuse_viewer("changes of the index")
-        with self._open_ingester((), roots, on_progress=on_progress) as ingester:
+        with self._open_ingester((), roots, limits=limits, on_progress=on_progress) as ingester:
             report = ingester.run_survey(survey, prune=True)
         self._traces.sweep()
         return report
@@ -227,6 +233,7 @@ class Documents:
         *,
         rebuild: bool = False,
         rights: Sequence[ReadingRule] | None = None,
+        limits: AddressLimits = NO_LIMITS,
         on_progress: "IngestProgress",
     ) -> "Iterator[Ingester]":
         """Open an ingestion into the index.
@@ -236,6 +243,7 @@ class Documents:
             roots: The files and folders that may be read.
             rebuild: Whether the index is made anew.
             rights: Who may read which documents; by default the rules stay.
+            limits: What is known of files beside objects of sources.
             on_progress: Called with the counts so far, whenever they change.
         """
         from fathom.assembly.worker import open_chunker
@@ -251,7 +259,7 @@ class Documents:
             open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
             # Before any document is stored.
-            sidecars = self._update_rights(writer, roots, rights)
+            sidecars = self._update_rights(writer, roots, rights, limits)
             writer.create_spaces(assembly.spaces)
             batch = Batch(
                 writer=writer,
@@ -270,7 +278,11 @@ class Documents:
             )
 
     def _update_rights(
-        self, writer: IndexWriter, roots: Sequence[Path], rights: Sequence[ReadingRule] | None
+        self,
+        writer: IndexWriter,
+        roots: Sequence[Path],
+        rights: Sequence[ReadingRule] | None,
+        limits: AddressLimits,
     ) -> Sidecars:
         """Store rules with what the files beside documents add to them; return those files."""
         stored = writer.get_rights()
@@ -280,6 +292,7 @@ class Documents:
                 writer.set_rights(())
             return Sidecars.ignore()
         sidecars = Sidecars.read(roots, self._file_filter, stored)
+        sidecars = sidecars.limit_addresses(self._source_store.map_readers(), limits)
         writer.set_rights((*given, *sidecars.rules))
         return sidecars
 
@@ -312,10 +325,13 @@ class Documents:
         return removed
 
     def _list_source_folders(self) -> Sequence[str]:
+        return [source.url for source in self._source_store.list() if source.is_folder]
+
+    @property
+    def _source_store(self) -> "SourceStore":
         from fathom.ingest.sources.store import SourceStore
 
-        sources = SourceStore(self._index.directory).list()
-        return [source.url for source in sources if source.is_folder]
+        return SourceStore(self._index.directory)
 
     @property
     def _file_filter(self) -> FileFilter:

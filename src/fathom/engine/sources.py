@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.engine.documents import Documents
+from fathom.engine.documents import NO_LIMITS, Documents
 from fathom.engine.opened_index import OpenedIndex
 from fathom.errors import IndexMissing
+from fathom.ingest.sidecars import AddressLimits
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.index.base import IndexReader
@@ -130,7 +131,7 @@ class Sources:
                 SyncTarget(
                     staging,
                     self._open_reader,
-                    lambda survey: self._ingest(stored, survey, on_progress),
+                    lambda survey, limits: self._ingest(stored, survey, on_progress, limits=limits),
                 ),
                 file_filter=options.file_filter,
                 report=report,
@@ -214,6 +215,8 @@ class Sources:
         source: "StoredSource",
         survey: "PlaceSurvey",
         on_progress: "IngestProgress" = lambda _report, _files: None,
+        *,
+        limits: AddressLimits = NO_LIMITS,
     ) -> "IngestReport":
         roots = [Path(source.url)] if source.is_folder else []
-        return self._documents.ingest_places(survey, roots, on_progress)
+        return self._documents.ingest_places(survey, roots, on_progress, limits=limits)

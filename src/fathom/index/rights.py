@@ -58,6 +58,13 @@ Clause = tuple[str, ...]
 """The names of those who may read; `NOBODY` alone for nobody."""
 
 
+def join_clauses(one: Clause, other: Clause) -> Clause:
+    """Return the readers who are named by two lists; those of a list with `EVERYBODY` are all."""
+    if EVERYBODY in one:
+        return other
+    return one if EVERYBODY in other else tuple(name for name in one if name in other)
+
+
 class Rights:
     """Rules that are ready to be applied to many places."""
 

@@ -7,18 +7,31 @@ Such a file only takes readers away from those whom the rules of the index name.
 
 import os
 import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fathom.documents.discover import FileFilter, discover_files, format_path, locate_sidecar
-from fathom.index.rights import ReadingRule, is_reader
-from fathom.ingest.places import is_below, is_gone, select_outermost
+from fathom.index.rights import EVERYBODY, Clause, ReadingRule, is_reader, join_clauses
+from fathom.ingest.places import is_address, is_below, is_gone, select_outermost
 from fathom.redaction import open_log
 
 LOG = open_log("fathom")
 MAX_BYTES = 64_000
 """The size from which a sidecar is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLimits:
+    """What an ingestion of objects of a source knows of their sidecars.
+
+    Attributes:
+        is_whole: Whether all sidecars of its objects were read.
+        is_current: Returns whether the index holds the listed content of an address, or nothing.
+    """
+
+    is_whole: bool = True
+    is_current: Callable[[str], bool] = lambda _address: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +41,12 @@ class Sidecars:
     Attributes:
         rules: A rule for each, and for the files outside of the ingestion.
         files: The files that have one; `None` if sidecars do not count.
+        is_whole: Whether all sidecars of the files were read.
     """
 
     rules: Sequence[ReadingRule]
     files: frozenset[str] | None
+    is_whole: bool = True
 
     @classmethod
     def ignore(cls) -> "Sidecars":
@@ -61,11 +76,33 @@ class Sidecars:
         ]
         return cls((*rules, *earlier), present)
 
+    def limit_addresses(self, named: Mapping[str, Clause], limits: AddressLimits) -> "Sidecars":
+        """Return these sidecars with those of sources.
+
+        Readers are taken away at once. They are added, as where a sidecar was removed, only once
+        the index holds the content beside which the new list stands: the document may have become
+        a harmless one in the same change.
+
+        Args:
+            named: The readers that sidecars of sources name, by the addresses of the documents.
+            limits: What this ingestion knows of addresses.
+        """
+        earlier = {rule.pattern: rule.readers for rule in self.rules if is_address(rule.pattern)}
+        rules = [rule for rule in self.rules if not is_address(rule.pattern)]
+        for address in sorted({*earlier, *named}):
+            latest = named.get(address, (EVERYBODY,))
+            readers = join_clauses(latest, earlier.get(address, (EVERYBODY,)))
+            if readers != latest and limits.is_current(address):
+                readers = latest
+            if EVERYBODY not in readers:
+                rules.append(ReadingRule(address, readers, narrows=True))
+        return replace(self, rules=rules, is_whole=limits.is_whole)
+
     def has_new(self, file: Path) -> bool:
-        """Return whether a file got its sidecar after the sidecars were read."""
+        """Return whether a file may have got its sidecar after the sidecars were read."""
         if self.files is None or format_path(file) in self.files:
             return False
-        return os.path.lexists(locate_sidecar(file))
+        return not self.is_whole or os.path.lexists(locate_sidecar(file))
 
 
 def _is_lifted(place: str, roots: Iterable[str]) -> bool:
@@ -80,13 +117,19 @@ def _read_rule(file: Path) -> ReadingRule:
     sidecar = locate_sidecar(file)
     readers: tuple[str, ...] = ()
     try:
-        readers = _read_readers(sidecar)
+        readers = read_readers(sidecar)
     except (OSError, ValueError) as error:  # a TOMLDecodeError is a ValueError
         LOG.warning("%s: %s; nobody may read the document until it is mended", sidecar, error)
     return ReadingRule(format_path(file), readers, narrows=True)
 
 
-def _read_readers(sidecar: Path) -> tuple[str, ...]:
+def read_readers(sidecar: Path) -> tuple[str, ...]:
+    """Return the readers that a sidecar names.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If it says something else.
+    """
     if not sidecar.is_file():  # reading a pipe would wait for ever
         raise ValueError("it is no file")
     with sidecar.open("rb") as opened:

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
         run_context,
     )
     from fathom.testing.index_conformance import IndexConformance
-    from fathom.testing.source_conformance import SourceChangeConformance, SourceConformance
+    from fathom.testing.source_conformance import (
+        SidecarChangeConformance,
+        SidecarConformance,
+        SourceChangeConformance,
+        SourceConformance,
+    )
 
 __all__ = [
     "OVERLAP",
@@ -44,6 +49,8 @@ __all__ = [
     "RetrieverConformance",
     "ScriptedChat",
     "ScriptedCrossReader",
+    "SidecarChangeConformance",
+    "SidecarConformance",
     "SourceChangeConformance",
     "SourceConformance",
     "StrategyConformance",
@@ -55,6 +62,8 @@ __all__ = [
 
 _MODULES = {
     "IndexConformance": "index_conformance",
+    "SidecarChangeConformance": "source_conformance",
+    "SidecarConformance": "source_conformance",
     "SourceChangeConformance": "source_conformance",
     "SourceConformance": "source_conformance",
 }

@@ -5,14 +5,18 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 import pytest
 
 from fathom.engine import Engine
+from fathom.index.rights import EVERYBODY, ReadingRule, Viewer
+from fathom.ingest.sources import sync
 from fathom.ingest.sources.sync import SyncReport
 from fathom.testing.doubles import make_engine
 
@@ -32,6 +36,7 @@ from fathom.testing.doubles import make_engine
 def run(seconds):
     pid = os.fork()
     if not pid:
+        sync.MOST_OBJECTS = int(sys.argv[3])
         with make_engine(sys.argv[1]) as engine:
             engine.sources.sync(sys.argv[2])
         os._exit(0)
@@ -81,11 +86,13 @@ class SourceWorld(Protocol):
 def write_texts(number: int, edition: int = 0) -> dict[str, str]:
     """Return texts of files by their names; in each edition about every third one is new."""
     texts = {}
-    for count in range(number):
-        age = edition if count % 3 == edition % 3 else 0
-        words = random.Random(f"{count} {age}")  # noqa: S311 - no secret
+    for serial in range(number):
+        age = edition if serial % 3 == edition % 3 else 0
+        words = random.Random(f"{serial} {age}")  # noqa: S311 - no secret
         body = " ".join(words.choices(_WORDS, k=40))
-        texts[f"part{count % 2}/n{count:03}.md"] = f"# Notice {count}, edition {age}\n\n{body}.\n"
+        texts[f"part{serial % 2}/n{serial:03}.md"] = (
+            f"# Notice {serial}, edition {age}\n\n{body}.\n"
+        )
     return texts
 
 
@@ -97,8 +104,30 @@ def list_contents(engine: Engine) -> dict[str, tuple[str, str]]:
     }
 
 
-class SourceChangeConformance:
-    """The part of the suite that covers most: objects that are new, changed, moved and gone."""
+def sync_and_kill(directory: Path, seconds: float, most_objects: int) -> Iterator[str]:
+    """Synchronize in children that are killed after random times; yield each outcome.
+
+    Args:
+        directory: The folder of the index.
+        seconds: The time that one synchronization takes.
+        most_objects: The number of objects of a batch.
+    """
+    command = [sys.executable, "-c", _FORKER, str(directory), NAME, str(most_objects)]
+    instants = random.Random(7)  # noqa: S311 - no secret
+    with subprocess.Popen(  # noqa: S603 - our own interpreter with our own code
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as forker:
+        assert forker.stdin is not None
+        assert forker.stdout is not None
+        for _ in range(KILLS):
+            forker.stdin.write(f"{instants.uniform(0.1, 0.9) * seconds}\n")
+            forker.stdin.flush()
+            yield forker.stdout.readline().strip()
+        forker.stdin.close()
+
+
+class SourceFixtures:
+    """Engines over indexes that have the place of the fixture `world` as their source."""
 
     @pytest.fixture
     def engine(self, tmp_path: Path, world: SourceWorld) -> Iterator[Engine]:
@@ -120,6 +149,10 @@ class SourceChangeConformance:
             assert list_contents(engine) == list_contents(fresh)
             assert engine.status().content == fresh.status().content
         assert engine.verify() == []
+
+
+class SourceChangeConformance(SourceFixtures):
+    """The part of the suite that covers most: objects that are new, changed, moved and gone."""
 
     def test_only_changed_objects_are_fetched_and_gone_ones_are_removed(
         self, engine: Engine, world: SourceWorld, tmp_path: Path
@@ -218,20 +251,184 @@ class SourceConformance(SourceChangeConformance):
         seconds = time.monotonic() - started
         world.write(write_texts(24, 1))
         world.remove("part0/n002.md", "part1/n003.md")
-        command = [sys.executable, "-c", _FORKER, str(engine.directory), NAME]
-        instants = random.Random(7)  # noqa: S311 - no secret
-        with subprocess.Popen(  # noqa: S603 - our own interpreter with our own code
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as forker:
-            assert forker.stdin is not None
-            assert forker.stdout is not None
-            outcomes = set()
-            for _ in range(KILLS):
-                forker.stdin.write(f"{instants.uniform(0.1, 0.9) * seconds}\n")
-                forker.stdin.flush()
-                outcomes.add(forker.stdout.readline().strip())
-                assert len(list_contents(engine)) >= 22
-            forker.stdin.close()
+        outcomes = set()
+        for outcome in sync_and_kill(engine.directory, seconds, sync.MOST_OBJECTS):
+            outcomes.add(outcome)
+            assert len(list_contents(engine)) >= 22
         assert "killed" in outcomes
         assert engine.sources.sync(NAME).fault == ""
         self.check_is_fresh(engine, world, tmp_path / "fresh")
+
+
+def stop_after(world: SourceWorld, number: int) -> Callable[[SyncReport], None]:
+    """Return a callback that stops a place when it is called for this time."""
+    counter = count(1)
+
+    def stop(_report: SyncReport) -> None:
+        if next(counter) == number:
+            world.stop()
+
+    return stop
+
+
+def name_readers(*readers: str) -> str:
+    """Return the text of a file that names readers."""
+    return f"readers = [{', '.join(map(repr, readers))}]\n"
+
+
+class SidecarChangeConformance(SourceFixtures):
+    """What holds for sources in which files lie beside documents and name their readers."""
+
+    @pytest.fixture
+    def engine(self, tmp_path: Path, world: SourceWorld) -> Iterator[Engine]:
+        """An engine over a new index with rules, by which everybody may read everything."""
+        with self.open_new_engine(tmp_path / "index", world) as engine:
+            self.give_rules(engine, tmp_path)
+            yield engine
+
+    def give_rules(self, engine: Engine, folder: Path) -> None:
+        """Give an index a document of its own, and rules that close nothing."""
+        (folder / "rules.md").write_text("# Rules\n\nFor all.\n")
+        engine.ingest([folder / "rules.md"], rights=[ReadingRule("*", (EVERYBODY,))])
+
+    def list_shown(self, engine: Engine, *names: str) -> set[str]:
+        """Return the names of the documents of the source that somebody may read."""
+        with engine.open_for(Viewer(frozenset(names))) as viewer:
+            shown = {unquote(Path(summary.path).name) for summary in viewer.documents.list()}
+        return shown - {"rules.md"}
+
+    def test_sidecars_count_without_a_change_of_their_documents(
+        self, engine: Engine, world: SourceWorld
+    ) -> None:
+        world.write(
+            {
+                **{f"a/{name}.md": f"# {name}\n\nText of {name}.\n" for name in ("one", "two")},
+                "a/b c.md": "# Space\n\nText of b c.\n",
+                "a/one.md.readers.toml": name_readers("hr"),
+                "a/b c.md.readers.toml": name_readers("hr", "user:ana"),
+            }
+        )
+        report = engine.sources.sync(NAME)
+        assert (report.listed, report.fetched, report.ingested.failed) == (3, 3, 0)
+        assert self.list_shown(engine) == {"two.md"}
+        assert self.list_shown(engine, "user:ana") == {"two.md", "b c.md"}
+        assert self.list_shown(engine, "hr") == {"one.md", "two.md", "b c.md"}
+        revision = engine.status().revision
+        engine.sources.sync(NAME)
+        assert engine.status().revision == revision
+
+        world.write(
+            {
+                "a/one.md.readers.toml": name_readers("user:ana"),
+                "a/two.md.readers.toml": name_readers("hr"),
+            }
+        )
+        world.remove("a/b c.md.readers.toml")
+        report = engine.sources.sync(NAME)
+        assert (report.fetched, report.ingested.failed, report.fault) == (0, 0, "")
+        assert self.list_shown(engine) == {"b c.md"}
+        assert self.list_shown(engine, "user:ana") == {"one.md", "b c.md"}
+        assert self.list_shown(engine, "hr") == {"two.md", "b c.md"}
+
+        world.write({"a/two.md.readers.toml": "readers = ["})
+        for _ in range(2):  # until it is mended
+            report = engine.sources.sync(NAME)
+            (failure,) = [file for file in report.ingested.files if file.is_bad]
+            assert failure.path.endswith("two.md.readers.toml")
+            assert self.list_shown(engine, "hr", "user:ana") == {"one.md", "b c.md"}
+        world.write({"a/two.md.readers.toml": name_readers("hr")})
+        engine.sources.sync(NAME)
+        assert "two.md" in self.list_shown(engine, "hr")
+
+
+class SidecarConformance(SidecarChangeConformance):
+    """The suite of sources whose objects may name the readers of others.
+
+    Subclasses give the fixture `world`. In no instant somebody may read a text that no reader
+    whom he is among was ever named for.
+    """
+
+    def write_editions(self, edition: int) -> tuple[dict[str, str], list[str]]:
+        """Return texts, and the names of the sidecars that are gone, of a place that turns.
+
+        In each edition other documents are secret; every secret text has its sidecar.
+        """
+        texts, gone = {}, []
+        for number in range(9):
+            name = f"part{number % 2}/n{number:02}.md"
+            if is_secret := (number + edition) % 3 == 0:
+                texts[f"{name}.readers.toml"] = name_readers("hr")
+            elif edition and (number + edition - 1) % 3 == 0:
+                gone.append(f"{name}.readers.toml")
+            kind = "Secret" if is_secret else "Open"
+            texts[name] = f"# Notice {number}\n\n{kind} text {number} of edition {edition}.\n"
+        return texts, gone
+
+    def check_nothing_leaks(self, engine: Engine) -> None:
+        """Check that a stranger may read no secret text."""
+        with engine.open_for(Viewer(frozenset())) as stranger:
+            for summary in stranger.documents.list():
+                assert "Secret" not in stranger.documents.get(summary.id).text
+
+    def write_edition(self, world: SourceWorld, edition: int) -> None:
+        """Turn the place to an edition."""
+        texts, gone = self.write_editions(edition)
+        world.write(texts)
+        if gone:
+            world.remove(*gone)
+
+    def check_is_settled(self, engine: Engine, edition: int) -> None:
+        """Check that everybody may read what they should of an edition."""
+        texts, _ = self.write_editions(edition)
+        shown = {Path(name).name for name, text in texts.items() if "Open" in text}
+        assert self.list_shown(engine) == shown
+        assert len(self.list_shown(engine, "hr")) == 9
+
+    def test_no_document_is_shown_before_its_sidecar_counts(
+        self, engine: Engine, world: SourceWorld, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sync, "MOST_OBJECTS", 1)
+        for edition in range(3):
+            self.write_edition(world, edition)
+            engine.sources.sync(NAME, on_object=lambda _report: self.check_nothing_leaks(engine))
+            self.check_is_settled(engine, edition)
+
+    def test_rules_that_come_later_find_the_sidecars(
+        self, tmp_path: Path, world: SourceWorld
+    ) -> None:
+        self.write_edition(world, 0)
+        with self.open_new_engine(tmp_path / "open", world) as engine:
+            assert engine.sources.sync(NAME).ingested.failed == 0
+            self.give_rules(engine, tmp_path)
+            self.check_is_settled(engine, 0)
+            engine.ingest([tmp_path / "rules.md"], rights=[])
+            self.give_rules(engine, tmp_path)
+            self.check_is_settled(engine, 0)
+
+    def test_kills_show_nobody_what_a_sidecar_hides(
+        self, engine: Engine, world: SourceWorld
+    ) -> None:
+        self.write_edition(world, 0)
+        started = time.monotonic()
+        engine.sources.sync(NAME)
+        seconds = 2 * (time.monotonic() - started)  # batches of one object take longer
+        outcomes, edition = set(), 0
+        for outcome in sync_and_kill(engine.directory, seconds, 1):
+            outcomes.add(outcome)
+            self.check_nothing_leaks(engine)
+            edition += 1
+            self.write_edition(world, edition)
+        assert "killed" in outcomes
+        assert engine.sources.sync(NAME).fault == ""
+        self.check_is_settled(engine, edition)
+
+    def test_a_dead_source_opens_nothing(self, engine: Engine, world: SourceWorld) -> None:
+        self.write_edition(world, 0)
+        engine.sources.sync(NAME)
+        for edition, number in enumerate((3, 9, 12), start=1):
+            self.write_edition(world, edition)
+            engine.sources.sync(NAME, on_object=stop_after(world, number))
+            self.check_nothing_leaks(engine)
+            world.start()
+        assert engine.sources.sync(NAME).fault == ""
+        self.check_is_settled(engine, edition)

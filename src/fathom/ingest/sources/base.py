@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from fathom.documents.discover import FileFilter, is_left_out
+from fathom.errors import SourceUnavailable
 
 PIECE_BYTES = 1 << 20
 """The bytes of one read."""
@@ -23,7 +24,7 @@ class SourceObject:
         address: Its address outside of Fathom, to which citations lead; another object of the
             source never has the same.
         token: A text that differs after every change of the content: an etag, a time with a size,
-            a revision.
+            a revision; empty if nothing tells a change.
     """
 
     name: str
@@ -35,8 +36,19 @@ class ObjectFailure(Exception):
     """An object that cannot be fetched now, although its source works; says why in one line."""
 
 
+class FoldersUnread(SourceUnavailable):
+    """Folders that cannot be listed, in a source whose other folders were listed whole."""
+
+
 class DocumentSource(Protocol):
-    """A source of documents. Every implementation passes `testing.SourceConformance`."""
+    """A source of documents. Every implementation passes `testing.SourceConformance`.
+
+    Attributes:
+        has_sidecars: Whether it also lists the files that name the readers of documents beside
+            them. Such a source is listed to its end before an object is fetched.
+    """
+
+    has_sidecars: bool
 
     def list_objects(self) -> Iterator[SourceObject]:
         """Yield all objects, each once, with few of them in memory.

@@ -11,6 +11,8 @@ from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOption
 class FolderSource:
     """The files below a folder, as `fathom ingest` finds them; their addresses are their paths."""
 
+    has_sidecars = False  # each ingestion reads those in folders of this machine itself
+
     def __init__(self, url: str, options: SourceOptions) -> None:
         """Create the source; the folder is not read yet."""
         self._folder = make_absolute(url)

@@ -17,6 +17,7 @@ from fathom.ingest.sources.base import (
     SourceOptions,
     copy_limited,
 )
+from fathom.ingest.sources.sidecars import find_document_name
 
 SECONDS = 1800
 """The time for one update of the mirror."""
@@ -38,6 +39,8 @@ _HELPER = '!f() { echo "username=$SOURCE_USER"; echo "password=$SOURCE_PASSWORD"
 
 class GitSource:
     """The files of one revision of a repository, kept in a bare mirror without history."""
+
+    has_sidecars = True
 
     def __init__(self, url: str, options: SourceOptions) -> None:
         """Create the source; nothing is fetched yet.
@@ -71,8 +74,9 @@ class GitSource:
                 head, _, raw_name = row.partition(b"\t")
                 mode, _, blob = head.decode().split(" ")
                 name = raw_name.decode("utf-8", "backslashreplace")
-                # Links and submodules hold no content of their own.
-                if mode.startswith("100"):
+                # Links and submodules hold no content of their own. One in the place of a sidecar
+                # is listed, as it closes its document.
+                if mode.startswith("100") or find_document_name(name) is not None:
                     address = self._make_address(raw_name)
                     yield SourceObject(name=name, address=address, token=blob)
 

@@ -34,6 +34,8 @@ class _Message(NamedTuple):
 class MailboxSource:
     """The messages of a mailbox file, by their ids."""
 
+    has_sidecars = False  # no file lies beside a message
+
     def __init__(self, url: str, options: SourceOptions) -> None:
         """Create the source; nothing is read yet.
 

@@ -5,13 +5,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from fathom.errors import FathomError, SourceUnavailable, UsageError
-from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOptions, copy_limited
+from fathom.ingest.sources.base import (
+    FoldersUnread,
+    ObjectFailure,
+    SourceObject,
+    SourceOptions,
+    copy_limited,
+)
+from fathom.ingest.sources.sidecars import find_document_name
 from fathom.redaction import SECRETS
 
 BLOCK_BYTES = 8 << 20
@@ -55,6 +63,8 @@ class RemoteFiles(Protocol):
 class RemoteSource:
     """The files of a server as a source."""
 
+    has_sidecars = True
+
     def __init__(self, remote: RemoteFiles, most_bytes: int) -> None:
         """Create the source; no connection is opened yet."""
         self._remote = remote
@@ -89,10 +99,20 @@ class RemoteSource:
                 raise ObjectFailure("is gone since it was listed") from None
             except PermissionError as error:
                 raise ObjectFailure(f"may not be read: {error}") from None
+            except Exception as error:
+                if _is_refusal(error):
+                    raise ObjectFailure("may not be read: the server refuses it") from None
+                raise
 
     def close(self) -> None:
         """Close the connections."""
         self._remote.disconnect()
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether an error holds a reply over HTTP that forbids one object."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status == HTTPStatus.FORBIDDEN
 
 
 @contextmanager
@@ -213,12 +233,17 @@ class FolderFiles:
                 continue
             name = f"{folder}{str(entry['name']).rstrip('/').rpartition('/')[2]}"
             if entry["type"] == "file":
-                address = f"{self.address}/{quote(name)}"
-                yield SourceObject(name=name, address=address, token=_make_token(entry))
+                yield self._make_object(name, _make_token(entry))
+            elif find_document_name(name) is not None:
+                # A folder or a link in the place of a sidecar; a link's time tells no change.
+                yield self._make_object(f"{name}/" if entry["type"] == "directory" else name, "")
             elif entry["type"] == "directory":
                 self._enter(name, levels, refused)
         if refused:
-            raise SourceUnavailable(f"{self.place}: {refused[0]} may not be listed")
+            raise FoldersUnread(f"{self.place}: {refused[0]} may not be listed")
+
+    def _make_object(self, name: str, token: str) -> SourceObject:
+        return SourceObject(name=name, address=f"{self.address}/{quote(name)}", token=token)
 
     def _enter(
         self, name: str, levels: list[tuple[str, Iterator[Entry]]], refused: list[str]

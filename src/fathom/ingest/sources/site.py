@@ -84,6 +84,8 @@ _FORBIDDEN = frozenset({401, 403, 429})
 class SiteSource:
     """The pages of a site below one address."""
 
+    has_sidecars = False  # a site does not tell which files lie beside a page
+
     def __init__(
         self,
         url: str,

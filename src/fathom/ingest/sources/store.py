@@ -6,7 +6,7 @@ content that the index has; where it is lost, objects are fetched again and noth
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from fathom.errors import RunError, UsageError
 from fathom.index.embedded.database import create_private_file
+from fathom.index.rights import EVERYBODY, Clause, join_clauses
 
 FILE = "sources.db"
 PAGE = 512
@@ -26,6 +27,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS objects(source TEXT NOT NULL, address TEXT NOT NULL, "
     "token TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY(source, address)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS objects_by_address ON objects(address)",
+    "CREATE TABLE IF NOT EXISTS sidecars(source TEXT NOT NULL, address TEXT NOT NULL, "
+    "token TEXT NOT NULL, readers TEXT NOT NULL, PRIMARY KEY(source, address)) WITHOUT ROWID",
 )
 
 
@@ -70,6 +73,20 @@ class ObjectState(NamedTuple):
     address: str
     token: str
     digest: str
+
+
+class SidecarState(NamedTuple):
+    """The state of an object that names the readers of a document.
+
+    Attributes:
+        address: The address of the document.
+        token: The token with which the object was listed; empty if it must be read again.
+        readers: Those who may read the document.
+    """
+
+    address: str
+    token: str
+    readers: tuple[str, ...]
 
 
 class SourceStore:
@@ -135,6 +152,18 @@ class SourceStore:
             raise UsageError(f"no source {name!r}; `fathom source list` shows them")
         return source
 
+    def map_readers(self) -> Mapping[str, Clause]:
+        """Return the readers that the sidecars of all sources name, by the documents' addresses."""
+        if not self._path.exists():
+            return {}
+        readers: dict[str, Clause] = {}
+        with self._open() as connection:
+            for address, data in connection.execute("SELECT address, readers FROM sidecars"):
+                readers[address] = join_clauses(
+                    readers.get(address, (EVERYBODY,)), tuple(json.loads(data))
+                )
+        return readers
+
     def set_paused(self, name: str, *, paused: bool) -> None:
         """Store whether a source is left out when all are synchronized."""
         with self._open() as connection:
@@ -151,6 +180,7 @@ class SourceStore:
         """Remove a source with the state of its objects."""
         with self._open() as connection:
             connection.execute("DELETE FROM objects WHERE source = ?", (name,))
+            connection.execute("DELETE FROM sidecars WHERE source = ?", (name,))
             connection.execute("DELETE FROM sources WHERE name = ?", (name,))
 
     @contextmanager
@@ -219,8 +249,47 @@ class ObjectStates:
 
     def iterate_addresses(self) -> Iterator[str]:
         """Yield the addresses in order; the caller may change states meanwhile."""
+        return self._iterate(
+            "SELECT address FROM objects WHERE source = ? AND address > ? ORDER BY 1 LIMIT ?"
+        )
+
+    def get_sidecar(self, address: str) -> SidecarState | None:
+        """Return the state of the sidecar of a document, or `None`."""
+        rows = self._select(
+            "SELECT address, token, readers FROM sidecars WHERE source = ? AND address = ?",
+            self._name,
+            address,
+        )
+        if not rows:
+            return None
+        ((_, token, readers),) = rows
+        return SidecarState(address, token, tuple(json.loads(readers)))
+
+    def put_sidecars(self, states: Iterable[SidecarState]) -> None:
+        """Store states of sidecars, in one step."""
+        self._change(
+            "INSERT OR REPLACE INTO sidecars(source, address, token, readers) VALUES (?, ?, ?, ?)",
+            [
+                (self._name, state.address, state.token, json.dumps(state.readers))
+                for state in states
+            ],
+        )
+
+    def forget_sidecars(self, addresses: Iterable[str]) -> None:
+        """Forget the sidecars of documents, in one step."""
+        self._change(
+            "DELETE FROM sidecars WHERE source = ? AND address = ?",
+            [(self._name, address) for address in addresses],
+        )
+
+    def iterate_sidecars(self) -> Iterator[str]:
+        """Yield the addresses of the documents that have sidecars, as `iterate_addresses` does."""
+        return self._iterate(
+            "SELECT address FROM sidecars WHERE source = ? AND address > ? ORDER BY 1 LIMIT ?"
+        )
+
+    def _iterate(self, query: str) -> Iterator[str]:
         after = ""
-        query = "SELECT address FROM objects WHERE source = ? AND address > ? ORDER BY 1 LIMIT ?"
         while page := self._select(query, self._name, after, PAGE):
             yield from (address for (address,) in page)
             after = page[-1][0]

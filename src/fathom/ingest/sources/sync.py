@@ -3,6 +3,9 @@
 Objects are fetched into a staging folder in batches, and each batch goes through the one ingestion
 that there is. The state of an object is stored after its content, so a kill at any instant costs
 at most that a batch is ingested again.
+
+Where files beside documents name their readers, a source is listed to its end and these files are
+read before the first document is fetched: a listing may bring a document long before them.
 """
 
 import os
@@ -14,14 +17,22 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from fathom.documents.discover import READERS_FILE, FileFilter, OnError
-from fathom.documents.disk_set import DiskSet
+from fathom.documents.discover import FileFilter, OnError
 from fathom.documents.ocr.availability import can_retry
 from fathom.errors import SourceUnavailable
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.ingest.places import is_address, is_gone, iterate_batches
 from fathom.ingest.report import IngestReport
-from fathom.ingest.sources.base import DocumentSource, ObjectFailure, SourceObject, is_hidden
+from fathom.ingest.sidecars import AddressLimits
+from fathom.ingest.sources.base import (
+    DocumentSource,
+    FoldersUnread,
+    ObjectFailure,
+    SourceObject,
+    is_hidden,
+)
+from fathom.ingest.sources.listing import DiskListing
+from fathom.ingest.sources.sidecars import CLOSED, SourceSidecars, find_document_name
 from fathom.ingest.sources.store import ObjectState, ObjectStates
 from fathom.ingest.survey import PlaceSurvey, SurveyedPlace
 
@@ -30,7 +41,8 @@ MOST_OBJECTS = 512
 MOST_BYTES = 256 << 20
 """The bytes of the staged objects after which a batch is ingested."""
 NOTHING_LISTED = "nothing is listed there any more; `fathom source remove` removes its documents"
-SIDECAR = "names readers, which counts in folders only; write a rule for its document"
+NO_SIDECAR = "names readers, which does not count on sites; write a rule for its document"
+
 _ENDING = re.compile(r"(?:\.[A-Za-z0-9]{1,12}){1,2}$")
 """The last two endings of a name at most, as in `corpus.jsonl.gz`."""
 
@@ -55,7 +67,7 @@ class SyncReport:
     ingested: IngestReport = field(default_factory=IngestReport)
 
 
-IngestPlaces = Callable[[PlaceSurvey], IngestReport]
+IngestPlaces = Callable[[PlaceSurvey, AddressLimits], IngestReport]
 """Ingests the files of a survey and removes its gone places."""
 OpenReader = Callable[[], IndexReader | None]
 """Returns a reader of the present index; `None` if there is none."""
@@ -136,7 +148,7 @@ class Synchronizer:
             target: The index.
             file_filter: The filter of objects by their names.
             report: The report to fill.
-            on_progress: Called with the report after each listed object.
+            on_progress: Called with the report after each object that was listed or compared.
         """
         self._source, self._states, self._staging = source, states, target.staging
         self._open_reader, self._ingest = target.open_reader, target.ingest
@@ -144,29 +156,69 @@ class Synchronizer:
         self._report, self._on_progress = report, on_progress
         self._staged: list[_StagedObject] = []
         self._staged_bytes = 0
+        self._listed = DiskListing()
+        self._sidecars = SourceSidecars(source, states, target.staging, self._report_sidecar)
+        self._limits = AddressLimits()
 
     def run(self) -> None:
         """Bring the index in line with the source, as far as the source can be read."""
         started = time.monotonic()
-        with DiskSet() as listed:
-            try:
-                self._fetch_changes(listed)
-            except SourceUnavailable as error:
-                self._report.fault = str(error)
+        with closing(self._listed), closing(self._sidecars):
+            if self._source.has_sidecars:
+                self._limits = AddressLimits(is_whole=False)
+                self._try(self._list_ahead)
+                self._try(self._read_sidecars)
+            # Somebody might read a document whose sidecar is unknown.
+            if self._limits.is_whole or not self._has_rights():
+                self._try(self._fetch_changes)
             self._ingest_staged()
             if not self._report.fault:
-                self._remove_gone(listed)
-        self._finish()
+                self._remove_gone()
+            self._finish()
         self._report.ingested.seconds = time.monotonic() - started
 
-    def _fetch_changes(self, listed: DiskSet) -> None:
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do a part of the work, and note if the source fails meanwhile."""
+        try:
+            act()
+        except SourceUnavailable as error:
+            self._report.fault = self._report.fault or str(error)
+
+    def _list_ahead(self) -> None:
+        """List all objects, and the sidecars apart."""
+        try:
+            with closing(self._list_wanted()) as objects:
+                for item in objects:
+                    if find_document_name(item.name) is not None:
+                        self._sidecars.add(item)
+                    elif self._note_listed(item):
+                        self._on_progress(self._report)
+        except FoldersUnread:
+            # Each document was listed with its sidecar.
+            self._limits = AddressLimits(is_current=self._is_current)
+            raise
+        self._limits = AddressLimits(is_current=self._is_current)
+
+    def _read_sidecars(self) -> None:
+        limits, self._limits = self._limits, AddressLimits(is_whole=False)
+        was_any = self._sidecars.read_changed()
+        self._limits = limits
+        if self._limits.is_whole:
+            self._sidecars.forget_removed(self._listed.__contains__)
+        if was_any:  # a first batch may take long to fetch
+            self._apply_rights()
+
+    def _note_listed(self, item: SourceObject) -> bool:
+        """Note a listed object, and return whether its address is new."""
+        is_new = self._listed.add(item)
+        self._report.listed += is_new
+        return is_new
+
+    def _fetch_changes(self) -> None:
         reader = self._open_reader()
         # Closed at once on an error: a listing may hold a connection or a process.
-        with closing(self._list_wanted()) as objects:
+        with closing(self._iterate_objects()) as objects:
             for item in objects:
-                if not listed.add(item.address):
-                    continue
-                self._report.listed += 1
                 if self._is_settled(item, reader):
                     self._report.ingested.unchanged += 1
                 elif self._stage(item):
@@ -174,15 +226,49 @@ class Synchronizer:
                     reader = self._open_reader()
                 self._on_progress(self._report)
 
+    def _iterate_objects(self) -> Generator[SourceObject]:
+        """Yield the listed objects; a source without sidecars is listed meanwhile."""
+        if self._source.has_sidecars:
+            yield from self._listed
+            return
+        with closing(self._list_wanted()) as objects:
+            for item in objects:
+                if self._note_listed(item):
+                    yield item
+
     def _list_wanted(self) -> Generator[SourceObject]:
-        reader = self._open_reader()
-        has_rights = reader is not None and bool(reader.get_rights())
+        """Yield the documents that the source lists, and their sidecars if it has any."""
+        has_rights = self._has_rights()
         for item in self._source.list_objects():
-            if has_rights and item.name.endswith(f".{READERS_FILE}"):
-                self._report.ingested.failed += 1
-                self._report.ingested.add_file(item.address, "failed", SIDECAR)
-            elif not is_hidden(item.name) and self._filter.accepts(PurePosixPath(item.name)):
-                yield item
+            document = find_document_name(item.name)
+            if self._accepts(item.name if document is None else document):
+                if document is None or self._source.has_sidecars:
+                    yield item
+                elif has_rights:
+                    self._report_failure(item.address, NO_SIDECAR)
+
+    def _accepts(self, name: str) -> bool:
+        return not is_hidden(name) and self._filter.accepts(PurePosixPath(name))
+
+    def _has_rights(self) -> bool:
+        reader = self._open_reader()
+        return reader is not None and bool(reader.get_rights())
+
+    def _report_failure(self, address: str, reason: str) -> None:
+        self._report.ingested.failed += 1
+        self._report.ingested.add_file(address, "failed", reason)
+
+    def _report_sidecar(self, address: str, reason: str) -> None:
+        """Report a sidecar that cannot be read; without rules none counts."""
+        if self._has_rights():
+            self._report_failure(address, f"{reason}; {CLOSED}")
+
+    def _is_current(self, address: str) -> bool:
+        """Return whether the index holds the listed content of an address, or nothing."""
+        reader, item = self._open_reader(), self._listed.get(address)
+        if item is None:
+            return reader is None or reader.get_source(address) is None
+        return self._is_settled(item, reader)
 
     def _is_settled(self, item: SourceObject, reader: IndexReader | None) -> bool:
         """Return whether the index has the content of this state of an object."""
@@ -199,8 +285,7 @@ class Synchronizer:
             try:
                 self._fetch(item, file)
             except ObjectFailure as failure:
-                self._report.ingested.failed += 1
-                self._report.ingested.add_file(item.address, "failed", str(failure))
+                self._report_failure(item.address, str(failure))
                 return False
         self._staged.append(_StagedObject(item, file))
         self._staged_bytes += file.stat().st_size
@@ -223,7 +308,7 @@ class Synchronizer:
         """Ingest the staged objects, store their states and remove their files."""
         if not self._staged:
             return
-        self._add_counts(self._ingest(_StagedSurvey(self._staged, self._open_reader())))
+        self._ingest_survey(_StagedSurvey(self._staged, self._open_reader()))
         reader = self._open_reader()
         records = (
             (entry.item, reader.get_source(entry.item.address) if reader else None)
@@ -239,12 +324,12 @@ class Synchronizer:
             entry.file.unlink(missing_ok=True)
         self._staged, self._staged_bytes = [], 0
 
-    def _remove_gone(self, listed: DiskSet) -> None:
+    def _remove_gone(self) -> None:
         """Remove the documents of the objects that a complete listing does not have.
 
         A file of this machine must also be proved to be missing.
         """
-        if not len(listed) and any(True for _ in self._states.iterate_addresses()):
+        if not len(self._listed) and any(True for _ in self._states.iterate_addresses()):
             # An empty folder is more often one that is not mounted than one that was emptied.
             self._report.fault = NOTHING_LISTED
             return
@@ -253,9 +338,9 @@ class Synchronizer:
             lambda: (
                 address
                 for address in self._states.iterate_addresses()
-                if address not in listed and (is_address(address) or is_gone(address))
+                if address not in self._listed and (is_address(address) or is_gone(address))
             ),
-            lambda survey: self._add_counts(self._ingest(survey)),
+            self._ingest_survey,
         )
 
     def _finish(self) -> None:
@@ -266,7 +351,15 @@ class Synchronizer:
         """
         reader = self._open_reader()
         if reader is not None and (reader.count_missing_vectors() or reader.get_rights()):
-            self._add_counts(self._ingest(_StagedSurvey([], reader)))
+            self._ingest_survey(_StagedSurvey([], reader))
+
+    def _apply_rights(self) -> None:
+        """Let the sidecars that were read count."""
+        if self._has_rights():
+            self._ingest_survey(_StagedSurvey([], self._open_reader()))
+
+    def _ingest_survey(self, survey: PlaceSurvey) -> None:
+        self._add_counts(self._ingest(survey, self._limits))
 
     def _add_counts(self, batch: IngestReport) -> None:
         total = self._report.ingested
