@@ -340,6 +340,25 @@ class SidecarChangeConformance(SourceFixtures):
         engine.sources.sync(NAME)
         assert "two.md" in self.list_shown(engine, "hr")
 
+    def test_a_document_that_turns_secret_after_the_listing_is_not_shown(
+        self, engine: Engine, world: SourceWorld
+    ) -> None:
+        world.write({"a.md": "# A\n\nOpen.\n", "b.md": "# B\n\nOpen too.\n"})
+
+        def turn(report: SyncReport) -> None:
+            if (report.listed, report.fetched) == (2, 0):
+                world.write(
+                    {"b.md.readers.toml": name_readers("hr"), "b.md": "# B\n\nSecret text.\n"}
+                )
+
+        engine.sources.sync(NAME, on_object=turn)
+        with engine.open_for(Viewer(frozenset())) as stranger:
+            texts = [stranger.documents.get(item.id).text for item in stranger.documents.list()]
+        assert not [text for text in texts if "Secret" in text]
+        assert engine.sources.sync(NAME).ingested.failed == 0
+        assert self.list_shown(engine) == {"a.md"}
+        assert self.list_shown(engine, "hr") == {"a.md", "b.md"}
+
 
 class SidecarConformance(SidecarChangeConformance):
     """The suite of sources whose objects may name the readers of others.

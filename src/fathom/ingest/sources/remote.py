@@ -50,6 +50,10 @@ class RemoteFiles(Protocol):
         """Return the path of a file as the file system takes it."""
         ...
 
+    def read_token(self, name: str, stream: Any) -> str:  # noqa: ANN401 - of `fsspec`
+        """Return the token of a file whose content a stream has given."""
+        ...
+
     @property
     def files(self) -> Any:  # noqa: ANN401 - an `fsspec` file system
         """The file system, connected on first use."""
@@ -83,7 +87,8 @@ class RemoteSource:
         """Fetch a file.
 
         Raises:
-            ObjectFailure: If the server refuses it, or it is too large.
+            ObjectFailure: If the server refuses it, it is too large, or another one than was
+                listed: a file that names readers may have come with it.
             SourceUnavailable: If the server cannot be reached.
         """
         with _explain_errors(self._remote.place):
@@ -95,6 +100,7 @@ class RemoteSource:
                     file.open("wb") as target,
                 ):
                     copy_limited(stream, target, self._most_bytes)
+                    token = item.token and self._remote.read_token(item.name, stream)
             except FileNotFoundError:
                 raise ObjectFailure("is gone since it was listed") from None
             except PermissionError as error:
@@ -103,6 +109,8 @@ class RemoteSource:
                 if _is_refusal(error):
                     raise ObjectFailure("may not be read: the server refuses it") from None
                 raise
+        if token != item.token:
+            raise ObjectFailure("has changed since it was listed; the next sync reads it")
 
     def close(self) -> None:
         """Close the connections."""
@@ -176,7 +184,7 @@ class BucketFiles:
                     yield SourceObject(
                         name=key.removeprefix(prefix),
                         address=f"s3://{bucket}/{key}",
-                        token=f"{entry['ETag']}:{entry['Size']}",
+                        token=_make_bucket_token(entry["ETag"], entry["Size"]),
                     )
             if not page.get("IsTruncated"):
                 return
@@ -190,6 +198,10 @@ class BucketFiles:
         """Return bucket and key."""
         bucket, prefix = self._split()
         return f"{bucket}/{prefix}{name}"
+
+    def read_token(self, name: str, stream: Any) -> str:  # noqa: ANN401, ARG002 - as the protocol
+        """Return the token of the object that was opened; S3 gives parts of no other one."""
+        return _make_bucket_token(stream.details["ETag"], stream.size)
 
     def _split(self) -> tuple[str, str]:
         bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
@@ -270,6 +282,14 @@ class FolderFiles:
     def get_path(self, name: str) -> str:
         """Return the path of a file."""
         return f"{self.root}/{name}" if name else self.root or "/"
+
+    def read_token(self, name: str, stream: Any) -> str:  # noqa: ANN401, ARG002 - as the protocol
+        """Return the token that the file has now."""
+        return _make_token(self.files.info(self.get_path(name)))
+
+
+def _make_bucket_token(etag: object, size: object) -> str:
+    return f"{etag}:{size}"
 
 
 def _make_token(entry: Entry) -> str:
