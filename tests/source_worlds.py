@@ -45,6 +45,7 @@ import hashlib, html, http.server, mimetypes, pathlib, sys, urllib.parse
 
 folder, port = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 mimetypes.add_type("text/markdown", ".md")
+mimetypes.add_type("text/plain", ".toml")
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

@@ -9,6 +9,7 @@ from tests.source_worlds import (
     GitWorld,
     ServerWorld,
     make_sftp_world,
+    make_site_world,
     make_webdav_world,
     open_server,
 )
@@ -18,6 +19,7 @@ from fathom.index.rights import EVERYBODY, ReadingRule, Viewer
 from fathom.ingest.sources import sidecars
 from fathom.ingest.sources.remote import FolderFiles
 from fathom.ingest.sources.store import FILE
+from fathom.ingest.sources.sync import NO_SIDECAR
 from fathom.testing import make_engine
 
 TEXTS = {f"{name}.md": f"# {name}\n\nText of {name}.\n" for name in ("one", "two")}
@@ -163,6 +165,19 @@ def test_a_folder_that_may_not_be_listed_stops_no_other_one(
     assert list_shown(engine) == {"one.md", "two.md", "a.md"}
     assert "three.md" in list_shown(engine, "hr")
     monkeypatch.undo()
+
+
+def test_a_page_that_names_readers_is_reported(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("protego", reason="the extra sources is not installed")
+    with open_server(make_site_world(tmp_path / "docs"), monkeypatch) as site:
+        site.write({**TEXTS, "two.md.readers.toml": FOR_HR, "readers.toml": FOR_HR})
+        engine.sources.add(site.url, name="world", **site.options)
+        report = engine.sources.sync("world")
+    reasons = [file.reason for file in report.ingested.files if file.is_bad]
+    assert reasons == [NO_SIDECAR]
+    assert list_shown(engine) == {"one.md", "two.md"}
 
 
 def test_the_filter_of_a_source_is_about_documents(engine: Engine, tmp_path: Path) -> None:

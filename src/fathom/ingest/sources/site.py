@@ -17,7 +17,12 @@ from urllib.parse import unquote, urlsplit
 
 from fathom import __version__
 from fathom.errors import SourceUnavailable, UsageError
-from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOptions
+from fathom.ingest.sources.base import (
+    ObjectFailure,
+    SourceObject,
+    SourceOptions,
+    is_hidden,
+)
 from fathom.ingest.sources.crawl_state import CrawlState, StoredPage
 from fathom.ingest.sources.fetch import (
     AddressRefusal,
@@ -381,7 +386,8 @@ class SiteSource:
 
     def _make_object(self, page: StoredPage) -> SourceObject:
         name = self._make_name(page.address)
-        if not name.lower().endswith(page.ending):
+        # What is left out by its name stays so, whatever the server says that it is.
+        if not name.lower().endswith(page.ending) and not is_hidden(name):
             name += page.ending
         return SourceObject(name=name, address=page.address, token=page.digest[:32])
 
