@@ -23,7 +23,7 @@ MAX_BYTES = 64_000
 
 @dataclass(frozen=True, slots=True)
 class AddressLimits:
-    """What an ingestion of objects of a source knows of their sidecars.
+    """The knowledge that an ingestion of objects of a source has of their sidecars.
 
     Attributes:
         is_whole: Whether all sidecars of its objects were read.

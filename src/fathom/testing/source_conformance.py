@@ -277,7 +277,7 @@ def name_readers(*readers: str) -> str:
 
 
 class SidecarChangeConformance(SourceFixtures):
-    """What holds for sources in which files lie beside documents and name their readers."""
+    """The part of the suite for sources in which files beside documents name their readers."""
 
     @pytest.fixture
     def engine(self, tmp_path: Path, world: SourceWorld) -> Iterator[Engine]:
@@ -363,8 +363,8 @@ class SidecarChangeConformance(SourceFixtures):
 class SidecarConformance(SidecarChangeConformance):
     """The suite of sources whose objects may name the readers of others.
 
-    Subclasses give the fixture `world`. In no instant somebody may read a text that no reader
-    whom he is among was ever named for.
+    Subclasses give the fixture `world`. At no instant may anybody read a text whose sidecar names
+    only others.
     """
 
     def write_editions(self, edition: int) -> tuple[dict[str, str], list[str]]:
