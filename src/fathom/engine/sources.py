@@ -3,13 +3,14 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom.engine.documents import NO_LIMITS, Documents
 from fathom.engine.opened_index import OpenedIndex
-from fathom.errors import IndexMissing
+from fathom.errors import IndexLocked, IndexMissing, Interrupted
 from fathom.ingest.sidecars import AddressLimits
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
@@ -17,10 +18,11 @@ if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.ingest.report import IngestProgress, IngestReport
     from fathom.ingest.sources.base import SourceOptions
     from fathom.ingest.sources.store import SourceStore, StoredSource
-    from fathom.ingest.sources.sync import SyncReport
+    from fathom.ingest.sources.sync import IngestPlaces, SyncReport
     from fathom.ingest.survey import PlaceSurvey
     from fathom.settings import Settings
 
+TakeTurn = Callable[[Callable[[], "IngestReport"]], "IngestReport"]
 FOLDER = "sources"
 """The folder beside the index for what sources keep on this disk."""
 
@@ -42,6 +44,8 @@ class Sources:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         allow_private: bool = False,
+        every: str = "",
+        with_secrets: bool = True,
     ) -> "StoredSource":
         """Add a source; nothing is read before it is synchronized.
 
@@ -51,10 +55,13 @@ class Sources:
             include: If there are any, objects must match one of these patterns.
             exclude: Objects must match none of these patterns.
             allow_private: Whether a site may be inside of a private network.
+            every: The interval at which `list_due` names it, `1m` to `30d`; by default never.
+            with_secrets: Whether it may use passwords of this machine.
 
         Raises:
-            UsageError: If the URL or the name is none, or taken.
+            UsageError: If the URL, the name or the interval is none, or taken.
         """
+        from fathom.ingest.sources.interval import parse_interval
         from fathom.ingest.sources.kinds import (
             check_name,
             make_source_name,
@@ -71,8 +78,12 @@ class Sources:
             include=tuple(include),
             exclude=tuple(exclude),
             allow_private=allow_private,
+            every=every,
+            with_secrets=with_secrets,
         )
         check_name(source.name)
+        if every:
+            parse_interval(every)
         # A missing program or extra is reported now, not in the night.
         open_source(url, self._make_options(source)).close()
         self._store.add(source)
@@ -80,8 +91,19 @@ class Sources:
 
     def list(self) -> "Sequence[StoredSource]":
         """Return all sources by name."""
+        from fathom.index.embedded.lock import describe_holder
+
         self._index.refuse_viewer("sources")
-        return self._store.list()
+        return [
+            replace(source, running=bool(describe_holder(self._locate_lock(source.name))))
+            for source in self._store.list()
+        ]
+
+    def list_due(self) -> "Sequence[StoredSource]":
+        """Return the sources whose interval has passed since their last synchronization."""
+        self._index.refuse_viewer("sources")
+        now = datetime.now(UTC)
+        return [source for source in self._store.list() if source.is_due(now)]
 
     def pause(self, name: str, *, paused: bool = True) -> None:
         """Leave a source out when all are synchronized, or take it in again.
@@ -98,13 +120,15 @@ class Sources:
         *,
         on_progress: "IngestProgress" = lambda _report, _files: None,
         on_object: "Callable[[SyncReport], None]" = lambda _report: None,
+        take_turn: "TakeTurn" = lambda work: work(),
     ) -> "SyncReport":
-        """Bring the index in line with a source.
+        """Bring the index in line with a source; a failure is kept with the source.
 
         Args:
             name: The name of the source.
             on_progress: Called with the counts of each batch of an ingestion.
             on_object: Called with the report after each object that was compared.
+            take_turn: Does the work of each change of the index, when no other work changes it.
 
         Returns:
             The report; its `fault` says why the source could not be read whole.
@@ -113,13 +137,36 @@ class Sources:
             UsageError: If there is no source of this name.
             IndexLocked: If another process is writing, or synchronizing this source.
         """
-        from fathom.ingest.sources.kinds import open_source
-        from fathom.ingest.sources.sync import Synchronizer, SyncReport, SyncTarget
+        from fathom.ingest.sources.sync import SyncReport
 
         self._index.refuse_viewer("sources")
         stored = self._store.get(name)
         report = SyncReport(source=name)
-        options = self._make_options(stored)
+
+        def ingest(survey: "PlaceSurvey", limits: AddressLimits) -> "IngestReport":
+            return take_turn(lambda: self._ingest(stored, survey, on_progress, limits=limits))
+
+        try:
+            self._synchronize(stored, report, ingest, on_object)
+        except (IndexLocked, Interrupted):
+            raise
+        except Exception as error:
+            self._note_outcome(name, str(error) or type(error).__name__)
+            raise
+        self._note_outcome(name, report.fault)
+        return report
+
+    def _synchronize(
+        self,
+        stored: "StoredSource",
+        report: "SyncReport",
+        ingest: "IngestPlaces",
+        on_object: "Callable[[SyncReport], None]",
+    ) -> None:
+        from fathom.ingest.sources.kinds import open_source
+        from fathom.ingest.sources.sync import Synchronizer, SyncTarget
+
+        name, options = stored.name, self._make_options(stored)
         with (
             self._open_folder(name) as staging,
             closing(open_source(stored.url, options)) as source,
@@ -128,20 +175,17 @@ class Sources:
             Synchronizer(
                 source,
                 states,
-                SyncTarget(
-                    staging,
-                    self._open_reader,
-                    lambda survey, limits: self._ingest(stored, survey, on_progress, limits=limits),
-                ),
+                SyncTarget(staging, self._open_reader, ingest),
                 file_filter=options.file_filter,
                 report=report,
                 on_progress=on_object,
             ).run()
             if not report.fault:
                 shutil.rmtree(staging)
+
+    def _note_outcome(self, name: str, fault: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._store.set_outcome(name, now, report.fault)
-        return report
+        self._store.set_outcome(name, now, fault)
 
     def remove(self, name: str) -> int:
         """Remove a source and its documents; return how many documents were removed.
@@ -174,6 +218,9 @@ class Sources:
     def _locate_folder(self, name: str) -> Path:
         return self._index.directory / FOLDER / name
 
+    def _locate_lock(self, name: str) -> Path:
+        return self._locate_folder(name) / "lock"
+
     @contextmanager
     def _open_folder(self, name: str) -> Iterator[Path]:
         """Lock the folder of a source, and yield its staging folder."""
@@ -184,7 +231,7 @@ class Sources:
         # As private as the index: it holds the texts of documents.
         (self._index.directory / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
         staging.mkdir(parents=True, exist_ok=True)
-        with WriterLock(folder / "lock"):
+        with WriterLock(self._locate_lock(name)):
             yield staging
 
     def _make_options(self, source: "StoredSource") -> "SourceOptions":
@@ -192,7 +239,8 @@ class Sources:
         from fathom.ingest.sources.base import SourceOptions
         from fathom.ingest.sources.kinds import read_credentials
 
-        user, password = ("", "") if source.is_folder else read_credentials(source.name)
+        has_secrets = source.with_secrets and not source.is_folder
+        user, password = read_credentials(source.name) if has_secrets else ("", "")
         return SourceOptions(
             name=source.name,
             folder=self._locate_folder(source.name),

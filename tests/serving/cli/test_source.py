@@ -1,5 +1,6 @@
 """`fathom source`: sources added, listed, synchronized, paused and removed."""
 
+import sqlite3
 from pathlib import Path
 
 from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, run  # noqa: F401
@@ -134,3 +135,52 @@ def test_rules_of_rights_name_addresses(
         everything = list_names(engine, "hr")
     assert shown == {"b.md"}
     assert everything == {"a.md", "b.md", *(file.name for file in corpus.iterdir())}
+
+
+def test_sources_with_an_interval_are_synchronized_when_they_are_due(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    check_one_line(run("source", "add", str(corpus), "--every", "10s"), 2, "1m to 30d")
+    run("source", "add", str(corpus), "--name", "notices", "--every", "1h")
+    other = tmp_path / "other"
+    other.mkdir()
+    run("source", "add", str(other))
+    assert "0 objects, every 1h, never synchronized" in run("source", "list").out
+    (report,) = run("source", "sync", "--due", "--json").json["sources"]
+    assert (report["source"], report["fault"]) == ("notices", "")
+    assert run("source", "sync", "--due").out.strip() == "no source is due"
+    with sqlite3.connect(tmp_path / ".fathom" / "sources.db") as connection:
+        connection.execute("UPDATE sources SET synced = '2026-01-01T00:00:00+00:00'")
+    connection.close()
+    run("source", "pause", "notices")
+    assert run("source", "sync", "--due", "--json").json == {"sources": []}
+    run("source", "pause", "notices", "--resume")
+    assert len(run("source", "sync", "--due", "--json").json["sources"]) == 1
+    check_one_line(run("source", "sync", "notices", "--due"), 2, "leave out the name")
+
+
+def test_the_failure_of_a_source_is_listed(run: CommandRunner, tmp_path: Path) -> None:  # noqa: F811
+    run("source", "add", "git+https://example.org/a.git", "--name", "far", "--every", "1h")
+    assert run("source", "sync", "--due", "--offline").code == 5
+    (source,) = run("source", "list", "--json").json["sources"]
+    assert source["fault"].startswith("offline:")
+    assert run("source", "sync", "--due", "--json").json == {"sources": []}
+
+
+def test_sources_of_an_earlier_version_stay(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    run("source", "add", str(corpus), "--name", "notices")
+    run("source", "sync")
+    with sqlite3.connect(tmp_path / ".fathom" / "sources.db") as connection:
+        connection.execute("ALTER TABLE sources DROP COLUMN every")
+        connection.execute("ALTER TABLE sources DROP COLUMN with_secrets")
+        connection.execute("DROP TABLE sidecars")
+    connection.close()
+    (source,) = run("source", "list", "--json").json["sources"]
+    assert (source["every"], source["with_secrets"]) == ("", True)
+    assert run("source", "sync", "--json").json["sources"][0]["fetched"] == 0

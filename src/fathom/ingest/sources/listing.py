@@ -15,7 +15,7 @@ class DiskListing:
 
     def __init__(self) -> None:
         """Create an empty listing."""
-        self._database = sqlite3.connect("", isolation_level=None)
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute(
             "CREATE TABLE objects(no INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, "

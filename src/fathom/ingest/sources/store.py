@@ -7,14 +7,16 @@ content that the index has; where it is lost, objects are fetched again and noth
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fathom.errors import RunError, UsageError
 from fathom.index.embedded.database import create_private_file
 from fathom.index.rights import EVERYBODY, Clause, join_clauses
+from fathom.ingest.sources.interval import is_over
 
 FILE = "sources.db"
 PAGE = 512
@@ -32,6 +34,13 @@ _TABLES = (
 )
 
 
+_LATER_COLUMNS = {
+    "every": "TEXT NOT NULL DEFAULT ''",
+    "with_secrets": "INTEGER NOT NULL DEFAULT 1",
+}
+"""The columns of sources that files of earlier versions lack."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSource:
     """A source that was added.
@@ -40,10 +49,13 @@ class StoredSource:
         include: If there are any, objects must match one of these patterns.
         exclude: Objects must match none of these patterns.
         allow_private: Whether a site may be inside of a private network.
+        every: The interval of its synchronizations, such as `1h`; empty if somebody starts each.
+        with_secrets: Whether it may use passwords of this machine.
         paused: Whether it is left out when all sources are synchronized.
         synced: When it was last synchronized, as ISO 8601 in UTC; empty if it never was.
         fault: Why the last synchronization was not complete; empty if it was.
         objects: The number of objects whose state is kept.
+        running: Whether it is being synchronized now.
     """
 
     name: str
@@ -51,10 +63,17 @@ class StoredSource:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     allow_private: bool = False
+    every: str = ""
+    with_secrets: bool = True
     paused: bool = False
     synced: str = ""
     fault: str = ""
     objects: int = 0
+    running: bool = False
+
+    def is_due(self, now: datetime) -> bool:
+        """Return whether its interval has passed since its last synchronization."""
+        return not self.paused and is_over(self.every, self.synced, now)
 
     @property
     def is_folder(self) -> bool:
@@ -109,11 +128,12 @@ class SourceStore:
                 )
         with self._open() as connection:
             connection.execute(
-                "INSERT INTO sources(name, url, include, exclude, allow_private) "
-                "VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO sources(name, url, include, exclude, allow_private, every, "
+                "with_secrets) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(source.name, source.url, json.dumps(source.include)),
                     *(json.dumps(source.exclude), source.allow_private),
+                    *(source.every, source.with_secrets),
                 ),
             )
 
@@ -123,23 +143,12 @@ class SourceStore:
             return []
         with self._open() as connection:
             rows = connection.execute(
-                "SELECT name, url, include, exclude, allow_private, paused, synced, fault, "
-                "(SELECT count(*) FROM objects WHERE source = name) FROM sources ORDER BY name"
-            ).fetchall()
-        return [
-            StoredSource(
-                name=name,
-                url=url,
-                include=tuple(json.loads(include)),
-                exclude=tuple(json.loads(exclude)),
-                allow_private=bool(allow_private),
-                paused=bool(paused),
-                synced=synced,
-                fault=fault,
-                objects=objects,
+                "SELECT name, url, include, exclude, allow_private, every, with_secrets, paused, "
+                "synced, fault, (SELECT count(*) FROM objects WHERE source = name) AS objects "
+                "FROM sources ORDER BY name"
             )
-            for name, url, include, exclude, allow_private, paused, synced, fault, objects in rows
-        ]
+            names = [column[0] for column in rows.description]
+            return [_build_source(dict(zip(names, row, strict=True))) for row in rows]
 
     def get(self, name: str) -> StoredSource:
         """Return the source of this name.
@@ -203,10 +212,27 @@ class SourceStore:
         with _explain_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             create_private_file(self._path)
-            connection = sqlite3.connect(self._path, timeout=10)
+            # Several threads may take turns with it: one fetches, another one ingests.
+            connection = sqlite3.connect(self._path, timeout=10, check_same_thread=False)
             for table in _TABLES:
                 connection.execute(table)
+            _add_columns(connection)
             return connection
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add the columns that an earlier version did not make."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(sources)")}
+    for name in _LATER_COLUMNS.keys() - columns:
+        # Another process may have been faster.
+        with suppress(sqlite3.OperationalError):
+            connection.execute(f"ALTER TABLE sources ADD COLUMN {name} {_LATER_COLUMNS[name]}")
+
+
+def _build_source(row: Mapping[str, Any]) -> StoredSource:
+    lists = {key: tuple(json.loads(row[key])) for key in ("include", "exclude")}
+    flags = {key: bool(row[key]) for key in ("allow_private", "with_secrets", "paused")}
+    return StoredSource(**{**row, **lists, **flags})
 
 
 @contextmanager

@@ -42,6 +42,12 @@ def add_source(
         bool,
         typer.Option("--allow-private", help="The site may be inside of a private network."),
     ] = False,
+    every: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="Sync it again after 1m to 30d, as 1h: by serve, or sync --due."
+        ),
+    ] = "",
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -57,6 +63,7 @@ def add_source(
             include=include or (),
             exclude=exclude or (),
             allow_private=allow_private,
+            every=every,
         )
     text = f"{added.name} added; `fathom source sync {added.name}` reads it"
     show_outcome(added, text, as_json=as_json)
@@ -83,6 +90,9 @@ def sync_sources(
     name: Annotated[
         str | None, typer.Argument(help="One source; by default all that are not paused.")
     ] = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Only those whose interval (--every) has passed.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Print a line on stderr for each stored object.")
     ] = False,
@@ -94,13 +104,17 @@ def sync_sources(
     """Bring the index in line with one source or all; run it again to go on."""
     from fathom.serving.cli.output import show_outcome
 
+    if name is not None and due:
+        raise UsageError("--due chooses the sources itself; leave out the name")
     with build_engine(index, assignments, offline=offline) as engine:
         if name is None:
-            waiting = [item.name for item in engine.sources.list() if not item.paused]
+            listed = engine.sources.list_due() if due else engine.sources.list()
+            waiting = [item.name for item in listed if not item.paused]
             reports = [_sync_or_explain(engine, one, verbose=verbose) for one in waiting]
         else:
             reports = [_sync_source(engine, name, verbose=verbose)]
-    text = "\n".join(map(_format_report, reports)) or "no sources; `fathom source add URL` adds one"
+    nothing = "no source is due" if due else "no sources; `fathom source add URL` adds one"
+    text = "\n".join(map(_format_report, reports)) or nothing
     show_outcome({"sources": reports}, text, as_json=as_json)
     if any(report.fault for report in reports):
         return 5
@@ -168,6 +182,8 @@ def _format_source(item: "StoredSource") -> str:
         f"{item.name}  {item.url}",
         *patterns,
         f"{item.objects} objects",
+        f"every {item.every}" if item.every else "",
+        "synchronizing" if item.running else "",
         f"synchronized {item.synced}" if item.synced else "never synchronized",
         "paused" if item.paused else "",
         f"not complete: {item.fault}" if item.fault else "",

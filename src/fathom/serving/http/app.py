@@ -25,6 +25,7 @@ from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.redacted_replies import RedactedReplies
+from fathom.serving.http.source_schedule import SourceSchedule
 from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
@@ -75,6 +76,7 @@ def create_app(
     app.state.proxy = proxy
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(engine)
+    app.state.schedule = SourceSchedule(app.state.workspaces, access.keys.list_workspaces)
     app.state.audit_log = audit_log
     # Fetches wait for other servers, so they must not take the turns of questions.
     app.state.fetching = Admission(
@@ -102,6 +104,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     spaces: Workspaces = app.state.workspaces
     engine = spaces.get_workspace(LOCAL).engine
     await asyncio.to_thread(spaces.resume, app.state.access.keys.list_workspaces)
+    app.state.schedule.start()
     # Models load before the first question comes, and in a thread, so that /readyz answers already.
     warm_up = asyncio.ensure_future(asyncio.to_thread(_load_models, engine))
     try:
@@ -109,6 +112,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             yield
     finally:
         await asyncio.gather(warm_up, return_exceptions=True)
+        await asyncio.to_thread(app.state.schedule.close)
         await asyncio.to_thread(spaces.close)
         app.state.access.close()
         app.state.audit_log.close()

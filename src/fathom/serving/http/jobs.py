@@ -105,7 +105,7 @@ class Jobs:
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(
-                    1, thread_name_prefix="fathom-ingest", initializer=_lower_priority
+                    1, thread_name_prefix="fathom-ingest", initializer=lower_priority
                 )
             return self._thread.submit(work)
 
@@ -229,6 +229,7 @@ def _explain_failure(job: Job) -> str:
     )
 
 
-def _lower_priority() -> None:
+def lower_priority() -> None:
+    """Let questions go before the work of this thread."""
     with suppress(OSError, AttributeError):  # Linux alone has priorities of threads
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

@@ -154,14 +154,25 @@ class Workspaces:
     def _resume_jobs(
         self, list_names: Callable[[], Sequence[str]], *, begins: bool = False
     ) -> None:
-        folder = self._engine.directory / FOLDER
         try:
-            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-            for name in sorted({"", *names, *list_names(), *list(self._open)}):
+            for name in self.list_names(list_names):
                 if not self._ending.is_set():
                     self.get_workspace(Caller(workspace=name)).jobs.resume(begins=begins)
         except (FathomError, OSError) as error:  # such as a folder that is unreadable for a while
             LOG.warning("the open jobs cannot be resumed: %s", error)
+
+    def list_names(self, list_named: Callable[[], Sequence[str]] = tuple) -> Sequence[str]:
+        """Return the names of all workspaces.
+
+        Args:
+            list_named: Returns the workspaces that keys name.
+
+        Raises:
+            OSError: If their folder cannot be listed.
+        """
+        folder = self._engine.directory / FOLDER
+        names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        return sorted({"", *names, *list_named(), *list(self._open)})
 
     def close(self) -> None:
         """Close all workspaces."""

@@ -1,0 +1,151 @@
+"""Synchronizations of sources in the background: those that are due, and those that were asked for.
+
+One runs at a time. It fetches in a thread of its own; each change of an index is work of the one
+thread of its workspace that ingests, so that uploads wait for a batch and not for a source.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
+from typing import TYPE_CHECKING, NamedTuple
+
+from fathom.errors import FathomError, IndexLocked, Interrupted
+from fathom.redaction import open_log
+from fathom.serving.http.access import Caller
+from fathom.serving.http.jobs import Jobs, lower_priority
+from fathom.serving.http.workspaces import Workspaces
+
+if TYPE_CHECKING:  # who asks reads no files
+    from fathom.ingest.report import IngestReport
+
+LOG = open_log("fathom.serving")
+LOOK_S = 5.0
+"""The seconds between two searches for due sources."""
+RETRY_S = 60.0
+"""The seconds until a synchronization that another process kept off is tried again."""
+BEAT_S = 0.5
+"""The seconds between two looks whether the server ends."""
+CLOSE_S = 10.0
+"""The seconds for which the end of the server waits for an object that is being fetched."""
+
+
+class SourceName(NamedTuple):
+    """The name of a source in a workspace."""
+
+    workspace: str
+    name: str
+
+
+class SourceSchedule:
+    """The synchronizations of the sources of all workspaces."""
+
+    def __init__(self, spaces: Workspaces, list_names: Callable[[], Sequence[str]]) -> None:
+        """Create the schedule; nothing is synchronized before `start`.
+
+        Args:
+            spaces: The workspaces.
+            list_names: Returns the workspaces that keys name.
+        """
+        self._spaces, self._list_names = spaces, list_names
+        self._lock = threading.Lock()
+        self._requested: dict[SourceName, None] = {}
+        self._not_before: dict[SourceName, float] = {}
+        self._woken, self._ending = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to synchronize."""
+        self._thread = threading.Thread(target=self._run, name="fathom-sources", daemon=True)
+        self._thread.start()
+
+    def request(self, source: SourceName) -> None:
+        """Synchronize a source as soon as those before it are done."""
+        with self._lock:
+            self._requested[source] = None
+            self._not_before.pop(source, None)
+        self._woken.set()
+
+    def is_waiting(self, source: SourceName) -> bool:
+        """Return whether a source was requested and has not begun."""
+        with self._lock:
+            return source in self._requested
+
+    def close(self) -> None:
+        """End the running synchronization; the next server goes on with it."""
+        self._ending.set()
+        self._woken.set()
+        if self._thread is not None:
+            self._thread.join(CLOSE_S)
+
+    def _run(self) -> None:
+        lower_priority()
+        while not self._ending.is_set():
+            try:
+                for source in self._iterate_tasks():
+                    self._sync(source)
+            except (FathomError, OSError) as error:  # such as a folder that is away for a while
+                LOG.warning("the sources cannot be synchronized: %s", error)
+            self._woken.wait(LOOK_S)
+            self._woken.clear()
+
+    def _iterate_tasks(self) -> Iterator[SourceName]:
+        """Yield what to synchronize now; what somebody asked for goes first."""
+        due = self._iterate_due()
+        while not self._ending.is_set():
+            source = self._take_request() or next(due, None)
+            if source is None:
+                return
+            yield source
+
+    def _take_request(self) -> SourceName | None:
+        with self._lock:
+            source = next(filter(self._may_begin, self._requested), None)
+            if source is not None:
+                del self._requested[source]
+            return source
+
+    def _may_begin(self, source: SourceName) -> bool:
+        return time.monotonic() >= self._not_before.get(source, 0.0)
+
+    def _iterate_due(self) -> Iterator[SourceName]:
+        for workspace in self._spaces.list_names(self._list_names):
+            engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
+            names = [SourceName(workspace, source.name) for source in engine.sources.list_due()]
+            yield from filter(self._may_begin, names)
+
+    def _sync(self, source: SourceName) -> None:
+        space = self._spaces.get_workspace(Caller(workspace=source.workspace))
+
+        def check_going_on(*_: object) -> None:
+            if self._ending.is_set():
+                raise Interrupted("the server ends; the next one goes on")
+
+        self._not_before[source] = time.monotonic() + RETRY_S
+        try:
+            space.engine.sources.sync(
+                source.name,
+                on_progress=check_going_on,
+                on_object=check_going_on,
+                take_turn=lambda work: self._take_turn(space.jobs, work),
+            )
+        except (IndexLocked, Interrupted) as error:
+            LOG.info("source %s waits: %s", source.name, error)
+            with self._lock:
+                self._requested[source] = None
+        except Exception as error:  # noqa: BLE001 - the list of sources tells any error
+            LOG.warning("source %s: %s", source.name, error)
+        else:
+            del self._not_before[source]
+
+    def _take_turn(self, jobs: Jobs, work: "Callable[[], IngestReport]") -> "IngestReport":
+        """Do work in the thread that ingests.
+
+        Raises:
+            Interrupted: If the server ends before the work begins.
+        """
+        turn = jobs.submit(work)
+        while not wait([turn], timeout=BEAT_S).done:
+            if self._ending.is_set() and turn.cancel():
+                raise Interrupted("the server ends; the next one goes on")
+        return turn.result()
