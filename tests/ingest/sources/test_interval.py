@@ -37,6 +37,6 @@ def test_an_interval_is_over_after_its_time(interval: str, passed: timedelta, ov
     assert is_over(interval, (NOW - passed).isoformat(), NOW) is over
 
 
-def test_what_never_began_is_over() -> None:
+def test_an_interval_without_a_beginning_is_over() -> None:
     assert is_over("1h", "", NOW)
     assert not is_over("", "", NOW)
