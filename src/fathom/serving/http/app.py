@@ -14,6 +14,7 @@ from fathom.serving.http import api, audit_routes, health, mcp, openai, page, pr
 from fathom.serving.http import conversation_routes as talks
 from fathom.serving.http import document_routes as documents
 from fathom.serving.http import report_routes as reports
+from fathom.serving.http import source_routes as sources
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.audit_log import create_audit_log
@@ -85,7 +86,7 @@ def create_app(
     app.state.asking = QuestionRunner(admission, access, metrics)
     app.state.stopping = Shutdown(serve.drain_s)
     problems.install_handlers(app)
-    for module in (health, api, talks, documents, reports, audit_routes, openai, page):
+    for module in (health, api, talks, documents, reports, audit_routes, sources, openai, page):
         app.include_router(module.router)
     mcp.install_tools(app)
     return app

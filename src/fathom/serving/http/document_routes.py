@@ -133,14 +133,8 @@ async def fetch_document(
     body: UrlBody, request: Request, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
     """Fetch a document from a public address of the web; off unless `serve.fetch_urls`."""
+    check_may_fetch(space)
     settings = space.engine.settings
-    if settings.offline or not settings.serve.fetch_urls:
-        raise Problem(
-            403,
-            "fetching_off",
-            "this server fetches nothing from the web",
-            next="set serve.fetch_urls, without offline, or upload the file",
-        )
 
     def fetch() -> Response:
         fetched_file = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
@@ -152,6 +146,22 @@ async def fetch_document(
     fetching: Admission = request.app.state.fetching
     async with fetching.take_turn():
         return await run_in_threadpool(fetch)
+
+
+def check_may_fetch(space: Workspace) -> None:
+    """Accept a request that makes this server ask other ones.
+
+    Raises:
+        Problem: 403 unless the operator allowed that.
+    """
+    settings = space.engine.settings
+    if settings.offline or not settings.serve.fetch_urls:
+        raise Problem(
+            403,
+            "fetching_off",
+            "this server fetches nothing from the web",
+            next="set serve.fetch_urls, without offline, or upload the file",
+        )
 
 
 @router.get("/jobs")

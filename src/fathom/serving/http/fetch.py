@@ -16,8 +16,10 @@ from fathom.ingest.sources.fetch import (
     GuardedFetcher,
     WayOut,
     WebReply,
+    get_port,
     is_public,
     open_connection,
+    parse_url,
     resolve_host,
 )
 from fathom.serving.http.problems import Problem
@@ -88,6 +90,29 @@ class Fetcher:
             host = str(urlsplit(reply.url).hostname)
             raise _build_unreachable_problem(host, f"status {reply.status}")
         return FetchedFile(name=_name_file(reply), content=content.getvalue())
+
+
+def check_public_address(url: str, resolve: Callable[[str, int], Sequence[str]]) -> None:
+    """Accept an address that may be fetched for somebody who asks this server to.
+
+    Args:
+        url: The address.
+        resolve: Returns the addresses of a host.
+
+    Raises:
+        Problem: 422 if the address is not allowed; 502 if its host is not known.
+    """
+    try:
+        parts = parse_url(url, PORTS)
+        addresses = resolve(str(parts.hostname), get_port(parts))
+    except AddressRefusal as refusal:
+        raise Problem(422, "url_refused", f"the address is not fetched: {refusal}") from None
+    except (OSError, UnicodeError) as error:
+        detail = f"the host of the address is not found: {type(error).__name__}"
+        raise Problem(502, "url_unreachable", detail, next="check the address") from None
+    if not addresses or not all(map(is_public, addresses)):
+        detail = "the address is not fetched: its host has an address that is not public"
+        raise Problem(422, "url_refused", detail)
 
 
 def _name_file(reply: WebReply) -> str:
