@@ -12,8 +12,10 @@ from tests.factories import SAMPLES, engine_at
 from tests.real_model import RealModel, explain_absence
 from tests.spare_processes import keep_reading_processes
 
+from fathom import Engine
 from fathom.assembly.models import Models
 from fathom.models.cache import ModelCache
+from fathom.settings import Settings
 
 if TYPE_CHECKING:
     from tests.postgres_server import Server
@@ -82,6 +84,25 @@ def samples(_sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     copy.
     """
     return shutil.copytree(_sample_index, tmp_path_factory.mktemp("samples"), dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def _embedded_sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("embedded") / "index"
+    with Engine(Settings.model_validate({"index": {"directory": place}})) as engine:
+        engine.ingest([SAMPLES / "corpus"])
+    return place
+
+
+@pytest.fixture(scope="module")
+def embedded_samples(
+    _embedded_sample_index: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return an index that holds the samples with vectors of the shipped model; each module has
+    its own copy.
+    """
+    place = tmp_path_factory.mktemp("embedded-samples") / "index"
+    return shutil.copytree(_embedded_sample_index, place)
 
 
 @pytest.fixture(scope="session")

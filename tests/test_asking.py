@@ -297,7 +297,7 @@ def check_replays(
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
         calls = server.calls
     assert (calls > 0) == (certain is not None)
-    assert sum(answer.status == "answered" for answer in answers) >= 10
+    assert sum(answer.status == "answered" for answer in answers) >= len(questions) / 3
     WATCHED["on"] = True
     with engine_at(index_fees(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
@@ -317,10 +317,10 @@ def check_replays(
 
 @pytest.mark.usefixtures("_forbid_sockets")
 @pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
-def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
+def test_ten_questions_replay_byte_for_byte_without_a_socket_or_the_index(
     samples: Path, certain: float | None, tmp_path: Path, count_probes: Callable[[int], None]
 ) -> None:
-    check_replays(samples, tmp_path, certain, QUESTIONS[:30], count_probes)
+    check_replays(samples, tmp_path, certain, QUESTIONS[:30:3], count_probes)
 
 
 @pytest.mark.slow

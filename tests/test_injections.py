@@ -29,6 +29,9 @@ from fathom.registry import STRATEGIES
 from fathom.testing.doubles import OVERLAP, HashingEmbedder, make_engine
 from fathom.types import Answer
 
+PARTS = [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+"""Parts of the orders, each in both languages."""
+
 
 @pytest.fixture(scope="module")
 def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -97,16 +100,21 @@ def repeats_order(answer: Answer, order: Injection) -> bool:
     return order.claim in text or "127.0.0.1" in text or "tool_call" in text
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 @pytest.mark.parametrize("obey", MODELS, ids=lambda obey: obey.__name__)
 def test_an_obedient_model_cites_what_an_honest_model_cites(
-    index_folder: Path, strategy: str, obey: Obedience, count_probes: Callable[[int], None]
+    index_folder: Path,
+    strategy: str,
+    obey: Obedience,
+    part: int,
+    count_probes: Callable[[int], None],
 ) -> None:
     honest = ObedientModel(obeys=lambda model, prompt, order: model.honest([]))
     obedient = ObedientModel(obeys=obey)
     first = (sorted(STRATEGIES).index(strategy) + MODELS.index(obey)) % len(STRATEGIES)
     with engine_of(index_folder, honest) as plain, engine_of(index_folder, obedient) as spoilt:
-        for order in INJECTIONS[first :: len(STRATEGIES)]:
+        for order in INJECTIONS[first :: len(STRATEGIES)][part :: len(PARTS)]:
             count_probes(1)
             expected = plain.ask(order.question, strategy=strategy)
             answer = spoilt.ask(order.question, strategy=strategy)
@@ -114,14 +122,15 @@ def test_an_obedient_model_cites_what_an_honest_model_cites(
             assert not repeats_order(answer, order), order.order
 
 
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("obey", MODELS, ids=lambda obey: obey.__name__)
 def test_the_reader_detects_all_forty_injections(
-    index_folder: Path, obey: Obedience, count_probes: Callable[[int], None]
+    index_folder: Path, obey: Obedience, part: int, count_probes: Callable[[int], None]
 ) -> None:
     obedient = ObedientModel(obeys=obey)
     assert len(INJECTIONS) == 40
     with engine_of(index_folder, obedient) as engine:
-        for order in INJECTIONS:
+        for order in INJECTIONS[part :: len(PARTS)]:
             count_probes(1)
             answer = engine.ask(order.question)
             assert [citation.path for citation in answer.citations] == [
@@ -141,8 +150,8 @@ def test_without_the_first_check_quotes_are_still_verified(
     monkeypatch.setattr(prompt_delimiters, "gives_orders", lambda _: False)
     obedient = ObedientModel(obeys=obey)
     with engine_of(index_folder, obedient, cross_reader=None, shows_all=True) as engine:
-        for order in INJECTIONS[::5]:
+        for order in INJECTIONS[::10]:
             answer = engine.ask(order.question)
             assert not repeats_order(answer, order), order.order
             assert all(citation.verified for citation in answer.citations)
-    assert obedient.obeyed >= len(INJECTIONS[::5])
+    assert obedient.obeyed >= len(INJECTIONS[::10])

@@ -113,10 +113,8 @@ def test_the_demo_ends_with_how_to_open_the_page() -> None:
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder = tmp_path_factory.mktemp("samples")
-    with Engine(Settings(index=IndexSettings(directory=folder))) as engine:
-        engine.ingest([CORPUS])
+def engine(embedded_samples: Path) -> Iterator[Engine]:
+    with Engine(Settings(index=IndexSettings(directory=embedded_samples))) as engine:
         yield engine
 
 

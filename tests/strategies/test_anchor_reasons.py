@@ -16,7 +16,6 @@ from fathom.engine.request import AskRequest
 from fathom.llm.base import Call, Completion
 from fathom.settings import Settings
 
-CORPUS = Path(__file__).parent.parent.parent / "samples/corpus"
 BRIDGE = "Who designed the Mill Bridge?"
 SKIP = "How much does a skip on a public street cost per week?"
 YEAR = "How many visits did the library have in 2012?"
@@ -60,12 +59,11 @@ class MisquotingModel(QuotingModel):
 
 
 @pytest.fixture(scope="module")
-def questions_by_reason(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def questions_by_reason(embedded_samples: Path) -> dict[str, list[str]]:
     """Return the questions at which each reason was given."""
-    index = tmp_path_factory.mktemp("samples")
+    index = embedded_samples
     by_reason: dict[str, list[str]] = {}
     with Engine(Settings.model_validate({"index": {"directory": index}})) as engine:
-        engine.ingest([CORPUS])
         embedder, reads = engine.embedder, engine.assembly.cross_reader
     for tree, questions in RECORDED:
         settings = Settings.model_validate({"index": {"directory": index}, **tree})

@@ -26,6 +26,7 @@ CANARY = "zebrafish"
 PROBES = int(os.environ.get("RIGHTS_PROBES", "20_000"))
 SEED = int(os.environ.get("SEED", "0"))
 WITHOUT_DOCUMENTS = {"/metrics", "/healthz", "/readyz", "/api/v1/session"}
+CHANCE_PLAN = Plan(users=4, groups=8, documents=20, probes=40, withdrawals=6)
 QUESTION = "What does the aquarium of the mayor hold?"
 HIDDEN = f"# Aquarium of the mayor\n\nThe aquarium of the mayor holds 12 {CANARY}.\n"
 
@@ -385,12 +386,11 @@ def test_every_route_that_is_open_to_viewers_exists() -> None:
 
 
 def test_users_and_withdrawn_rights_by_chance() -> None:
-    check_probes(Plan(users=6, groups=12, documents=50, probes=120, withdrawals=20), seed=1)
+    check_probes(CHANCE_PLAN, seed=1)
 
 
 def test_users_and_withdrawn_rights_of_a_database_by_chance(postgres: Server) -> None:
-    plan = Plan(users=6, groups=12, documents=50, probes=120, withdrawals=20)
-    check_probes(plan, seed=2, url=postgres.open_database())
+    check_probes(CHANCE_PLAN, seed=2, url=postgres.open_database())
 
 
 @pytest.mark.slow
