@@ -1,6 +1,6 @@
 """Ingestion killed at any instant: nothing acknowledged is lost, and the work can be continued.
 
-`KILLS` sets how many processes are killed (4 by default; `make crash` sets 50), `SEED` draws the
+`KILLS` sets how many processes are killed (2 by default; `make crash` sets 50), `SEED` draws the
 instants. Files are parsed in the process itself and embedded without weights: nearly all the time
 goes to what a kill hurts.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
 
-KILLS = int(os.environ.get("KILLS", "4"))
+KILLS = int(os.environ.get("KILLS", "2"))
 SEED = int(os.environ.get("SEED", "20261122"))
 DOCUMENTS = 200
 EARLIEST = 0.4  # of the time of an undisturbed run: before it Python is still importing
