@@ -1,6 +1,7 @@
 """Fixtures and options of all tests."""
 
 import gc
+import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -28,6 +29,12 @@ settings.load_profile("patient")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of these tests."""
     parser.addoption("--pictures", help="write pictures of the page into this folder")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Start one process more than there are cores, as many tests wait for a child or a server."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,6 +10,7 @@ from tests.adversary import PANEL, PRICES, play_scenario
 from tests.factories import index_fees, list_open_sockets
 from tests.scripted_server import serve
 
+from fathom.assembly.calibrations import load_shipped_calibrations
 from fathom.registry import STRATEGIES
 
 FIRST = int(os.environ.get("ADVERSARY_FIRST", "0"))
@@ -28,6 +29,7 @@ def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(STRATEGIES, "panel", PANEL)
         yield folder
+    load_shipped_calibrations.cache_clear()  # they are of all strategies, so of the panel too
 
 
 @pytest.mark.parametrize(

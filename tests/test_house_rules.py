@@ -52,15 +52,15 @@ QUESTION_PARSERS = split_words(
     "parse_comparison list_options split_questions build_chain"
 )
 """The functions of the room `question` that `Question` calls for everybody else."""
-RULED_NODES = (
-    ast.Module
-    | ast.ClassDef
-    | ast.FunctionDef
-    | ast.AsyncFunctionDef
-    | ast.Name
-    | ast.Import
-    | ast.ImportFrom
-)
+RULED_NODES = {
+    ast.Module,
+    ast.ClassDef,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.Name,
+    ast.Import,
+    ast.ImportFrom,
+}
 SHARE_OF_COMMENTS = 0.015
 SCRIPTS = sorted((PACKAGE / "serving" / "http" / "page").glob("*.js"))
 SCRIPT_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*[\s\S]*?\*/|^ *//.*$|/\^.*?\$/', re.MULTILINE)
@@ -87,7 +87,7 @@ def list_decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 def list_nodes(file: Path) -> tuple[ast.AST, ...]:
     """Return the nodes of a file that the rules are about; each file is parsed and walked once."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    return tuple(node for node in ast.walk(tree) if isinstance(node, RULED_NODES))
+    return tuple(node for node in ast.walk(tree) if type(node) in RULED_NODES)
 
 
 def iterate_functions(

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,16 +71,21 @@ class SiteSurvey:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    folder = tmp_path_factory.mktemp("page")
-    shutil.copytree(ROOT / "samples" / "corpus", folder / "corpus")
-    with Engine.open(folder / "index", {"offline": True}) as engine:
-        engine.ingest([folder / "corpus"])
-        engine.documents.ingest_places(SiteSurvey(folder / "pilotage.html"))
-    save_report(make_report(), folder / "index")
-    server = serve(folder / "index")
+def server(embedded_samples: Path) -> Iterator[ServerProcess]:
+    with Engine.open(embedded_samples, {"offline": True}) as engine:
+        engine.documents.ingest_places(SiteSurvey(embedded_samples.parent / "pilotage.html"))
+    save_report(make_report(), embedded_samples)
+    server = serve(embedded_samples)
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def eager(server: ServerProcess) -> Iterator[ServerProcess]:
+    """Yield a server of the same index that shows answers of which it is not sure."""
+    eager = serve(server.index, "--set", "ask.caution=eager")
+    yield eager
+    eager.stop()
 
 
 @pytest.fixture
@@ -145,27 +149,23 @@ def test_the_cells_of_a_computation_are_marked_in_its_sources(watched_page: Watc
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_tentative_answer_says_so_in_a_colour_of_its_own(
-    chrome: Browser, server: ServerProcess, scheme: str
+    chrome: Browser, server: ServerProcess, eager: ServerProcess, scheme: str
 ) -> None:
-    eager = serve(server.index, "--set", "ask.caution=eager")
-    try:
-        with open_tab(chrome, eager.address, scheme=scheme, trusting=True) as watched:
-            page = watched.ask(HOLIDAY)
-            expect(page.locator(".answer.tentative .unsure")).to_contain_text("Not sure:")
-            expect(page.locator(".answer .source").first).to_be_visible()
-            colours = page.evaluate(
-                """() => ["body", ".unsure", ".tentative .short"].map((selector) =>
-                    getComputedStyle(document.querySelector(selector)).color)"""
-            )
-            assert colours[0] != colours[1] == colours[2]
-            violations = Axe().run(page).response["violations"]
-            impacts = {violation["impact"] for violation in violations}
-            assert not impacts & {"serious", "critical"}
-            watched.open_screen("#/traces")
-            expect(page.locator(".card").first).to_contain_text("not sure")
-            assert watched.list_faults() == []
-    finally:
-        eager.stop()
+    with open_tab(chrome, eager.address, scheme=scheme, trusting=True) as watched:
+        page = watched.ask(HOLIDAY)
+        expect(page.locator(".answer.tentative .unsure")).to_contain_text("Not sure:")
+        expect(page.locator(".answer .source").first).to_be_visible()
+        colours = page.evaluate(
+            """() => ["body", ".unsure", ".tentative .short"].map((selector) =>
+                getComputedStyle(document.querySelector(selector)).color)"""
+        )
+        assert colours[0] != colours[1] == colours[2]
+        violations = Axe().run(page).response["violations"]
+        impacts = {violation["impact"] for violation in violations}
+        assert not impacts & {"serious", "critical"}
+        watched.open_screen("#/traces")
+        expect(page.locator(".card").first).to_contain_text("not sure")
+        assert watched.list_faults() == []
     with open_tab(chrome, server.address) as watched:
         expect(watched.ask(ITEMS).locator(".unsure")).to_have_count(0)
 
@@ -648,20 +648,6 @@ def test_every_screen_is_accessible(
         page.locator(".plots img").wait_for()
         check("report")
     assert problems == []
-
-
-def test_the_first_answer_arrives_soon(
-    watched_page: WatchedTab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched_page.ask(POOL)  # whatever is loaded once is loaded
-    page = watched_page.open_screen()
-    page.locator("#question").fill(ITEMS)
-    began = time.perf_counter()
-    page.locator("#question").press("Enter")
-    page.locator(".answer").wait_for()
-    seconds = time.perf_counter() - began
-    with capsys.disabled():
-        print(f"\nfirst answer visible {seconds:.2f} s after Enter")  # noqa: T201 - a figure to read
 
 
 def test_pictures_of_the_screens_are_taken(
