@@ -3,7 +3,8 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from fathom.evaluation.report.blocks import (
 )
 from fathom.evaluation.report.storage import save_report
 from fathom.ingest.survey import SurveyedPlace
-from fathom.serving.http.keys import Key, create_key_store
+from fathom.serving.http.keys import Key, Scope, create_key_store
 
 pytestmark = pytest.mark.skipif(
     bool(explain_absence()), reason=explain_absence() or "there is a browser"
@@ -336,6 +337,71 @@ def test_a_key_that_may_only_read_is_offered_no_correction(chrome: Browser, tmp_
         own_server.stop()
 
 
+@dataclass(frozen=True)
+class SourcedServer:
+    """A server with two sources, and its keys by the scopes that they have."""
+
+    process: ServerProcess
+    keys: Mapping[str, str]
+
+
+@pytest.fixture
+def sourced_server(tmp_path: Path) -> Iterator[SourcedServer]:
+    """Return a server of which one source was never read, and the other one is away."""
+    notices = tmp_path / "notices"
+    notices.mkdir()
+    (notices / "pilots.md").write_text("# Pilots\n\nPilots board off the breakwater.\n")
+    with Engine.open(tmp_path / "index", {"offline": True}) as engine:
+        engine.ingest([ROOT / "samples" / "corpus" / "bridge-history.epub"])
+        engine.sources.add(str(notices))
+        engine.sources.add(str(tmp_path / "away"), every="30d")
+        assert "mount it" in engine.sources.sync("away").fault
+        store = create_key_store(engine.index)
+        scopes = (frozenset[Scope]({"read"}), frozenset[Scope]({"read", "admin"}))
+        keys = {
+            " ".join(sorted(own)): store.add(Key(id="", name="x", scopes=own))[1] for own in scopes
+        }
+        store.close()
+    process = serve(tmp_path / "index")
+    yield SourcedServer(process, keys)
+    process.stop()
+
+
+def test_sources_are_shown_to_those_who_administer(
+    chrome: Browser, sourced_server: SourcedServer
+) -> None:
+    key = sourced_server.keys["admin read"]
+    with open_tab(chrome, sourced_server.process.address) as watched:
+        watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{key}')")
+        page = watched.open_screen("#/sources")
+        expect(page.get_by_role("link", name="Sources")).to_have_count(1)
+        cards = page.locator("li.card")
+        expect(cards.nth(0)).to_contain_text("Not complete:")
+        expect(cards.nth(0)).to_contain_text("every 30d")
+        page.get_by_role("button", name="Sync now: notices").click()
+        expect(cards.nth(1)).to_contain_text("One document")
+        expect(cards.nth(1)).to_contain_text("last run")
+        page.get_by_role("button", name="Pause: notices").click()
+        expect(cards.nth(1)).to_contain_text("paused")
+        page.get_by_role("button", name="Resume: notices").click()
+        expect(cards.nth(1)).not_to_contain_text("paused")
+        expect(page.get_by_role("button", name="Pause: notices")).to_be_focused()
+        assert watched.list_faults() == []
+
+
+def test_sources_are_not_offered_to_a_key_that_may_only_read(
+    chrome: Browser, sourced_server: SourcedServer
+) -> None:
+    key = sourced_server.keys["read"]
+    with open_tab(chrome, sourced_server.process.address) as watched:
+        watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{key}')")
+        with watched.page.expect_response("**/status"):
+            page = watched.open_screen("#/documents")
+        expect(page.get_by_role("link", name="bridge")).to_have_count(1)
+        expect(page.get_by_role("link", name="Sources")).to_have_count(0)
+        assert watched.list_faults() == []
+
+
 def test_effort_strategy_and_budget_are_sent_with_the_question(watched_page: WatchedTab) -> None:
     page = watched_page.open_screen()
     page.get_by_label("Effort").select_option("low")
@@ -603,7 +669,7 @@ def list_overflow(page: Page) -> list[str]:
     return elements
 
 
-SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports")
+SCREENS = ("#/", "#/documents", "#/compare", "#/traces", "#/reports", "#/sources")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -63,14 +63,24 @@ export async function fetchImage(path, signal) {
 
 let rights = null;
 
-/** Return a promise of whether the key may correct answers for everybody; cached until the key changes. */
-export function mayCurate() {
+/** Return a promise of the scopes of the key, or of null if nothing tells them; cached until the key changes. */
+function readScopes() {
   if (rights?.key !== readKey()) {
-    const permission = get("/status").then(({ scopes }) => scopes.some((scope) => scope !== "read"));
-    // The server checks every correction, so the form is shown where the scopes are unknown.
-    rights = { key: readKey(), may: permission.catch(() => true) };
+    const scopes = get("/status").then((status) => status.scopes);
+    rights = { key: readKey(), scopes: scopes.catch(() => null) };
   }
-  return rights.may;
+  return rights.scopes;
+}
+
+/** Return a promise of whether the key may correct answers for everybody. */
+export async function mayCurate() {
+  // The server checks every correction, so the form is shown where the scopes are unknown.
+  return (await readScopes())?.some((scope) => scope !== "read") ?? true;
+}
+
+/** Return a promise of whether the key may manage the sources. */
+export async function mayAdminister() {
+  return (await readScopes())?.includes("admin") ?? false;
 }
 
 export async function uploadFiles(files) {

@@ -37,6 +37,7 @@ const PATHS = {
   compare: ["M4 5h6v14H4zM14 5h6v14h-6z"],
   history: ["M12 8v4l3 2", "M3.5 12a8.5 8.5 0 1 0 2.6-6.1L3.5 8.4", "M3.5 4v4.4h4.4"],
   reports: ["M5 20V10M12 20V4M19 20v-7"],
+  sources: ["M12 3v10", "M8 9l4 4 4-4", "M4 14v6h16v-6"],
   send: ["M12 19V5", "M6 11l6-6 6 6"],
   stop: ["M8 8h8v8H8z"],
   close: ["M6 6l12 12M18 6L6 18"],

@@ -4,7 +4,7 @@ export const words = {
   loading: "Loading …", again: "Try again", cancel: "Cancel", close: "Close", confirm: "Please confirm", more: "Show more",
 
   "nav.label": "Main", "nav.skip": "Skip to content", "nav.menu": "Open the menu", "nav.new": "New question",
-  "nav.ask": "Ask", "nav.documents": "Documents", "nav.compare": "Compare", "nav.history": "History", "nav.reports": "Reports",
+  "nav.ask": "Ask", "nav.documents": "Documents", "nav.compare": "Compare", "nav.history": "History", "nav.reports": "Reports", "nav.sources": "Sources",
   "nav.earlier": "Earlier", "nav.untitled": "Untitled",
   "language.label": "Language", "language.en": "English", "language.id": "Indonesian", "language.und": "–",
   "theme.dark": "Dark colours", "theme.light": "Light colours",
@@ -77,5 +77,7 @@ export const words = {
   "trace.in": "in", "trace.out": "out", "trace.verdict": "verdict", "trace.reason": "reason",
   "compare.head": "Compare", "compare.note": "Ask two strategies the same question, and compare their answers.", "compare.start": "Compare", "compare.strategy": "Strategy {n}", "compare.same": "Both give the same answer", "compare.differ": "They differ", "compare.answer": "Answer", "compare.sure": "Confidence", "compare.sources": "Sources",
   "reports.head": "Reports", "reports.note": "What evaluations found: measures, tests and plots.", "reports.none": "There are no reports yet. This command makes one:", "reports.back": "← All reports",
+  "origins.head": "Sources", "origins.note": "The places whose documents the index follows.", "origins.none": "There are no sources yet. This command adds one:", "origins.running": "synchronizing", "origins.waiting": "waiting",
+  "origins.paused": "paused", "origins.every": "every {time}", "origins.synced": "last run {date}", "origins.never": "never run", "origins.fault": "Not complete: {why}", "origins.sync": "Sync now", "origins.pause": "Pause", "origins.resume": "Resume",
   "problem.offline": "The server cannot be reached.", "problem.cut": "The connection was lost before the answer arrived.", "problem.unknown": "Something went wrong.",
 };

@@ -4,7 +4,7 @@ export const words = {
   loading: "Memuat …", again: "Coba lagi", cancel: "Batal", close: "Tutup", confirm: "Mohon konfirmasi", more: "Tampilkan lagi",
 
   "nav.label": "Utama", "nav.skip": "Langsung ke isi", "nav.menu": "Buka menu", "nav.new": "Pertanyaan baru",
-  "nav.ask": "Tanya", "nav.documents": "Dokumen", "nav.compare": "Bandingkan", "nav.history": "Riwayat", "nav.reports": "Laporan",
+  "nav.ask": "Tanya", "nav.documents": "Dokumen", "nav.compare": "Bandingkan", "nav.history": "Riwayat", "nav.reports": "Laporan", "nav.sources": "Asal dokumen",
   "nav.earlier": "Sebelumnya", "nav.untitled": "Tanpa judul",
   "language.label": "Bahasa", "language.en": "Inggris", "language.id": "Indonesia", "language.und": "–",
   "theme.dark": "Warna gelap", "theme.light": "Warna terang",
@@ -77,5 +77,7 @@ export const words = {
   "trace.in": "masuk", "trace.out": "keluar", "trace.verdict": "putusan", "trace.reason": "alasan",
   "compare.head": "Bandingkan", "compare.note": "Ajukan pertanyaan yang sama kepada dua strategi, dan lihat hasil masing-masing.", "compare.start": "Bandingkan", "compare.strategy": "Strategi {n}", "compare.same": "Keduanya memberi jawaban yang sama", "compare.differ": "Jawabannya berbeda", "compare.answer": "Jawaban", "compare.sure": "Keyakinan", "compare.sources": "Sumber",
   "reports.head": "Laporan", "reports.note": "Hasil evaluasi: ukuran, uji, dan grafik.", "reports.none": "Belum ada. Perintah ini membuat satu:", "reports.back": "← Semua laporan",
+  "origins.head": "Asal dokumen", "origins.note": "Tempat-tempat yang dokumennya diikuti indeks.", "origins.none": "Belum ada. Perintah ini menambah satu:", "origins.running": "sedang disinkronkan", "origins.waiting": "menunggu",
+  "origins.paused": "dijeda", "origins.every": "setiap {time}", "origins.synced": "terakhir {date}", "origins.never": "belum pernah", "origins.fault": "Belum lengkap: {why}", "origins.sync": "Sinkronkan", "origins.pause": "Jeda", "origins.resume": "Lanjutkan",
   "problem.offline": "Server tidak dapat dihubungi.", "problem.cut": "Sambungan terputus sebelum jawabannya ada.", "problem.unknown": "Ada yang salah.",
 };

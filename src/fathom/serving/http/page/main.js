@@ -1,6 +1,6 @@
 // The frame of the page: navigation, addresses, keyboard, colours, language and the server's key.
 
-import { get, readKey, setKey } from "./api.js";
+import { get, mayAdminister, readKey, setKey } from "./api.js";
 import { moveFocus } from "./answer.js";
 import { askScreen } from "./ask.js";
 import { compareScreen } from "./compare.js";
@@ -9,6 +9,7 @@ import { add, el, fill, icon, iconButton } from "./dom.js";
 import { readLanguage, LANGUAGES, setLanguage, t } from "./i18n.js";
 import { keyForm } from "./problem.js";
 import { reportScreen, reportsScreen } from "./reports.js";
+import { sourcesScreen } from "./sources.js";
 import { traceScreen, tracesScreen } from "./traces.js";
 
 const PLACES = [
@@ -18,6 +19,7 @@ const PLACES = [
   ["history", "#/traces"],
   ["reports", "#/reports"],
 ];
+const ADMIN_PLACE = ["sources", "#/sources"];
 let current = null;
 let placeNow = "ask";
 
@@ -29,6 +31,7 @@ function buildScreen(hash) {
   if (head === "documents") return ["documents", id ? documentScreen(id, new URLSearchParams(query)) : documentsScreen()];
   if (head === "traces") return ["history", id ? traceScreen(id) : tracesScreen()];
   if (head === "compare") return ["compare", compareScreen()];
+  if (head === "sources") return ["sources", sourcesScreen()];
   if (head === "reports") return ["reports", id ? reportScreen(id) : reportsScreen()];
   return ["ask", conversationScreen(head === "c" ? id : null)];
 }
@@ -72,7 +75,11 @@ function showScreen({ focus = false } = {}) {
 /** Fill the frame with words in the current language. */
 function fillFrame(place) {
   nav.setAttribute("aria-label", t("nav.label"));
-  fill(nav, PLACES.map(([name, href]) => el("a", { href, "aria-current": name === place ? "page" : null, on: { click: reopenScreen(href) } }, icon(name), t(`nav.${name}`))));
+  const buildLink = ([name, href]) => el("a", { href, "aria-current": name === place ? "page" : null, on: { click: reopenScreen(href) } }, icon(name), t(`nav.${name}`));
+  const links = PLACES.map(buildLink);
+  fill(nav, links);
+  // Another frame may have been filled meanwhile.
+  mayAdminister().then((isAllowed) => isAllowed && links[0].isConnected && add(nav, buildLink(ADMIN_PLACE)));
   fill(
     side,
     el("div", { class: "brand" }, el("a", { href: "#/", class: "wordmark", on: { click: reopenScreen("#/") } }, buildLogo(), "Fathom"), iconButton("close", t("close"), closeSide, { class: "quiet round only-phone" })),
