@@ -359,7 +359,8 @@ def sourced_server(tmp_path: Path) -> Iterator[SourcedServer]:
         store = create_key_store(engine.index)
         scopes = (frozenset[Scope]({"read"}), frozenset[Scope]({"read", "admin"}))
         keys = {
-            " ".join(sorted(own)): store.add(Key(id="", name="x", scopes=own))[1] for own in scopes
+            " ".join(sorted(names)): store.add(Key(id="", name="x", scopes=names))[1]
+            for names in scopes
         }
         store.close()
     process = serve(tmp_path / "index")

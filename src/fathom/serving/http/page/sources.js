@@ -13,7 +13,7 @@ export function sourcesScreen() {
   const screen = el("div", { class: "wide" }, el("h1", {}, t("origins.head")), el("p", { class: "soft" }, t("origins.note")), problemBox, list);
   let timer = 0;
   let isOpen = true;
-  let shown = "";
+  let lastReply = "";
 
   async function loadSources() {
     clearTimeout(timer);
@@ -29,9 +29,9 @@ export function sourcesScreen() {
   /** Show the sources, unless nothing has changed; the focus stays on its button. */
   function showSources(sources) {
     fill(problemBox);
-    const text = JSON.stringify(sources);
-    if (text === shown) return;
-    shown = text;
+    const reply = JSON.stringify(sources);
+    if (reply === lastReply) return;
+    lastReply = reply;
     const focused = list.contains(document.activeElement) ? document.activeElement.id : "";
     fill(list, sources.length ? sources.map(buildCard) : el("li", { class: "none" }, el("p", {}, t("origins.none")), el("code", {}, "fathom source add URL --every 1h")));
     if (focused) document.getElementById(focused)?.focus();
