@@ -22,6 +22,7 @@ _MINED = {
     "indonesian": ("indonesian", "mined-id"),
     "written": ("english", "mined-written"),
     "written-id": ("indonesian", "mined-written"),
+    "news-id": ("indonesian", "mined-news"),
 }
 _STOP_WORDS = {"english": "en"}
 Search = Callable[[Sequence[Row], Sequence[tuple[str, str]], str], list[list[int]]]

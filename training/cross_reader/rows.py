@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from training.cross_reader.sources import find_source
+from training.cross_reader.twisted import read_twisted
 
 SUPPORT = ("supported", "contradicted", "unrelated")
 YESNO = ("yes", "no", "none")
@@ -20,11 +21,13 @@ _SUPPORT_OF: Mapping[str, tuple[int, ...]] = {
     "partially_supported": (1, 2),
 }
 _DEVELOPMENT = (16, 12)  # articles whose number leaves this rest are for development
-WRITTEN = frozenset({"written", "written-id"})
+WRITTEN = frozenset({"written", "written-id", "news-id"})
 """Groups of the rows that we wrote ourselves."""
 OWN_FOLDER = Path(__file__).parents[1] / "written"
 GENERATED = frozenset({"generated", "generated-id"})
 """Groups of the rows that a language model wrote; see `training/questions`."""
+TWISTED = "twisted"
+"""Group of the questions that we wrote on paragraphs of other sets; see `training/twisted`."""
 GENERATED_FOLDER = Path(__file__).parents[1] / "generated"
 
 
@@ -73,6 +76,7 @@ def read_rows(data: Path) -> Iterator[Row]:
                 row = parse_row(json.loads(line))
                 if row is not None:
                     yield row
+    yield from filter(None, map(parse_row, read_twisted(data)))
 
 
 def parse_row(raw: Mapping[str, Any]) -> Row | None:
@@ -136,6 +140,8 @@ def is_development(row: Row) -> bool:
         return hash_to_number(document) % 7 == 0
     if row.group in GENERATED:
         return hash_to_number(document) % 10 == 0
+    if row.group == TWISTED:
+        return hash_to_number(row.text) % 16 == 0
     return hash_to_number(row.title or row.text) % 20 == 0
 
 
