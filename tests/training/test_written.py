@@ -20,8 +20,11 @@ FOLDERS = (OWN_FOLDER, GENERATED_FOLDER)
 
 @cache
 def load_rows(folder: Path = OWN_FOLDER) -> list[dict[str, Any]]:
-    with gzip.open(folder / "rows.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    rows = []
+    for path in sorted(folder.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            rows += [json.loads(line) for line in lines]
+    return rows
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
