@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from training.cross_reader.twisted import TWISTED_FOLDER, hash_text, read_twiste
 TEXT = "The bridge was opened in 1931 and widened in 1974."
 
 
-def write_lines(path: Path, *items: dict[str, object]) -> None:
+def write_lines(path: Path, *items: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wt", encoding="utf-8") as out:
         out.writelines(json.dumps(item) + "\n" for item in items)

@@ -29,9 +29,7 @@ def hash_text(text: str) -> str:
 def read_twisted(data: Path, folder: Path = TWISTED_FOLDER) -> Iterator[dict[str, Any]]:
     """Yield the questions whose paragraphs lie under `data`, in the form of the other sets."""
     questions = [
-        question
-        for path in sorted(folder.glob("*.jsonl.gz"))
-        for question in _read_lines(path)
+        question for path in sorted(folder.glob("*.jsonl.gz")) for question in _read_lines(path)
     ]
     paragraphs = _read_paragraphs(data, {question["paragraph"] for question in questions})
     for question in questions:
