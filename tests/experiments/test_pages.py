@@ -1,6 +1,7 @@
 """Pages are made from summaries; published pages are those that would be made today."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,14 +88,20 @@ def test_every_paper_is_published() -> None:
     assert set(load_all_published()) == {"README.md", *(f"{paper}.md" for paper in papers)}
 
 
-@pytest.mark.parametrize("name", load_all_published())
-def test_published_pages_are_up_to_date(name: str) -> None:
+@cache
+def load_all_results() -> list[Published]:
+    """Return the published experiments, which every page is made of."""
     learned = tuple(load_manifests(MANIFESTS, CHOSEN))
     every = [
         Published.load(PUBLISHED, entry, learned)
         for entry in find_experiments(ROOT / "experiments")
     ]
-    whole = [entry for entry in every if entry is not None]
+    return [entry for entry in every if entry is not None]
+
+
+@pytest.mark.parametrize("name", load_all_published())
+def test_published_pages_are_up_to_date(name: str) -> None:
+    whole = load_all_results()
     paper = name.removesuffix(".md")
     results_of_paper = [entry for entry in whole if entry.experiment.paper == paper]
     markdown = format_contents(whole) if paper == "README" else format_page(paper, results_of_paper)
