@@ -8,7 +8,13 @@ from tests.tables.ports import read_document
 
 from fathom.question.question import Question
 from fathom.tables.answer import answer_over_tables
-from fathom.tables.packing import LEAST_PACKED, pack_tables, read_table, unpack_tables
+from fathom.tables.packing import (
+    LEAST_PACKED,
+    PlacedTable,
+    pack_tables,
+    read_table,
+    unpack_tables,
+)
 from fathom.types import Document
 
 COUNTRIES = ("Norland", "Sudria", "Vestmark")
@@ -25,6 +31,18 @@ def make_orders(rows: int = 3500) -> Document:
     ]
     head = "Order,Customer,Country,Amount (crowns),Items,Date,Result"
     return read_document("\n".join([head, *lines, ""]), "orders.csv")
+
+
+@cache
+def pack_orders() -> bytes:
+    return pack_tables(make_orders())
+
+
+@cache
+def type_orders(start: int) -> PlacedTable:
+    typed = read_table(make_orders(), start)
+    assert typed is not None
+    return typed
 
 
 @pytest.mark.parametrize(
@@ -46,18 +64,16 @@ def make_orders(rows: int = 3500) -> Document:
     ],
 )
 def test_a_packed_table_gives_the_same_answer_as_one_typed_now(question: str) -> None:
-    (packed,) = unpack_tables(pack_tables(make_orders()))
-    typed = read_table(make_orders(), packed.span.start)
-    assert typed is not None
+    (packed,) = unpack_tables(pack_orders())
+    typed = type_orders(packed.span.start)
     answers = [answer_over_tables(Question(question), [table.content]) for table in (packed, typed)]
     assert answers[0] == answers[1]
     assert answers[0].answer is not None or answers[0].refusal
 
 
 def test_a_packed_table_knows_its_place_and_its_rows() -> None:
-    (packed,) = unpack_tables(pack_tables(make_orders()))
-    typed = read_table(make_orders(), packed.span.start)
-    assert typed is not None
+    (packed,) = unpack_tables(pack_orders())
+    typed = type_orders(packed.span.start)
     assert (packed.span, packed.names, tuple(packed.rows)) == (typed.span, typed.names, typed.rows)
     assert packed.holds(packed.rows[99].start)
     assert not packed.holds(packed.span.end)
