@@ -99,7 +99,7 @@ def write_older_graph(place: Path, vectors: NDArray[np.float32]) -> GraphRecord:
 
 
 def test_graphs_of_older_versions_find_the_same(tmp_path: Path) -> None:
-    vectors = make_unit_vectors(COUNT, 1)
+    vectors = make_unit_vectors(6_000, 1)
     with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=5000) as writer:
         bulk = make_entries(vectors, 0)
         writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
