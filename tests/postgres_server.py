@@ -15,6 +15,14 @@ import psycopg
 import pytest
 
 USER = "fathom"
+TEMPLATE = "with_vector"
+SETTINGS = {
+    "shared_buffers": "32MB",
+    "max_connections": "200",
+    # Processes are killed here, never the machine, so what is written need not reach a disk.
+    "fsync": "off",
+    "full_page_writes": "off",
+}
 SAFE = "nobody"
 """The server refuses to run as root; then it runs as this user."""
 
@@ -37,7 +45,7 @@ class Server:
         )
         self._bin = Path(str(wheel.__file__)).parent / "pginstall18" / "bin"
         self._as = pwd.getpwnam(SAFE) if os.geteuid() == 0 else None
-        self._settings = {"shared_buffers": "32MB", "max_connections": "200", **settings}
+        self._settings = {**SETTINGS, **settings}
         self._kept = folder
         self.folder = folder or Path(tempfile.mkdtemp(prefix="pg-"))
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -107,12 +115,23 @@ class Server:
         """Create a database owned by a user who is no superuser, and return its URL."""
         self.databases += 1
         name = f"d{self.databases}"
+        template = TEMPLATE if vector else "template1"
         with self.connect("postgres", "postgres") as connection:
-            connection.execute(f"CREATE DATABASE {name} OWNER {USER}")
-        if vector:
-            with self.connect(name, "postgres") as connection:
-                connection.execute("CREATE EXTENSION vector")
+            if vector:
+                self._create_template(connection)
+            connection.execute(
+                f"CREATE DATABASE {name} OWNER {USER} TEMPLATE {template} STRATEGY file_copy"
+            )
         return self.build_url(name)
+
+    def _create_template(self, connection: psycopg.Connection) -> None:
+        """Create the database that others are copied from, unless it is there."""
+        query = "SELECT FROM pg_database WHERE datname = %s"
+        if connection.execute(query, (TEMPLATE,)).fetchone() is not None:
+            return
+        connection.execute(f"CREATE DATABASE {TEMPLATE}")
+        with self.connect(TEMPLATE, "postgres") as inner:
+            inner.execute("CREATE EXTENSION vector")
 
     def build_url(self, name: str) -> str:
         return f"postgresql://{USER}@/{name}?host={self.folder}"

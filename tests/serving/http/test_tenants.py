@@ -30,7 +30,7 @@ def check_probes(outcome: ProbeCounts, count: int) -> None:
 
 
 def test_no_probe_shows_data_of_another_workspace_of_the_database(postgres: Server) -> None:
-    check_probes(run_probes(tenants=3, least=500, url=postgres.open_database()), 500)
+    check_probes(run_probes(tenants=3, least=150, url=postgres.open_database()), 150)
 
 
 @pytest.mark.slow
