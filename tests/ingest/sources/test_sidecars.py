@@ -16,10 +16,11 @@ from tests.source_worlds import (
 
 from fathom.engine import Engine
 from fathom.index.rights import EVERYBODY, ReadingRule, Viewer
+from fathom.ingest.ingest import LATE
 from fathom.ingest.sources import sidecars
 from fathom.ingest.sources.remote import FolderFiles
 from fathom.ingest.sources.store import FILE
-from fathom.ingest.sources.sync import NO_SIDECAR
+from fathom.ingest.sources.sync import NO_SIDECAR, SyncReport
 from fathom.testing import make_engine
 
 TEXTS = {f"{name}.md": f"# {name}\n\nText of {name}.\n" for name in ("one", "two")}
@@ -165,6 +166,36 @@ def test_a_folder_that_may_not_be_listed_stops_no_other_one(
     assert list_shown(engine) == {"one.md", "two.md", "a.md"}
     assert "three.md" in list_shown(engine, "hr")
     monkeypatch.undo()
+
+
+def test_rules_that_come_during_a_broken_listing_let_no_document_in(
+    sftp: ServerWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sftp.write({"a/one.md": TEXTS["one.md"], "b/two.md": TEXTS["two.md"]})
+    list_folder = FolderFiles._list_folder
+
+    def break_off(files: FolderFiles, name: str) -> Sequence[object]:
+        if name == "b":
+            raise ConnectionResetError
+        return list_folder(files, name)
+
+    def give_rules(report: SyncReport) -> None:
+        if report.fetched and not engine.reader(checked=False).get_rights():
+            engine.ingest([rules], rights=[ReadingRule("*", (EVERYBODY,))])
+
+    rules = tmp_path / "rules.md"
+    rules.write_text("# Rules\n\nFor all.\n")
+    with make_engine(tmp_path / "index") as engine:
+        engine.ingest([rules])
+        engine.sources.add(sftp.url, name="world")
+        monkeypatch.setattr(FolderFiles, "_list_folder", break_off)
+        report = engine.sources.sync("world", on_object=give_rules)
+        assert "ConnectionResetError" in report.fault
+        assert [file.reason for file in report.ingested.files if file.is_bad] == [LATE]
+        assert list_shown(engine) == set()
+        monkeypatch.setattr(FolderFiles, "_list_folder", list_folder)
+        assert sync_with_failures(engine) == []
+        assert list_shown(engine) == {"one.md", "two.md"}
 
 
 def test_a_page_that_names_readers_is_reported(

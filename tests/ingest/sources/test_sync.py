@@ -10,8 +10,9 @@ from tests import postgres_server
 from tests.factories import open_public_folder
 from tests.source_worlds import FolderWorld, GitWorld
 
+from fathom.engine import Engine
 from fathom.errors import IndexLocked, UsageError
-from fathom.index.rights import Viewer
+from fathom.index.rights import EVERYBODY, ReadingRule, Viewer
 from fathom.ingest.sources import sync
 from fathom.ingest.sources.store import FILE
 from fathom.testing import make_engine
@@ -161,6 +162,18 @@ def test_sources_are_for_those_who_may_read_all(tmp_path: Path) -> None:
         engine.open_for(Viewer(frozenset())).sources.list()
 
 
+def write_rules(engine: Engine, folder: Path) -> None:
+    """Give an index rules by which everybody may read everything."""
+    (folder / "rules.md").write_text("# Rules\n\nFor all.\n")
+    engine.ingest([folder / "rules.md"], rights=[ReadingRule("*", (EVERYBODY,))])
+
+
+def list_shown(engine: Engine, *names: str) -> set[str]:
+    """Return the names of the documents that somebody may read."""
+    with engine.open_for(Viewer(frozenset(names))) as viewer:
+        return {Path(item.path).name for item in viewer.documents.list()}
+
+
 @pytest.mark.slow
 def test_an_index_on_a_server_follows_a_source_too() -> None:
     server = postgres_server.Server()
@@ -174,6 +187,13 @@ def test_an_index_on_a_server_follows_a_source_too() -> None:
                 assert engine.sources.sync("notices").fetched == 0
                 world.remove("n3.md")
                 assert engine.sources.sync("notices").ingested.removed == 1
+                write_rules(engine, folder)
+                world.write({"n4.md.readers.toml": 'readers = ["hr"]\n'})
+                assert engine.sources.sync("notices").fetched == 0
+                assert "n4.md" in list_shown(engine, "hr") - list_shown(engine)
+                world.remove("n4.md.readers.toml")
+                assert engine.sources.sync("notices").fetched == 0
+                assert "n4.md" in list_shown(engine)
                 assert engine.sources.remove("notices") == 6
     finally:
         server.stop()
