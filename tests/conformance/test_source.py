@@ -20,12 +20,21 @@ from tests.source_worlds import (
 from fathom.testing import (
     SidecarChangeConformance,
     SidecarConformance,
+    SidecarSecrecyConformance,
     SourceChangeConformance,
     SourceConformance,
 )
 
 
 class TestFolder(SourceConformance):
+    @pytest.fixture
+    def world(self, tmp_path: Path) -> FolderWorld:
+        return FolderWorld(tmp_path / "docs")
+
+
+class TestFolderSidecars(SidecarSecrecyConformance):
+    STOPS = (3, 6, 9)
+
     @pytest.fixture
     def world(self, tmp_path: Path) -> FolderWorld:
         return FolderWorld(tmp_path / "docs")

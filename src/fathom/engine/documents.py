@@ -276,6 +276,8 @@ class Documents:
                 is_late=sidecars.has_new,
                 on_progress=on_progress,
             )
+            if sidecars.holds_back:
+                self._update_rights(writer, roots, rights, limits)
 
     def _update_rights(
         self,
@@ -291,8 +293,11 @@ class Documents:
             if rights is not None:
                 writer.set_rights(())
             return Sidecars.ignore()
+        if rights is not None:  # the first rules are about what sources hold too
+            roots = [*roots, *map(Path, self._list_source_folders())]
         sidecars = Sidecars.read(roots, self._file_filter, stored)
-        sidecars = sidecars.limit_addresses(self._source_store.map_readers(), limits)
+        named = self._source_store.map_readers()
+        sidecars = sidecars.hold_back(stored, named, writer, limits)
         writer.set_rights((*given, *sidecars.rules))
         return sidecars
 

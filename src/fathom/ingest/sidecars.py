@@ -11,9 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fathom.documents.discover import FileFilter, discover_files, format_path, locate_sidecar
+from fathom.documents.discover import (
+    FileFilter,
+    digest_content,
+    discover_files,
+    format_path,
+    locate_sidecar,
+)
+from fathom.index.base import IndexReader
 from fathom.index.rights import EVERYBODY, Clause, ReadingRule, is_reader, join_clauses
-from fathom.ingest.places import is_address, is_below, is_gone, select_outermost
+from fathom.ingest.places import (
+    is_address,
+    is_below,
+    is_gone,
+    locate_path,
+    select_outermost,
+)
 from fathom.redaction import open_log
 
 LOG = open_log("fathom")
@@ -42,11 +55,13 @@ class Sidecars:
         rules: A rule for each, and for the files outside of the ingestion.
         files: The files that have one; `None` if sidecars do not count.
         is_whole: Whether all sidecars of the files were read.
+        holds_back: Whether a document keeps earlier readers until its new content is stored.
     """
 
     rules: Sequence[ReadingRule]
     files: frozenset[str] | None
     is_whole: bool = True
+    holds_back: bool = False
 
     @classmethod
     def ignore(cls) -> "Sidecars":
@@ -76,33 +91,61 @@ class Sidecars:
         ]
         return cls((*rules, *earlier), present)
 
-    def limit_addresses(self, named: Mapping[str, Clause], limits: AddressLimits) -> "Sidecars":
-        """Return these sidecars with those of sources.
+    def hold_back(
+        self,
+        stored: Iterable[ReadingRule],
+        named: Mapping[str, Clause],
+        index: IndexReader,
+        limits: AddressLimits,
+    ) -> "Sidecars":
+        """Return these sidecars with those of sources, which add no reader to an old content.
 
         Readers are taken away at once. They are added, as where a sidecar was removed, only once
         the index holds the content beside which the new list stands: the document may have become
         a harmless one in the same change.
 
         Args:
+            stored: The rules of the index.
             named: The readers that sidecars of sources name, by the addresses of the documents.
+            index: The index.
             limits: What this ingestion knows of addresses.
         """
-        earlier = {rule.pattern: rule.readers for rule in self.rules if is_address(rule.pattern)}
-        rules = [rule for rule in self.rules if not is_address(rule.pattern)]
-        for address in sorted({*earlier, *named}):
-            latest = named.get(address, (EVERYBODY,))
-            readers = join_clauses(latest, earlier.get(address, (EVERYBODY,)))
-            if readers != latest and limits.is_current(address):
-                readers = latest
+        earlier = {rule.pattern: rule.readers for rule in stored if rule.narrows}
+        files = {rule.pattern: rule.readers for rule in self.rules if not is_address(rule.pattern)}
+        latest, rules, holds_back = {**files, **named}, [], False
+        for place in sorted({*earlier, *latest}):
+            listed = latest.get(place, (EVERYBODY,))
+            readers = join_clauses(listed, earlier.get(place, (EVERYBODY,)))
+            if readers != listed:
+                is_file = not is_address(place)
+                if _is_current(index, place) if is_file else limits.is_current(place):
+                    readers = listed
+                else:
+                    holds_back = True
             if EVERYBODY not in readers:
-                rules.append(ReadingRule(address, readers, narrows=True))
-        return replace(self, rules=rules, is_whole=limits.is_whole)
+                rules.append(ReadingRule(place, readers, narrows=True))
+        return replace(self, rules=rules, is_whole=limits.is_whole, holds_back=holds_back)
 
     def has_new(self, file: Path) -> bool:
-        """Return whether a file may have got its sidecar after the sidecars were read."""
+        """Return whether a file may have got its sidecar after the sidecars were read.
+
+        A file that is away may have taken its sidecar along, while a source holds its content.
+        """
         if self.files is None or format_path(file) in self.files:
             return False
-        return not self.is_whole or os.path.lexists(locate_sidecar(file))
+        is_away = file.is_absolute() and not os.path.lexists(file)  # addresses are not absolute
+        return not self.is_whole or is_away or os.path.lexists(locate_sidecar(file))
+
+
+def _is_current(index: IndexReader, place: str) -> bool:
+    """Return whether the index holds the present content of a file, or nothing of it."""
+    record = index.get_source(place)
+    if record is None or (record.document_id is None and not record.is_corpus):
+        return True
+    try:
+        return record.outcome == "ok" and record.digest == digest_content(locate_path(place))
+    except OSError:
+        return False
 
 
 def _is_lifted(place: str, roots: Iterable[str]) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fathom.testing.source_conformance import (
         SidecarChangeConformance,
         SidecarConformance,
+        SidecarSecrecyConformance,
         SourceChangeConformance,
         SourceConformance,
     )
@@ -51,6 +52,7 @@ __all__ = [
     "ScriptedCrossReader",
     "SidecarChangeConformance",
     "SidecarConformance",
+    "SidecarSecrecyConformance",
     "SourceChangeConformance",
     "SourceConformance",
     "StrategyConformance",
@@ -64,6 +66,7 @@ _MODULES = {
     "IndexConformance": "index_conformance",
     "SidecarChangeConformance": "source_conformance",
     "SidecarConformance": "source_conformance",
+    "SidecarSecrecyConformance": "source_conformance",
     "SourceChangeConformance": "source_conformance",
     "SourceConformance": "source_conformance",
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from urllib.parse import unquote
 
 import pytest
@@ -276,8 +276,8 @@ def name_readers(*readers: str) -> str:
     return f"readers = [{', '.join(map(repr, readers))}]\n"
 
 
-class SidecarChangeConformance(SourceFixtures):
-    """The part of the suite for sources in which files beside documents name their readers."""
+class SidecarFixtures(SourceFixtures):
+    """Engines over indexes with rules, and what somebody may read in them."""
 
     @pytest.fixture
     def engine(self, tmp_path: Path, world: SourceWorld) -> Iterator[Engine]:
@@ -296,6 +296,10 @@ class SidecarChangeConformance(SourceFixtures):
         with engine.open_for(Viewer(frozenset(names))) as viewer:
             shown = {unquote(Path(summary.path).name) for summary in viewer.documents.list()}
         return shown - {"rules.md"}
+
+
+class SidecarChangeConformance(SidecarFixtures):
+    """The part of the suite for sources that list the files that name readers of documents."""
 
     def test_sidecars_count_without_a_change_of_their_documents(
         self, engine: Engine, world: SourceWorld
@@ -360,12 +364,15 @@ class SidecarChangeConformance(SourceFixtures):
         assert self.list_shown(engine, "hr") == {"a.md", "b.md"}
 
 
-class SidecarConformance(SidecarChangeConformance):
-    """The suite of sources whose objects may name the readers of others.
+class SidecarSecrecyConformance(SidecarFixtures):
+    """The part of the suite on what nobody else may see of a document that names its readers.
 
     Subclasses give the fixture `world`. At no instant may anybody read a text whose sidecar names
     only others.
     """
+
+    STOPS: ClassVar = (3, 9, 12)
+    """The numbers of listed and compared objects after which the source dies."""
 
     def write_editions(self, edition: int) -> tuple[dict[str, str], list[str]]:
         """Return texts, and the names of the sidecars that are gone, of a place that turns.
@@ -444,10 +451,14 @@ class SidecarConformance(SidecarChangeConformance):
     def test_a_dead_source_opens_nothing(self, engine: Engine, world: SourceWorld) -> None:
         self.write_edition(world, 0)
         engine.sources.sync(NAME)
-        for edition, number in enumerate((3, 9, 12), start=1):
+        for edition, number in enumerate(self.STOPS, start=1):
             self.write_edition(world, edition)
             engine.sources.sync(NAME, on_object=stop_after(world, number))
             self.check_nothing_leaks(engine)
             world.start()
         assert engine.sources.sync(NAME).fault == ""
         self.check_is_settled(engine, edition)
+
+
+class SidecarConformance(SidecarChangeConformance, SidecarSecrecyConformance):
+    """The suite of sources whose objects may name the readers of others."""

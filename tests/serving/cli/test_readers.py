@@ -192,3 +192,32 @@ def test_a_folder_stands_for_itself_in_a_rule(tmp_path: Path) -> None:
     assert isinstance(rule, ReadingRule)
     assert rule.fits(f"{folder}/c.md")
     assert not rule.fits(f"{tmp_path}/ab/c.md")
+
+
+def test_a_document_that_is_opened_with_another_content_is_not_shown_with_the_earlier_one(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "readers.toml").write_text(FOR_ALL)
+    for name in ("a.md", "b.md", "c.md"):
+        (folder / name).write_text(f"# Plan {name}\n\nThe hidden plan.\n")
+        (folder / f"{name}.readers.toml").write_text('readers = ["hr"]\n')
+    run("ingest", str(folder), "--readers", str(folder / "readers.toml"))
+    for name in ("a.md", "b.md"):
+        (folder / f"{name}.readers.toml").unlink()
+    (folder / "a.md").write_text("# Plan a.md\n\nFor everybody.\n")
+    (folder / "b.md").write_text("")  # an empty file keeps the earlier document
+    (folder / "c.md.readers.toml").write_text('readers = ["hr", "staff"]\n')
+    texts: set[str] = set()
+
+    def read_as_stranger(*_: object) -> None:
+        with engine.open_for(Viewer(frozenset())) as stranger:
+            texts.update(stranger.documents.get(item.id).text for item in stranger.documents.list())
+
+    with Engine.open(tmp_path / ".fathom", {"offline": True}) as engine:
+        engine.ingest([folder], on_progress=read_as_stranger)
+        assert list_names(engine) == {"a.md"}
+        assert list_names(engine, "staff") == {"a.md", "c.md"}
+    assert not [text for text in texts if "hidden" in text]
