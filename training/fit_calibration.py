@@ -211,7 +211,7 @@ def main() -> None:
 
 
 def write(strategies: dict[str, object]) -> None:
-    """Write the file, with the commit of the code that answered."""
+    """Write the file, with the commit of the code that answered; laws of models stay in it."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"],
         cwd=ROOT,
@@ -219,8 +219,10 @@ def write(strategies: dict[str, object]) -> None:
         text=True,
         check=True,
     ).stdout.strip()
-    content = {"commit": commit, "settings": "the defaults, all answers given"}
-    FILE.write_text(json.dumps({**content, "strategies": strategies}, indent=1) + "\n")
+    content: dict[str, object] = {"commit": commit, "settings": "the defaults, all answers given"}
+    models = json.loads(FILE.read_text(encoding="utf-8")).get("models", {})
+    content |= {"strategies": strategies, "models": models}
+    FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"{FILE}: {', '.join(strategies)}")
 
 

@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from research.contamination import locate_manifest
@@ -22,8 +23,13 @@ RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources
 MODEL, CARD, LEARNED = "cross-reader.onnx", "cross-reader.json", "learned.json.gz"
 
 
-def make_card(model: Path, figures: Path) -> dict[str, object]:
+def make_card(model: Path, figures: Path, follows: Sequence[str] = ()) -> dict[str, object]:
     """Return the description of the model in the folder `model`, measured in the file `figures`.
+
+    Args:
+        model: The folder.
+        figures: What `evaluate` wrote.
+        follows: Digests of readers whose calibrations of language models' answers still apply.
 
     Raises:
         ValueError: If the model is not the one its card is of.
@@ -35,14 +41,21 @@ def make_card(model: Path, figures: Path) -> dict[str, object]:
     learned = {name: source.licence for name, source in SOURCES.items() if source.group in SHARES}
     return {
         **about,
+        **({"follows": list(follows)} if follows else {}),
         "calibration": measured["calibration"],
         "learned_from": {**learned, **RANKED},
     }
 
 
-def ship(model: Path, figures: Path, folder: Path, manifests: Path = MANIFESTS) -> None:
+def ship(
+    model: Path,
+    figures: Path,
+    folder: Path,
+    manifests: Path = MANIFESTS,
+    follows: Sequence[str] = (),
+) -> None:
     """Copy the model of one folder into another, with its card, and its manifest to `manifests`."""
-    about = make_card(model, figures)
+    about = make_card(model, figures, follows)
     shutil.copyfile(model / LEARNED, locate_manifest(model / MODEL, manifests))
     for name in (MODEL, str(about["tokenizer"])):
         shutil.copyfile(model / name, folder / name)
@@ -55,8 +68,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="folder that `export` wrote")
     parser.add_argument("--figures", type=Path, required=True, help="file that `evaluate` wrote")
     parser.add_argument("--into", type=Path, default=RESOURCES)
+    parser.add_argument("--follows", nargs="*", default=(), help="digests of readers before")
     settings = parser.parse_args()
-    ship(settings.model, settings.figures, settings.into)
+    ship(settings.model, settings.figures, settings.into, follows=settings.follows)
 
 
 if __name__ == "__main__":

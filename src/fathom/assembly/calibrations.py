@@ -1,7 +1,7 @@
 """The choice of the calibration of an answer: the index's own, the shipped one, or none."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -85,9 +85,10 @@ def choose_calibration(
             f"{strategy}` again"
         )
     shipped_calibration = _choose_shipped(assembly, strategy)
-    if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
-        return CalibrationInForce(calibration=None, stale=stale)
     is_of_model = shipped_calibration in load_model_calibrations().values()
+    earlier = list_earlier_readers(assembly) if is_of_model else ()
+    if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration, earlier):
+        return CalibrationInForce(calibration=None, stale=stale)
     return CalibrationInForce(
         calibration=shipped_calibration,
         stale=stale,
@@ -248,6 +249,17 @@ def name_reader(assembly: Assembly) -> str:
     return str(card.get("fitted_as", card.get("sha256", "")))
 
 
+def list_earlier_readers(assembly: Assembly) -> tuple[str, ...]:
+    """Return the digests of the readers whose calibrations of language models' answers apply.
+
+    The answers of a language model are costly to record, and a reader that was trained further
+    weighs them much like the one before.
+    """
+    if assembly.models.given_reader is not None:
+        return ()
+    return tuple(read_card(assembly.settings.models.cross_reader).get("follows", ()))
+
+
 def list_differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return today's differences from a calibration's settings, as `name was X, is Y`.
 
@@ -309,10 +321,20 @@ def load_model_calibrations() -> Mapping[str, Calibration]:
     }
 
 
-def _fits(assembly: Assembly, strategy: str, given: Calibration) -> bool:
-    """Return whether it was learned with these models and the settings are the defaults."""
+def _fits(assembly: Assembly, strategy: str, given: Calibration, earlier: Container[str]) -> bool:
+    """Return whether it was learned with these models and the settings are the defaults.
+
+    Args:
+        assembly: The parts of the settings in force.
+        strategy: The strategy that answers.
+        given: The calibration.
+        earlier: Other cross-readers with which it may have been learned.
+    """
     identity = describe_identity(assembly, strategy)
-    same = all(identity[name] == given.identity[name] for name in ("reader", "index"))
+    reader = given.identity["reader"]
+    same = identity["index"] == given.identity["index"] and (
+        reader == identity["reader"] or reader in earlier
+    )
     default = _select_settings(Settings().to_record(), strategy)
     return same and identity["settings"] == default | {
         key: value for key, value in identity["settings"].items() if key == _MODEL

@@ -37,7 +37,8 @@ def load_shipped_reader(
     holds `sha256` of the model and `calibration`; if they differ from those of the first
     cross-reader, also `tokenizer` (`vocab.txt`), and `limit` and `alone` of its `InputShape`. It
     may name as `fitted_as` the digest of an older file with the same weights, whose calibrations
-    of answers then apply.
+    of answers then apply, and in `follows` those of readers from which it was trained further,
+    whose calibrations of language models' answers then apply.
 
     A `cache` keeps what is read from the files; by default nothing is kept.
 
