@@ -112,3 +112,31 @@ def test_a_source_that_another_process_holds_is_tried_again(
             stack.close()
             wait_until(lambda: bool(engine.sources.list()[0].synced))
         assert list_names(engine) == {*TEXTS}
+
+
+def test_a_source_that_is_requested_while_it_is_read_is_read_again(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = FolderWorld(tmp_path / "docs")
+    world.write({"n0.md": TEXTS["n0.md"]})
+    fetch, reached, may_go = FolderSource.fetch, threading.Event(), threading.Event()
+
+    def fetch_slowly(source: FolderSource, item: SourceObject, file: Path) -> None:
+        reached.set()
+        assert may_go.wait(20)
+        fetch(source, item, file)
+
+    monkeypatch.setattr(FolderSource, "fetch", fetch_slowly)
+    with Engine(settings) as engine:
+        engine.sources.add(world.url, name="docs")
+        with TestClient(create_app(settings), base_url=ADDRESS) as client:
+            path = "/api/v1/sources/docs/sync"
+            assert client.post(path).json()["state"] in {"waiting", "running"}
+            assert reached.wait(20)
+            world.write({"n1.md": TEXTS["n1.md"]})
+            assert client.post(path).json()["state"] == "running"
+            may_go.set()
+            wait_until(lambda: list_names(engine) == {"n0.md", "n1.md"})
+            world.write({"n2.md": TEXTS["n2.md"]})
+            client.post(path)
+            wait_until(lambda: "n2.md" in list_names(engine))

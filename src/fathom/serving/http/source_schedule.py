@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from typing import TYPE_CHECKING, NamedTuple
 
-from fathom.errors import FathomError, IndexLocked, Interrupted
+from fathom.errors import IndexLocked, Interrupted
 from fathom.redaction import open_log
 from fathom.serving.http.access import Caller
 from fathom.serving.http.jobs import Jobs, lower_priority
@@ -84,7 +84,8 @@ class SourceSchedule:
             try:
                 for source in self._iterate_tasks():
                     self._sync(source)
-            except (FathomError, OSError) as error:  # such as a folder that is away for a while
+            # Such as a folder that is away for a while; the next look may find it.
+            except Exception as error:  # noqa: BLE001 - nobody would start this thread again
                 LOG.warning("the sources cannot be synchronized: %s", error)
             self._woken.wait(LOOK_S)
             self._woken.clear()
@@ -136,7 +137,7 @@ class SourceSchedule:
         except Exception as error:  # noqa: BLE001 - the list of sources tells any error
             LOG.warning("source %s: %s", source.name, error)
         else:
-            del self._not_before[source]
+            self._not_before.pop(source, None)  # a request may have done so
 
     def _take_turn(self, jobs: Jobs, work: "Callable[[], IngestReport]") -> "IngestReport":
         """Do work in the thread that ingests.
