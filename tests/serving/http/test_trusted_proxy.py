@@ -39,7 +39,7 @@ def guarded(settings: Settings, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def server(guarded: Settings) -> Iterator[TestClient]:
-    app = create_app(guarded, proxy=PROXY, audit_days=1)
+    app = create_app(guarded, sign_on=PROXY, audit_days=1)
     with TestClient(app, base_url=ADDRESS, client=("127.0.0.1", 50_000)) as client:
         yield client
 
@@ -101,7 +101,7 @@ def test_forged_headers_are_refused(server: TestClient, key: KeyMaker) -> None:
 
 @pytest.mark.parametrize("host", ["203.0.113.9", "::ffff:203.0.113.9", "127.0.0.2", "", "proxy"])
 def test_another_address_is_refused_even_with_the_secret(guarded: Settings, host: str) -> None:
-    app = create_app(guarded, proxy=PROXY)
+    app = create_app(guarded, sign_on=PROXY)
     with TestClient(app, base_url=ADDRESS, client=(host, 50_000)) as server:
         spoofed = [*ANA, ("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1")]
         assert search(server, ANA) == search(server, spoofed) == (401, False)

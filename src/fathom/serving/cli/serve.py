@@ -1,5 +1,6 @@
 """The commands that serve the web page and the HTTP interfaces, and manage their keys."""
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from fathom.serving.cli.options import (
 
 if TYPE_CHECKING:  # `--help` must not wait for these imports
     from fathom.serving.http.keys import Key, Keys
+    from fathom.serving.http.sign_on import SignOn
+    from fathom.settings import Settings
 
 _CLOSED_HINT = (
     "nobody can ask until `fathom keys add NAME` makes a key, or `fathom keys open` lets everybody "
@@ -64,6 +67,21 @@ def serve(
             metavar="IP", help="The proxy's address; by default this machine; may be repeated."
         ),
     ] = None,
+    oidc: Annotated[
+        str,
+        typer.Option(
+            metavar="ISSUER", help="The address of an OpenID Connect issuer that signs users on."
+        ),
+    ] = "",
+    oidc_user: Annotated[
+        str, typer.Option(metavar="CLAIM", help="The claim with the name of the user.")
+    ] = "sub",
+    oidc_groups: Annotated[
+        str, typer.Option(metavar="CLAIM", help="The claim with the groups of the user.")
+    ] = "groups",
+    oidc_hours: Annotated[
+        float, typer.Option(min=0.01, max=24, metavar="HOURS", help="The life of a session.")
+    ] = 1.0,
     strategy: StrategyOption = None,
     paper: PaperOption = None,
     llm: LlmOption = None,
@@ -85,16 +103,52 @@ def serve(
         )
     elif proxy_groups_header or proxy_secret or proxy_address:
         raise UsageError("--proxy-user-header is missing: it names the user of a request")
+    if oidc and proxy:
+        raise UsageError("--oidc and --proxy-user-header exclude each other; choose one sign-on")
     flags = {"ask.strategy": strategy, "ask.paper": paper, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         # The server opens engines of its own; this one only reads and checks the settings.
         settings = engine.settings
+    sign_on = None
+    if oidc:
+        claims = {"user_claim": oidc_user, "groups_claim": oidc_groups}
+        sign_on = _open_sign_on(oidc, claims, oidc_hours, host, settings)
 
     def announce(address: str) -> None:
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
         sys.stderr.flush()
 
-    run(settings, host=host, port=port, audit_days=audit, proxy=proxy, on_open=announce)
+    run(
+        settings,
+        host=host,
+        port=port,
+        audit_days=audit,
+        sign_on=sign_on or proxy,
+        on_open=announce,
+    )
+
+
+def _open_sign_on(
+    issuer: str, claims: dict[str, str], hours: float, host: str, settings: "Settings"
+) -> "SignOn":
+    """Open the sign-on, once its issuer has answered: a server without it would sign nobody on."""
+    try:
+        from fathom.serving.http.openid import build_issuer
+        from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--oidc needs {error.name}: pip install 'fathom-qa[oidc]'") from None
+    if settings.offline:
+        raise UsageError(
+            "--oidc asks an issuer, and --offline opens nothing; leave one of them out"
+        )
+    check_public_url(settings.serve.public_url, host)
+    sign_on = SignOn(
+        build_issuer(issuer),
+        plan=SignOnPlan(**claims, hours=hours),
+        public_url=settings.serve.public_url,
+    )
+    asyncio.run(sign_on.issuer.fetch_addresses())
+    return sign_on
 
 
 @keys.command("add")

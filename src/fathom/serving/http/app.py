@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
@@ -14,6 +15,7 @@ from fathom.serving.http import api, audit_routes, health, mcp, openai, page, pr
 from fathom.serving.http import conversation_routes as talks
 from fathom.serving.http import document_routes as documents
 from fathom.serving.http import report_routes as reports
+from fathom.serving.http import sign_on_routes as sign_ons
 from fathom.serving.http import source_routes as sources
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
@@ -24,6 +26,7 @@ from fathom.serving.http.fetch import MOST_AT_ONCE
 from fathom.serving.http.guard import Guard
 from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
+from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.redacted_replies import RedactedReplies
 from fathom.serving.http.source_schedule import SourceSchedule
@@ -32,13 +35,16 @@ from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
 from fathom.usage import Budget
 
+if TYPE_CHECKING:  # needs the extra `oidc`
+    from fathom.serving.http.sign_on import SignOn
+
 
 def create_app(
     settings: Settings,
     access: Access | None = None,
     *,
     audit_days: float | None = None,
-    proxy: TrustedProxy | None = None,
+    sign_on: "TrustedProxy | SignOn | None" = None,
 ) -> FastAPI:
     """Create the application over the index that the settings name.
 
@@ -47,12 +53,13 @@ def create_app(
         access: The access control; by default the keys beside the index count, and while there is
             none, everybody who reaches the server may do everything.
         audit_days: The days for which the audit log stores lines; `None` to write none.
-        proxy: The reverse proxy that signs users on, if there is one. Everybody else then needs a
-            key, since requests of anybody through the proxy appear to come from this machine.
+        sign_on: The reverse proxy or the issuer that signs users on, if there is one. Everybody
+            else then needs a key, since requests of anybody through a proxy appear to come from
+            this machine.
     """
     serve = settings.serve
     admission = Admission(running=serve.running, waiting=serve.waiting, patience_s=serve.patience_s)
-    access = access or build_access(settings, required=proxy is not None)
+    access = access or build_access(settings, required=sign_on is not None)
     metrics = Metrics(admission)
     engine = Engine(settings)
     audit_log = create_audit_log(engine.index, audit_days)
@@ -74,7 +81,9 @@ def create_app(
     )
     app.state.settings = settings
     app.state.access = access
-    app.state.proxy = proxy
+    is_proxy = isinstance(sign_on, TrustedProxy)
+    app.state.proxy, app.state.sign_on = (sign_on, None) if is_proxy else (None, sign_on)
+    app.state.sessions = create_object_store(engine.index)
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(engine)
     app.state.schedule = SourceSchedule(app.state.workspaces, access.keys.list_workspaces)
@@ -86,7 +95,18 @@ def create_app(
     app.state.asking = QuestionRunner(admission, access, metrics)
     app.state.stopping = Shutdown(serve.drain_s)
     problems.install_handlers(app)
-    for module in (health, api, talks, documents, reports, audit_routes, sources, openai, page):
+    for module in (
+        health,
+        api,
+        talks,
+        documents,
+        reports,
+        audit_routes,
+        sources,
+        openai,
+        sign_ons,
+        page,
+    ):
         app.include_router(module.router)
     mcp.install_tools(app)
     return app
@@ -117,6 +137,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(spaces.close)
         app.state.access.close()
         app.state.audit_log.close()
+        app.state.sessions.close()
 
 
 def _load_models(engine: Engine) -> None:

@@ -1,7 +1,7 @@
 """The dependencies of routes: the caller, the caller's workspace, and the question runner."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Header, Request
 from fastapi.routing import APIRoute
@@ -14,6 +14,9 @@ from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.serving.http.workspaces import Workspace, Workspaces
+
+if TYPE_CHECKING:  # needs the extra `oidc`
+    from fathom.serving.http.sign_on import SignOn
 
 OPEN_TO_VIEWERS = {
     ("POST", "/api/v1/ask"),
@@ -44,7 +47,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 async def identify_caller(request: Request) -> Caller:
-    """Return the caller, by a trusted proxy, the key in `Authorization`, or a browser's session."""
+    """Return the caller, by a trusted proxy, the key in `Authorization`, or a browser's cookie."""
     if not hasattr(request.state, "caller"):  # a request counts once against the key's rate
         request.state.caller = await _find_caller(request)
     caller: Caller = request.state.caller
@@ -60,6 +63,12 @@ async def _find_caller(request: Request) -> Caller:
     scheme, _, credential = header.partition(" ")
     if header and scheme.lower() != "bearer":
         raise Problem(401, "unauthorized", "Authorization must be Bearer fth_...")
+    sign_on: SignOn | None = request.app.state.sign_on
+    # A key that is sent counts; a browser that is signed on sends none.
+    if sign_on is not None and not header:
+        user = await sign_on.identify_user(request, request.app.state.sessions)
+        if user is not None:
+            return user
     return await access.identify_caller(credential.strip() or request.cookies.get(COOKIE, ""))
 
 

@@ -209,7 +209,13 @@ def _copy_jobs(source: Database, target: Database) -> Iterator[str]:
 
 def _copy_objects(source: Database, target: Database) -> Iterator[str]:
     # Vector stores come last, after their members, so that a kill loses no member.
-    rows = _select_rows(source, "objects", _OBJECT, "ORDER BY kind, no")
+    # Sessions stay with the server that signed their users on.
+    rows = _select_rows(
+        source,
+        "objects",
+        _OBJECT,
+        "WHERE kind NOT IN ('session', 'sign_on') ORDER BY kind, no",
+    )
     removed = _load_removed_ids(target) if rows else frozenset()
     present = [row for row in rows if removed.isdisjoint({row[1], row[2], f"{row[1]}{row[2]}"})]
     for row in present:

@@ -20,7 +20,8 @@ class Objects:
     """The objects of one workspace; safe from threads and processes.
 
     An object has a kind: `file`, `vector_store`, `member` (a file in the vector store that is its
-    parent), `batch` (likewise) or `response`.
+    parent), `batch` (likewise) or `response`; of
+    sign-on a `session`, or a `sign_on` that is used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -80,6 +81,33 @@ class Objects:
             (kind, parent, object_id),
         )
         return json.loads(rows[0][0]) if rows else None
+
+    def put_once(self, kind: str, object_id: str, data: ObjectData, now: float) -> bool:
+        """Store an object that is there for a time; return whether it was not there.
+
+        Args:
+            kind: The kind of the object.
+            object_id: Its id, which begins with the second of its end in twelve digits.
+            data: Its fields.
+            now: The present second; what has ended is removed.
+        """
+        self._database.execute(
+            "DELETE FROM objects WHERE kind = ? AND parent = '' AND id < ?",
+            (kind, f"{int(now):012d}"),
+        )
+        return bool(
+            self._database.execute(
+                "INSERT INTO objects(data, kind, parent, id) VALUES (?, ?, '', ?) "
+                "ON CONFLICT DO NOTHING RETURNING id",
+                (json.dumps(data), kind, object_id),
+            )
+        )
+
+    def drop(self, kind: str, object_id: str) -> None:
+        """Remove an object that no copy brings back."""
+        self._database.execute(
+            "DELETE FROM objects WHERE kind = ? AND parent = '' AND id = ?", (kind, object_id)
+        )
 
     def list_all(self, kind: str, parent: str = "") -> dict[str, ObjectData]:
         """Return all objects of a kind by their ids, oldest first."""

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
@@ -15,6 +16,9 @@ from fathom.serving.http.app import build_access, create_app
 from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.serving.sockets import LOOPBACK, UVICORN_OPTIONS, format_address, listen
 from fathom.settings import Settings
+
+if TYPE_CHECKING:  # needs the extra `oidc`
+    from fathom.serving.http.sign_on import SignOn
 
 WAITING = 2048
 """The number of connections that the kernel queues until they are accepted."""
@@ -53,7 +57,7 @@ def run(
     host: str,
     port: int,
     audit_days: float | None = None,
-    proxy: TrustedProxy | None = None,
+    sign_on: "TrustedProxy | SignOn | None" = None,
     on_open: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve until a signal ends the server; other machines are served only if keys are needed.
@@ -63,28 +67,28 @@ def run(
         host: The address to listen at.
         port: The port; 0 takes any free one.
         audit_days: The days for which the audit log stores lines; `None` to write none.
-        proxy: The reverse proxy that signs users on, if there is one.
+        sign_on: The reverse proxy or the issuer that signs users on, if there is one.
         on_open: Called with the address of the page once it can be opened.
 
     Raises:
         UsageError: If the address cannot be listened at, or others could reach it and there is
-            neither a key nor a proxy.
+            neither a key nor a sign-on.
     """
-    access = build_access(settings, required=host not in LOOPBACK or proxy is not None)
+    access = build_access(settings, required=host not in LOOPBACK or sign_on is not None)
     access.needs_key()  # remembers that keys exist, even if their database is deleted later
-    if host not in LOOPBACK and proxy is None and not access.keys.has_keys():
+    if host not in LOOPBACK and sign_on is None and not access.keys.has_keys():
         raise UsageError(
             f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
             "or serve 127.0.0.1 only"
         )
     listener = listen(host, port, backlog=WAITING)
-    app = create_app(settings, access, audit_days=audit_days, proxy=proxy)
+    app = create_app(settings, access, audit_days=audit_days, sign_on=sign_on)
     config = uvicorn.Config(
         app,
         timeout_keep_alive=30,
         backlog=WAITING,
         # `X-Forwarded-For` would replace the address of the connection, by which a proxy is known.
-        proxy_headers=proxy is None,
+        proxy_headers=not isinstance(sign_on, TrustedProxy),
         **UVICORN_OPTIONS,
     )
     on_open(f"{format_address(host, listener)}/")

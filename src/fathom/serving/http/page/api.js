@@ -24,7 +24,8 @@ async function sendRequest(path, options = {}) {
   if (usedKey) headers.set("Authorization", `Bearer ${usedKey}`);
   let reply;
   try {
-    reply = await fetch(`/api/v1${path}`, { ...options, headers, credentials: "omit" });
+    // Without a key the session of a signed-on user counts.
+    reply = await fetch(`/api/v1${path}`, { ...options, headers, credentials: usedKey ? "omit" : "same-origin" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "offline");
@@ -55,6 +56,23 @@ export const post = async (path, body = {}, signal) => (await sendRequest(path, 
 export const remove = async (path) => {
   await sendRequest(path, { method: "DELETE" });
 };
+
+/** Return a promise of whether this server signs users on, and of the name of the user. */
+export async function readUser() {
+  try {
+    return await (await fetch("/sign-on/user")).json();
+  } catch {
+    return { is_offered: false, label: "" };
+  }
+}
+
+/** Return the address that signs a user on and leads back to this place. */
+export const buildSignOnAddress = () => `/sign-on?place=${encodeURIComponent(location.hash)}`;
+
+export async function signOut() {
+  const reply = await fetch("/sign-on/end", { method: "POST" });
+  if (!reply.ok) throw new Problem(reply.status, reply.statusText);
+}
 
 /** Fetch an image and return an object URL; release it with URL.revokeObjectURL. */
 export async function fetchImage(path, signal) {

@@ -8,6 +8,7 @@ export const words = {
   "nav.earlier": "Earlier", "nav.untitled": "Untitled",
   "language.label": "Language", "language.en": "English", "language.id": "Indonesian", "language.und": "–",
   "theme.dark": "Dark colours", "theme.light": "Light colours",
+  "user.enter": "Sign on", "user.label": "Signed on as {name}", "user.leave": "Sign out",
   "key.give": "Give the key", "key.title": "API key", "key.label": "The key of this server", "key.use": "Use it", "key.forget": "Forget the key",
   "key.note": "The key is stored until this tab is closed, and nowhere else.",
 

@@ -8,6 +8,7 @@ export const words = {
   "nav.earlier": "Sebelumnya", "nav.untitled": "Tanpa judul",
   "language.label": "Bahasa", "language.en": "Inggris", "language.id": "Indonesia", "language.und": "–",
   "theme.dark": "Warna gelap", "theme.light": "Warna terang",
+  "user.enter": "Masuk", "user.label": "Masuk sebagai {name}", "user.leave": "Keluar",
   "key.give": "Berikan kunci", "key.title": "Kunci API", "key.label": "Kunci server ini", "key.use": "Pakai", "key.forget": "Lupakan kunci",
   "key.note": "Disimpan sampai tab ini ditutup, dan tidak di tempat lain.",
 

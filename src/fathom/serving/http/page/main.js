@@ -1,6 +1,6 @@
 // The frame of the page: navigation, addresses, keyboard, colours, language and the server's key.
 
-import { get, mayAdminister, readKey, setKey } from "./api.js";
+import { buildSignOnAddress, get, mayAdminister, readKey, readUser, setKey, signOut } from "./api.js";
 import { moveFocus } from "./answer.js";
 import { askScreen } from "./ask.js";
 import { compareScreen } from "./compare.js";
@@ -86,6 +86,7 @@ function fillFrame(place) {
     el("a", { class: "new", href: "#/", on: { click: reopenScreen("#/") } }, icon("plus"), t("nav.new")),
     nav,
     earlierList,
+    user.label ? el("div", { class: "user small" }, el("span", { class: "soft" }, t("user.label", { name: user.label })), el("button", { type: "button", class: "plain", on: { click: endSession } }, t("user.leave"))) : null,
     el("div", { class: "preferences" }, languageSelect(), themeButton(), iconButton("key", t("key.title"), askKey)),
   );
   fill(skip, t("nav.skip"));
@@ -138,9 +139,23 @@ function themeButton() {
   return button;
 }
 
+let user = { is_offered: false, label: "" };
+let userRead = null;
+
+async function loadUser() {
+  user = await readUser();
+  if (user.label) fillFrame(placeNow);
+}
+
+async function endSession() {
+  await signOut();
+  location.reload();
+}
+
 let keyDialog = null;
 
-function askKey() {
+async function askKey() {
+  await userRead;
   if (keyDialog?.open) return;
   const closeDialog = () => {
     keyDialog.close();
@@ -154,6 +169,7 @@ function askKey() {
   keyDialog = el(
     "dialog",
     { "aria-label": t("key.title") },
+    user.is_offered ? el("p", {}, el("a", { class: "new", href: buildSignOnAddress() }, t("user.enter"))) : null,
     el("h2", {}, t("key.title")),
     keyForm(applyKey),
     el("div", { class: "buttons" }, readKey() ? el("button", { type: "button", class: "plain", on: { click: () => { setKey(""); applyKey(); } } }, t("key.forget")) : null, el("button", { type: "button", class: "plain", on: { click: closeDialog } }, t("cancel"))),
@@ -191,5 +207,6 @@ document.addEventListener("fathom:key", askKey);
 // A file dropped outside the drop zone would otherwise replace the page.
 for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => fillFrame(placeNow));
+userRead = loadUser();
 showScreen();
 loadConversations();

@@ -1,0 +1,81 @@
+"""The routes by which browsers sign on at an issuer, and sign out."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.http.object_store import Objects
+from fathom.serving.http.problems import Problem
+
+if TYPE_CHECKING:  # needs the extra `oidc`
+    from fathom.serving.http.sign_on import SignOn
+
+router = APIRouter(prefix="/sign-on", include_in_schema=False)
+
+
+@router.get("")
+async def begin_sign_on(request: Request, place: str = "") -> Response:
+    """Send a browser to the issuer."""
+    sign_on = _get_sign_on(request)
+    url, cookie = await sign_on.begin(request, place)
+    reply = RedirectResponse(url, status_code=303)
+    sign_on.set_cookie(reply, "sign_on", cookie)
+    return reply
+
+
+@router.get("/reply")
+async def finish_sign_on(request: Request) -> Response:
+    """Take the issuer's reply, and begin a session."""
+    sign_on, objects = _get_sign_on(request), _get_objects(request)
+    try:
+        place, cookie = await sign_on.finish(request, objects)
+    except Problem as problem:
+        refusal = problem.build_response()
+        sign_on.delete_cookie(refusal, "sign_on")
+        return refusal
+    reply = RedirectResponse(place, status_code=303)
+    sign_on.delete_cookie(reply, "sign_on")
+    sign_on.set_cookie(reply, "session", cookie)
+    return reply
+
+
+@router.get("/user")
+async def get_user(request: Request) -> Response:
+    """Get who is signed on, and whether anybody can be."""
+    sign_on: SignOn | None = request.app.state.sign_on
+    if sign_on is None:
+        return build_json_reply({"is_offered": False, "label": ""})
+    user = await asyncio.to_thread(sign_on.find_user, request, _get_objects(request))
+    return build_json_reply({"is_offered": True, "label": user["label"] if user else ""})
+
+
+@router.post("/end", status_code=204)
+async def end_session(request: Request) -> Response:
+    """Sign out: end the session at every server, and make the browser forget it."""
+    sign_on = _get_sign_on(request)
+    if "origin" not in request.headers:
+        raise Problem(403, "foreign_origin", "only the page of this server signs out")
+    await asyncio.to_thread(sign_on.end_session, request, _get_objects(request))
+    reply = Response(status_code=204)
+    sign_on.delete_cookie(reply, "session")
+    return reply
+
+
+def _get_sign_on(request: Request) -> "SignOn":
+    sign_on: SignOn | None = request.app.state.sign_on
+    if sign_on is None:
+        raise Problem(
+            404,
+            "not_found",
+            "this server signs nobody on",
+            next="start it with `fathom serve --oidc ISSUER`, or use a key",
+        )
+    return sign_on
+
+
+def _get_objects(request: Request) -> Objects:
+    objects: Objects = request.app.state.sessions
+    return objects

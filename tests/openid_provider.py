@@ -1,0 +1,190 @@
+"""A provider of OpenID Connect over HTTP that signs real tokens, and can be told to do wrong."""
+
+import base64
+import hmac
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from secrets import token_urlsafe
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import OctKey, RSAKey
+
+CLIENT, SECRET = "fathom-of-the-tests", "Q7-secret-of-the-client-4f1d"
+Sign = Callable[["Provider", dict[str, Any]], str]
+
+
+class Provider:
+    """A provider that signs everybody on as the user in `user`.
+
+    Attributes:
+        user: The claims of the user.
+        sign: Makes the token of its claims.
+        codes: The sign-ons of codes that were not exchanged yet.
+        changes: Fields that replace those of the discovery document.
+        bodies: Replies in place of the right ones, by path: status, headers, content.
+        requests: The paths that were asked for.
+    """
+
+    def __init__(self) -> None:
+        self.user: dict[str, Any] = {"sub": "ana", "groups": ["keepers", "staff"]}
+        self.sign: Sign = sign_token
+        self.key = RSAKey.generate_key(2048, {"kid": "first", "use": "sig", "alg": "RS256"})
+        self.keys = [self.key.as_dict(private=False)]
+        self.codes: dict[str, dict[str, str]] = {}
+        self.changes: dict[str, Any] = {}
+        self.bodies: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.requests: list[str] = []
+        self.url = ""
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": f"{self.url}/keys",
+            "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+            **self.changes,
+        }
+
+    def authorize(self, query: dict[str, str]) -> str:
+        """Return the address to which the user is sent back."""
+        assert query["response_type"] == "code"
+        assert query["client_id"] == CLIENT
+        assert query["code_challenge_method"] == "S256"
+        assert "openid" in query["scope"].split()
+        code = token_urlsafe(16)
+        self.codes[code] = query
+        return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
+
+    def exchange(self, form: dict[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
+        """Return the reply to a code, which counts once."""
+        credentials = base64.b64decode(authorization.removeprefix("Basic ")).decode()
+        if credentials != f"{CLIENT}:{SECRET}":
+            return 401, {"error": "invalid_client"}
+        query = self.codes.pop(form.get("code", ""), None)
+        digest = sha256(form["code_verifier"].encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        if query is None or query["code_challenge"] != challenge:
+            return 400, {"error": "invalid_grant"}
+        if query["redirect_uri"] != form["redirect_uri"]:
+            return 400, {"error": "invalid_grant"}
+        now = int(time.time())
+        claims = {"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + 300}
+        token = self.sign(self, {**claims, "nonce": query["nonce"], **self.user})
+        return 200, {"access_token": "opaque", "token_type": "Bearer", "id_token": token}
+
+
+def encode_part(part: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
+
+
+def sign_token(provider: Provider, claims: dict[str, Any]) -> str:
+    return jwt.encode({"alg": "RS256", "kid": "first"}, claims, provider.key)
+
+
+def sign_without_algorithm(provider: Provider, claims: dict[str, Any]) -> str:
+    header = {"alg": "none", "kid": "first"}
+    return ".".join((*map(encode_part, (header, claims)), ""))
+
+
+def sign_with_public_key(provider: Provider, claims: dict[str, Any]) -> str:
+    """Sign by HS256 with the text of the public key as the shared secret."""
+    header, content = map(encode_part, ({"alg": "HS256", "kid": "first"}, claims))
+    secret = provider.key.as_pem(private=False)
+    mark = hmac.digest(secret, f"{header}.{content}".encode(), "sha256")
+    return f"{header}.{content}.{base64.urlsafe_b64encode(mark).rstrip(b'=').decode()}"
+
+
+def sign_with_secret(provider: Provider, claims: dict[str, Any]) -> str:
+    return jwt.encode({"alg": "HS256", "kid": "first"}, claims, OctKey.import_key(SECRET))
+
+
+def sign_with_other_key(provider: Provider, claims: dict[str, Any]) -> str:
+    return jwt.encode({"alg": "RS256", "kid": "first"}, claims, RSAKey.generate_key(2048))
+
+
+def sign_with_unknown_key(provider: Provider, claims: dict[str, Any]) -> str:
+    return jwt.encode({"alg": "RS256", "kid": "unknown"}, claims, provider.key)
+
+
+def sign_with_own_key_in_header(provider: Provider, claims: dict[str, Any]) -> str:
+    key = RSAKey.generate_key(2048)
+    header = {"alg": "RS256", "kid": "first", "jwk": key.as_dict(private=False)}
+    return jwt.encode(header, claims, key)
+
+
+def sign_with_other_algorithm(provider: Provider, claims: dict[str, Any]) -> str:
+    """Sign by an algorithm that the kind of key allows and this key does not name."""
+    key = RSAKey.import_key({**provider.key.as_dict(private=True), "alg": "PS256"})
+    return jwt.encode({"alg": "PS256", "kid": "first"}, claims, key, algorithms=["PS256"])
+
+
+def alter_token(provider: Provider, claims: dict[str, Any]) -> str:
+    """Sign for another user, and put this one's claims in place."""
+    header, _, mark = sign_token(provider, {**claims, "sub": "ben"}).split(".")
+    return f"{header}.{encode_part(claims)}.{mark}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    provider: Provider
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        self.provider.requests.append(parts.path)
+        if parts.path in self.provider.bodies:
+            self._send(*self.provider.bodies[parts.path])
+        elif parts.path == "/.well-known/openid-configuration":
+            self._send_json(200, self.provider.describe())
+        elif parts.path == "/keys":
+            self._send_json(200, {"keys": self.provider.keys})
+        elif parts.path == "/authorize":
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            self._send(303, {"Location": self.provider.authorize(query)}, b"")
+        else:
+            self._send_json(404, {})
+
+    def do_POST(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.provider.requests.append(self.path)
+        if self.path in self.provider.bodies:
+            self._send(*self.provider.bodies[self.path])
+            return
+        form = {name: values[0] for name, values in parse_qs(content).items()}
+        self._send_json(*self.provider.exchange(form, self.headers.get("Authorization", "")))
+
+    def _send_json(self, status: int, content: dict[str, Any]) -> None:
+        self._send(status, {"Content-Type": "application/json"}, json.dumps(content).encode())
+
+    def _send(self, status: int, headers: dict[str, str], content: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_request(self, code: object = "-", size: object = "-") -> None:
+        """Log nothing."""
+
+
+@contextmanager
+def serve_provider() -> Iterator[Provider]:
+    """Serve a provider on a real socket."""
+    provider = Provider()
+    handler = type("Handler", (_Handler,), {"provider": provider})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        provider.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield provider
+        finally:
+            server.shutdown()
+            thread.join()

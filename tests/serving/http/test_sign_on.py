@@ -1,0 +1,488 @@
+"""Sign-on by OpenID Connect, against a provider that signs real tokens over HTTP."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from fastapi.testclient import TestClient
+from tests import openid_provider as providers
+from tests.openid_provider import CLIENT, SECRET, Provider, Sign, serve_provider
+from tests.serving.http.conftest import ADDRESS, KeyMaker
+
+from fathom import Engine
+from fathom.errors import RunError, UsageError
+from fathom.index.rights import ReadingRule
+from fathom.redaction import SECRETS
+from fathom.serving.http.app import create_app
+from fathom.serving.http.audit_log import AuditLog
+from fathom.serving.http.openid import Issuer, IssuerFailure, build_issuer
+from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
+from fathom.settings import Settings
+
+CANARY = "zebrafish"
+SEARCH = {"query": "What does the aquarium of the mayor hold?"}
+ORIGIN = {"Origin": ADDRESS}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Provider]:
+    with serve_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(running: Provider) -> Provider:
+    """Return the provider, doing everything right again."""
+    fresh = Provider()
+    running.user, running.sign = fresh.user, fresh.sign
+    running.keys = [running.key.as_dict(private=False)]
+    running.changes, running.bodies, running.requests = {}, {}, []
+    return running
+
+
+@pytest.fixture
+def guarded(settings: Settings, tmp_path: Path) -> Settings:
+    """Return the settings of an index with a document that only keepers may read."""
+    file = tmp_path / "aquarium.md"
+    file.write_text(f"# Aquarium of the mayor\n\nThe aquarium of the mayor holds 12 {CANARY}.\n")
+    with Engine(settings) as engine:
+        engine.ingest(file, rights=[ReadingRule("*aquarium*", ("keepers",))])
+    return settings
+
+
+def make_sign_on(provider: Provider, **more: Any) -> SignOn:
+    return SignOn(Issuer(provider.url, CLIENT, SECRET), **more)
+
+
+@pytest.fixture
+def server(guarded: Settings, provider: Provider) -> Iterator[TestClient]:
+    app = create_app(guarded, sign_on=make_sign_on(provider), audit_days=1)
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as client:
+        yield client
+
+
+def go_to_issuer(server: TestClient, place: str = "") -> str:
+    """Return the address to which the issuer sends the user back."""
+    begun = server.get("/sign-on", params={"place": place})
+    assert begun.status_code == 303, begun.text
+    reply = httpx.get(begun.headers["location"], follow_redirects=False)
+    return reply.headers["location"]
+
+
+def sign_on(server: TestClient, place: str = "") -> httpx.Response:
+    return server.get(go_to_issuer(server, place))
+
+
+def search(server: TestClient, headers: dict[str, str] | None = None) -> tuple[int, bool]:
+    """Return the status of a search, and whether it shows the hidden document."""
+    reply = server.post("/api/v1/search", json=SEARCH, headers=headers or ORIGIN)
+    return reply.status_code, CANARY in reply.text
+
+
+def test_a_signed_on_user_reads_what_the_groups_of_the_token_may(
+    server: TestClient, provider: Provider
+) -> None:
+    assert search(server) == (401, False)
+    provider.user["preferred_username"] = "Ana K."
+    reply = sign_on(server, "#/documents/x?start=1")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/#/documents/x?start=1")
+    [cookie] = [text for text in reply.headers.get_list("set-cookie") if "fathom_session=" in text]
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=lax", "Max-Age=3600", "Path=/"))
+    assert server.get("/sign-on/user").json() == {"is_offered": True, "label": "Ana K."}
+    assert search(server) == (200, True)
+    assert server.get("/api/v1/status").json()["scopes"] == ["read"]
+    answer = server.post("/api/v1/ask", json={"question": SEARCH["query"]}, headers=ORIGIN)
+    trace = f"/api/v1/traces/{answer.json()['trace_id']}"
+    assert server.get(trace).status_code == 200
+    uploaded = server.post("/api/v1/documents", files={"files": ("a.md", "A.")}, headers=ORIGIN)
+    assert uploaded.status_code == 403
+    log: AuditLog = server.app.state.audit_log  # type: ignore[attr-defined]
+    line = next(log.list_lines())
+    assert (line.key, line.name, line.groups) == ("oidc:ana", "ana", ("keepers", "staff"))
+    # Another user, in a group that may not read it, and with a claim that tries to reach further.
+    provider.user = {"sub": "ben", "groups": ["sailors", "*", "group:*", "user:ana", 7]}
+    assert sign_on(server).status_code == 303
+    assert search(server) == (200, False)
+    assert server.get(trace).status_code == 404
+    unfit: tuple[object, ...] = (None, {}, "sailors", ["KEEPERS"])
+    for groups in unfit:
+        provider.user = {"sub": "ben", "groups": groups}
+        sign_on(server)
+        assert search(server) == (200, False)
+    provider.user = {"sub": "ben", "groups": "keepers"}
+    sign_on(server)
+    assert search(server) == (200, True)
+
+
+def test_signing_out_ends_the_session_everywhere(server: TestClient) -> None:
+    sign_on(server)
+    stolen = dict(server.cookies)
+    assert server.post("/sign-on/end").status_code == 403
+    assert (
+        server.post("/sign-on/end", headers={"Origin": "https://evil.example"}).status_code == 403
+    )
+    assert search(server) == (200, True)
+    assert server.post("/sign-on/end", headers=ORIGIN).status_code == 204
+    assert "fathom_session" not in server.cookies
+    assert search(server) == (401, False)
+    server.cookies.update(stolen)
+    assert search(server) == (401, False)
+    assert server.get("/sign-on/user").json()["label"] == ""
+
+
+def test_a_provider_of_another_author_signs_users_on(guarded: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+    user = json.dumps({"sub": "ana", "groups": ["keepers"]})
+    child = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "oidc_provider_mock", "--port", port, "--require-nonce"),
+            *("--user-claims", user),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_port(int(port))
+        signed = SignOn(Issuer(f"http://127.0.0.1:{port}", CLIENT, SECRET))
+        app = create_app(guarded, sign_on=signed)
+        with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+            begun = server.get("/sign-on")
+            reply = httpx.post(begun.headers["location"], data={"sub": "ana"})
+            assert server.get(reply.headers["location"]).status_code == 303
+            assert search(server) == (200, True)
+    finally:
+        child.terminate()
+        child.wait(30)
+
+
+def wait_for_port(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"nobody listens at {port}")
+
+
+SIGNERS: list[tuple[Sign, str]] = [
+    (providers.sign_without_algorithm, "does not hold"),
+    (providers.sign_with_public_key, "does not hold"),
+    (providers.sign_with_secret, "does not hold"),
+    (providers.sign_with_other_key, "does not hold"),
+    (providers.sign_with_own_key_in_header, "does not hold"),
+    (providers.sign_with_other_algorithm, "does not hold"),
+    (providers.sign_with_unknown_key, "names no key that it has: 'unknown'"),
+    (providers.alter_token, "does not hold"),
+    (lambda provider, claims: "no.token", "does not hold"),
+    (lambda provider, claims: "", "does not hold"),
+]
+
+
+def test_a_token_that_the_issuer_did_not_sign_is_refused(
+    server: TestClient, provider: Provider
+) -> None:
+    for sign, reason in SIGNERS:
+        provider.sign = sign
+        reply = sign_on(server)
+        assert (reply.status_code, reason in reply.json()["detail"]) == (401, True), reply.text
+        assert reply.json()["next"] == "sign on again"
+        assert "fathom_session" not in server.cookies
+    assert search(server) == (401, False)
+
+
+WRONG_CLAIMS: list[dict[str, Any]] = [
+    {"nonce": "of-another-sign-on"},
+    {"nonce": None},
+    {"aud": "another-client"},
+    {"aud": ["another-client"]},
+    {"aud": [CLIENT, "another-client"]},
+    {"aud": [CLIENT, "another-client"], "azp": "another-client"},
+    {"iss": "https://evil.example"},
+    {"exp": int(time.time()) - 300},
+    {"exp": None},
+    {"exp": "tomorrow"},
+    {"iat": int(time.time()) + 3600},
+    {"nbf": int(time.time()) + 3600},
+    {"sub": ""},
+    {"sub": None},
+    {"sub": ["ana"]},
+    {"sub": "*"},
+    {"sub": "ana,root"},
+]
+
+
+def test_a_token_of_something_else_is_refused(server: TestClient, provider: Provider) -> None:
+    user = provider.user
+    for claims in WRONG_CLAIMS:
+        provider.user = user | claims
+        reply = sign_on(server)
+        assert reply.status_code == 401, (claims, reply.text)
+        assert search(server) == (401, False)
+
+
+def test_a_state_counts_once_and_in_its_browser(server: TestClient, provider: Provider) -> None:
+    back = go_to_issuer(server)
+    jar = dict(server.cookies)
+    for address in (
+        back.replace("state=", "other="),
+        back.replace("state=", "state=x"),
+        "/sign-on/reply",
+    ):
+        server.cookies.update(jar)
+        reply = server.get(address)
+        assert (reply.status_code, "no sign-on of this browser" in reply.text) == (400, True)
+    server.cookies.clear()
+    assert server.get(back).status_code == 400  # of a browser that began nothing
+    server.cookies.update({"fathom_sign_on": jar["fathom_sign_on"][:-2] + "xx"})
+    assert server.get(back).status_code == 400
+    server.cookies.clear()
+    server.cookies.update(jar)
+    assert server.get(f"{back}&iss=https://evil.example").status_code == 400
+    server.cookies.update(jar)
+    assert server.get(back).status_code == 303
+    server.cookies.update(jar)
+    replayed = server.get(back)
+    assert (replayed.status_code, "was used before" in replayed.text) == (400, True)
+    assert provider.requests.count("/token") == 1
+    # A refused sign-on is used up too.
+    back = go_to_issuer(server).replace("code=", "error=access_denied&code=")
+    assert "access_denied" in server.get(back).json()["detail"]
+
+
+def test_an_altered_cookie_is_no_session(server: TestClient, provider: Provider) -> None:
+    pending = go_to_issuer(server)
+    other = server.cookies["fathom_sign_on"]
+    server.get(pending)
+    session = server.cookies["fathom_session"]
+    header, content, mark = session.split(".")
+    forged = [
+        f"{header}.{content}x.{mark}",
+        f"{header}.{content}.{mark[:-3]}AAA",
+        f"{header}.{content}.",
+        other,  # a cookie of another use, signed with the same key
+        "eyJhbGciOiJub25lIn0." + content + ".",
+        "x" * 3000,
+    ]
+    for value in forged:
+        server.cookies.clear()
+        server.cookies.set("fathom_session", value)
+        assert search(server) == (401, False), value
+    server.cookies.clear()
+    server.cookies.set("fathom_session", session)
+    assert search(server) == (200, True)
+
+
+def test_a_session_ends_with_its_time(guarded: Settings, provider: Provider) -> None:
+    now = [time.time()]
+    plan = SignOnPlan(hours=0.5)
+    app = create_app(guarded, sign_on=make_sign_on(provider, plan=plan, clock=lambda: now[0]))
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+        sign_on(server)
+        cookie = server.cookies["fathom_session"]
+        now[0] += 1795
+        assert search(server) == (200, True)
+        now[0] += 10
+        server.cookies.clear()
+        server.cookies.set("fathom_session", cookie)  # a browser that ignores its end
+        assert search(server) == (401, False)
+        back = go_to_issuer(server)
+        now[0] += 601
+        assert server.get(back).status_code == 400
+
+
+def test_another_site_can_change_nothing(server: TestClient, key: KeyMaker) -> None:
+    whole = key(scopes="read", groups=frozenset({"*"}))
+    sign_on(server)
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:9"):
+        assert search(server, {"Origin": origin}) == (403, False)
+    assert search(server, {"X-Nothing": ""}) == (403, False)
+    # A key counts as before, and before the session.
+    assert search(server, whole) == (200, True)
+    assert (
+        server.get("/api/v1/status", headers={"Authorization": "Bearer fth_x"}).status_code == 401
+    )
+
+
+def test_a_place_leads_nowhere_but_to_this_page(server: TestClient) -> None:
+    for place in ("https://evil.example/", "//evil.example", "/\\evil", "#\r\nX: y", "#" * 600):
+        assert sign_on(server, place).headers["location"] == "/"
+    for host in ("evil.example", "evil.example:8000"):
+        reply = server.get("/sign-on", headers={"Host": host})
+        assert reply.status_code == 421
+        assert "location" not in reply.headers
+
+
+def test_https_makes_cookies_of_this_host_alone(settings: Settings, provider: Provider) -> None:
+    outside = "https://ask.example.org"
+    sign_ons = make_sign_on(provider, public_url=outside)
+    public = settings.model_copy(
+        update={"serve": settings.serve.model_copy(update={"public_url": outside})}
+    )
+    app = create_app(public, sign_on=sign_ons)
+    with TestClient(app, base_url=outside, follow_redirects=False) as server:
+        back = go_to_issuer(server)
+        assert back.startswith(f"{outside}/sign-on/reply?")
+        cookies = server.get(back).headers.get_list("set-cookie")
+        [cookie] = [text for text in cookies if text.startswith("__Host-fathom_session=")]
+        assert "Secure" in cookie
+        assert "Domain" not in cookie
+        assert search(server, {"Origin": outside})[0] == 200
+
+
+def test_an_issuer_is_asked_alone_and_within_bounds(server: TestClient, provider: Provider) -> None:
+    place = "/.well-known/openid-configuration"
+    elsewhere = "http://127.0.0.1:9"
+    failures: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({"issuer": "https://evil.example"}, {}, "calls itself 'https://evil.example'"),
+        ({"jwks_uri": f"{elsewhere}/keys"}, {}, "as jwks_uri, at another host"),
+        ({"token_endpoint": f"{elsewhere}/token"}, {}, "as token_endpoint, at another host"),
+        ({"authorization_endpoint": "javascript:alert(1)"}, {}, "as authorization_endpoint"),
+        ({"token_endpoint_auth_methods_supported": ["none"]}, {}, "takes no client secret"),
+        ({}, {place: (302, {"Location": f"{elsewhere}/"}, b"")}, "answers with status 302"),
+        ({}, {place: (200, {}, b"x" * (600 << 10))}, "more than 512 kB"),
+        ({}, {place: (200, {"Content-Encoding": "gzip"}, b"x")}, "compressed"),
+        ({}, {place: (200, {}, b"[]")}, "no JSON object"),
+        ({}, {place: (200, {}, b"<html>")}, "gives no usable reply"),
+        ({}, {place: (500, {}, b"")}, "answers with status 500"),
+    ]
+    for changes, bodies, reason in failures:
+        provider.changes, provider.bodies = changes, bodies
+        reply = server.get("/sign-on")
+        assert reply.status_code == 502, reason
+        assert reason in reply.json()["detail"]
+        assert reply.json()["next"]
+    provider.changes, provider.bodies = {}, {}
+    for path, body in (
+        ("/token", (500, {}, b"")),
+        ("/token", (302, {"Location": f"{elsewhere}/token"}, b"")),
+        ("/token", (200, {}, b"x" * (600 << 10))),
+        ("/keys", (404, {}, b"{}")),
+        ("/keys", (200, {}, b'{"keys": [7, {"kty": "oct", "k": "AAAA", "kid": "first"}]}')),
+    ):
+        back = go_to_issuer(server)
+        provider.bodies = {path: body}
+        reply = server.get(back)
+        assert reply.status_code == 502, (path, reply.text)
+        assert SECRET not in reply.text
+        provider.bodies = {}
+    assert search(server) == (401, False)
+    sign_on(server)
+    assert search(server) == (200, True)
+
+
+def test_a_new_key_of_the_issuer_counts_after_a_pause(
+    guarded: Settings, provider: Provider
+) -> None:
+    now = [0.0]
+    issuer = Issuer(provider.url, CLIENT, SECRET, clock=lambda: now[0])
+    with TestClient(
+        create_app(guarded, sign_on=SignOn(issuer)), base_url=ADDRESS, follow_redirects=False
+    ) as server:
+        assert sign_on(server).status_code == 303
+        provider.sign = providers.sign_with_unknown_key
+        provider.keys.append({**provider.keys[0], "kid": "unknown"})
+        fetched = provider.requests.count("/keys")
+        assert sign_on(server).status_code == 401
+        assert provider.requests.count("/keys") == fetched  # not for everybody who asks
+        now[0] += 31
+        assert sign_on(server).status_code == 303
+
+
+def test_wrong_options_are_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> None:
+    with pytest.raises(UsageError, match="set OIDC_CLIENT_ID and OIDC_CLIENT_SECRET"):
+        build_issuer(provider.url)
+    monkeypatch.setenv("OIDC_CLIENT_ID", CLIENT)
+    monkeypatch.setenv("OIDC_CLIENT_SECRET", "short")
+    with pytest.raises(UsageError, match="fewer than 16 characters"):
+        build_issuer(provider.url)
+    monkeypatch.setenv("OIDC_CLIENT_SECRET", SECRET)
+    for url in (
+        "http://sso.example.org",
+        "sso.example.org",
+        "ftp://127.0.0.1",
+        "https://user:password@sso.example.org",
+        "https://sso.example.org?x=1",
+        "https://[",
+        "",
+    ):
+        with pytest.raises(UsageError, match=r"--oidc: .* is no address of an issuer"):
+            build_issuer(url)
+    build_issuer("https://sso.example.org/realms/town")
+    assert SECRETS.redact(f"{SECRET} is sent") == "[redacted] is sent"
+    check_public_url("", "127.0.0.1")
+    check_public_url("https://ask.example.org/", "0.0.0.0")
+    for public_url, host in (
+        ("", "0.0.0.0"),
+        ("http://ask.example.org", "127.0.0.1"),
+        ("https://ask.example.org/fathom", "127.0.0.1"),
+    ):
+        with pytest.raises(UsageError, match=r"serve\.public_url"):
+            check_public_url(public_url, host)
+    assert issubclass(IssuerFailure, RunError)
+
+
+def start_server(folder: Path, *options: str) -> "subprocess.Popen[str]":
+    """Start the command line's server, with the client in its environment."""
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "fathom.serving.cli", "serve", "--index", str(folder)),
+            *("--port", "0", "--audit", "1", *options),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OIDC_CLIENT_ID": CLIENT, "OIDC_CLIENT_SECRET": SECRET},
+    )
+
+
+def test_the_real_server_signs_on_and_holds_no_secret(
+    guarded: Settings, provider: Provider
+) -> None:
+    folder = guarded.index.directory
+    child = start_server(folder, "--oidc", provider.url)
+    assert child.stderr is not None
+    try:
+        address = child.stderr.readline().split()[2].rstrip("/")
+        with httpx.Client(base_url=address, timeout=60) as client:
+            origin = {"Origin": address}
+            assert client.post("/api/v1/search", json=SEARCH, headers=origin).status_code == 401
+            page = client.get("/sign-on", follow_redirects=True)
+            assert (page.status_code, str(page.url)) == (200, f"{address}/")
+            reply = client.post("/api/v1/search", json=SEARCH, headers=origin)
+            assert (reply.status_code, CANARY in reply.text) == (200, True)
+            asked = client.post("/api/v1/ask", json={"question": SECRET + "?"}, headers=origin)
+            assert SECRET not in asked.text
+    finally:
+        child.terminate()
+        child.wait(30)
+        log = child.stderr.read()
+        child.stderr.close()
+    assert SECRET not in log
+    stored = [file for file in folder.rglob("*") if file.is_file()]
+    assert [file.name for file in stored if SECRET.encode() in file.read_bytes()] == []
+
+
+def test_an_issuer_that_cannot_be_reached_leaves_no_server(
+    guarded: Settings, provider: Provider
+) -> None:
+    for issuer, more, words in (
+        ("http://127.0.0.1:9", [], "gives no usable reply"),
+        (provider.url, ["--offline"], "leave one of them out"),
+        (provider.url, ["--host", "0.0.0.0"], "serve.public_url"),
+    ):
+        failed = start_server(guarded.index.directory, "--oidc", issuer, *more)
+        _, text = failed.communicate(timeout=60)
+        assert failed.returncode in {2, 5}
+        assert words in text
+        assert len(text.strip().splitlines()) == 1
