@@ -5,7 +5,7 @@ import hmac
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from secrets import token_urlsafe
@@ -30,6 +30,7 @@ class Provider:
         changes: Fields that replace those of the discovery document.
         bodies: Replies in place of the right ones, by path: status, headers, content.
         requests: The paths that were asked for.
+        pause_s: The pause before each of ten parts of a reply.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class Provider:
         self.changes: dict[str, Any] = {}
         self.bodies: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.requests: list[str] = []
+        self.pause_s = 0.0
         self.url = ""
 
     def describe(self) -> dict[str, Any]:
@@ -168,7 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        step = len(content) // 10 + 1
+        with suppress(OSError):  # a client that has left
+            for start in range(0, len(content), step):
+                time.sleep(self.provider.pause_s)
+                self.wfile.write(content[start : start + step])
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """Log nothing."""

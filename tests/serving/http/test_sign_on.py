@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,14 @@ import pytest
 from fastapi.testclient import TestClient
 from tests import openid_provider as providers
 from tests.openid_provider import CLIENT, SECRET, Provider, Sign, serve_provider
+from tests.postgres_server import Server
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - fixture
 from tests.serving.http.conftest import ADDRESS, KeyMaker
 
 from fathom import Engine
+from fathom.config import parse_settings
 from fathom.errors import RunError, UsageError
+from fathom.index.engines import switch_workspace
 from fathom.index.rights import ReadingRule
 from fathom.redaction import SECRETS
 from fathom.serving.http.app import create_app
@@ -121,6 +125,81 @@ def test_a_signed_on_user_reads_what_the_groups_of_the_token_may(
     provider.user = {"sub": "ben", "groups": "keepers"}
     sign_on(server)
     assert search(server) == (200, True)
+
+
+def test_roles_give_scopes_and_are_needed(guarded: Settings, provider: Provider) -> None:
+    plan = SignOnPlan(roles_claim="realm_access.roles", groups_claim="realm_access.groups")
+    app = create_app(guarded, sign_on=make_sign_on(provider, plan=plan))
+    wanted: list[tuple[object, list[str]]] = [
+        (["reader"], ["read"]),
+        (["editor", "offline_access"], ["ingest", "read"]),
+        (["reader", "admin"], ["admin", "curate", "ingest", "read"]),
+        ("editor", ["ingest", "read"]),
+    ]
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+        for roles, scopes in wanted:
+            provider.user = {"sub": "ana", "realm_access": {"roles": roles, "groups": ["keepers"]}}
+            assert sign_on(server).status_code == 303
+            assert sorted(server.get("/api/v1/status").json()["scopes"]) == scopes
+            assert search(server) == (200, True)
+            # A role lets nobody read more, so what all documents share stays closed.
+            uploads = {"files": ("a.md", "A.")}
+            uploaded = server.post("/api/v1/documents", files=uploads, headers=ORIGIN)
+            assert uploaded.status_code == 403
+        server.cookies.clear()
+        unfit: tuple[object, ...] = ([], None, ["Admin", "*"], {"admin": True}, [["admin"]])
+        for roles in unfit:
+            provider.user = {"sub": "ana", "realm_access": {"roles": roles}}
+            reply = sign_on(server)
+            assert (reply.status_code, "names no role" in reply.text) == (401, True)
+        provider.user = {"sub": "ana", "realm_access.roles": "reader"}
+        assert sign_on(server).status_code == 303
+
+
+def test_an_editor_adds_documents_where_none_is_hidden(
+    settings: Settings, provider: Provider
+) -> None:
+    provider.user["roles"] = ["editor"]
+    app = create_app(settings, sign_on=make_sign_on(provider, plan=SignOnPlan(roles_claim="roles")))
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+        sign_on(server)
+        uploads = {"files": ("a.md", "A.")}
+        assert server.post("/api/v1/documents", files=uploads).status_code == 403
+        uploaded = server.post("/api/v1/documents", files=uploads, headers=ORIGIN)
+        assert uploaded.status_code == 202
+        assert server.get("/metrics").status_code == 403
+
+
+def test_a_session_counts_and_ends_at_every_server(
+    postgres: Server, provider: Provider, tmp_path: Path
+) -> None:
+    url = switch_workspace(postgres.shared, f"s{os.urandom(6).hex()}")
+    with ExitStack() as running:
+        first, second = (
+            running.enter_context(
+                TestClient(
+                    create_app(
+                        parse_settings(
+                            {"index.url": url, "index.directory": str(place), "offline": True}
+                        ),
+                        sign_on=make_sign_on(provider),
+                    ),
+                    base_url=ADDRESS,
+                    follow_redirects=False,
+                )
+            )
+            for place in (tmp_path / "first", tmp_path / "second")
+        )
+        back = go_to_issuer(first)
+        second.cookies.update(first.cookies)
+        jar = dict(first.cookies)
+        assert second.get(back).status_code == 303
+        first.cookies.update(jar)
+        assert first.get(back).status_code == 400  # the state was used at the other server
+        first.cookies.update(second.cookies)
+        assert first.get("/api/v1/status").json()["scopes"] == ["read"]
+        assert first.post("/sign-on/end", headers=ORIGIN).status_code == 204
+        assert second.get("/api/v1/status").status_code == 401
 
 
 def test_signing_out_ends_the_session_everywhere(server: TestClient) -> None:
@@ -380,6 +459,18 @@ def test_an_issuer_is_asked_alone_and_within_bounds(server: TestClient, provider
     assert search(server) == (200, True)
 
 
+def test_an_issuer_that_drips_is_left_in_time(guarded: Settings, provider: Provider) -> None:
+    provider.pause_s = 0.2
+    issuer = Issuer(provider.url, CLIENT, SECRET, seconds=0.6)
+    app = create_app(guarded, sign_on=SignOn(issuer))
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+        begun = time.monotonic()
+        reply = server.get("/sign-on")
+        assert (reply.status_code, "TimeoutError" in reply.text) == (502, True)
+        assert time.monotonic() - begun < 5
+    provider.pause_s = 0.0
+
+
 def test_a_new_key_of_the_issuer_counts_after_a_pause(
     guarded: Settings, provider: Provider
 ) -> None:
@@ -474,15 +565,26 @@ def test_the_real_server_signs_on_and_holds_no_secret(
 
 
 def test_an_issuer_that_cannot_be_reached_leaves_no_server(
-    guarded: Settings, provider: Provider
+    run: CommandRunner,  # noqa: F811
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for issuer, more, words in (
-        ("http://127.0.0.1:9", [], "gives no usable reply"),
-        (provider.url, ["--offline"], "leave one of them out"),
-        (provider.url, ["--host", "0.0.0.0"], "serve.public_url"),
+    monkeypatch.setenv("OIDC_CLIENT_ID", CLIENT)
+    monkeypatch.setenv("OIDC_CLIENT_SECRET", SECRET)
+    check_one_line(
+        run("serve", "--port", "0", "--oidc", "http://127.0.0.1:9"),
+        5,
+        "the issuer http://127.0.0.1:9 gives no usable reply",
+        "check that this machine reaches it",
+    )
+    provider.changes = {"issuer": "https://evil.example"}
+    refused = run("serve", "--port", "0", "--oidc", provider.url)
+    check_one_line(refused, 5, "calls itself 'https://evil.example'; give --oidc")
+    for options, words in (
+        (["--offline"], "leave one of them out"),
+        (["--host", "0.0.0.0"], "serve.public_url"),
+        (["--proxy-user-header", "X-User", "--proxy-secret", __file__], "--proxy-secret"),
     ):
-        failed = start_server(guarded.index.directory, "--oidc", issuer, *more)
-        _, text = failed.communicate(timeout=60)
-        assert failed.returncode in {2, 5}
-        assert words in text
-        assert len(text.strip().splitlines()) == 1
+        check_one_line(run("serve", "--port", "0", "--oidc", provider.url, *options), 2, words)
+    monkeypatch.delenv("OIDC_CLIENT_SECRET")
+    check_one_line(run("serve", "--oidc", provider.url), 2, "set OIDC_CLIENT_ID and")

@@ -79,6 +79,12 @@ def serve(
     oidc_groups: Annotated[
         str, typer.Option(metavar="CLAIM", help="The claim with the groups of the user.")
     ] = "groups",
+    oidc_roles: Annotated[
+        str,
+        typer.Option(
+            metavar="CLAIM", help="The claim with the roles: reader, editor, admin; one is needed."
+        ),
+    ] = "",
     oidc_hours: Annotated[
         float, typer.Option(min=0.01, max=24, metavar="HOURS", help="The life of a session.")
     ] = 1.0,
@@ -111,7 +117,7 @@ def serve(
         settings = engine.settings
     sign_on = None
     if oidc:
-        claims = {"user_claim": oidc_user, "groups_claim": oidc_groups}
+        claims = {"user_claim": oidc_user, "groups_claim": oidc_groups, "roles_claim": oidc_roles}
         sign_on = _open_sign_on(oidc, claims, oidc_hours, host, settings)
 
     def announce(address: str) -> None:

@@ -119,7 +119,7 @@ class Access:
             Problem: 401 if the key is unknown, has expired, or is missing although one is needed;
                 429 if it was used too often.
         """
-        caller = await self._run_lookup(lambda: self._find_holder(credential))
+        caller = await self.run_lookup(lambda: self._find_holder(credential))
         if caller.key is not None and caller.key.per_minute is not None:
             # Counting waits for the disk, so it must not run in the thread of the event loop.
             await asyncio.get_running_loop().run_in_executor(
@@ -131,9 +131,9 @@ class Access:
         """Open the caller's account of today without blocking the event loop."""
         if not self._list_budgets(caller):
             return None
-        return await self._run_lookup(lambda: self.open_account(caller))
+        return await self.run_lookup(lambda: self.open_account(caller))
 
-    async def _run_lookup(self, lookup: Callable[[], T]) -> T:
+    async def run_lookup(self, lookup: Callable[[], T]) -> T:
         """Run a lookup; in a thread of its own where the database is on a server."""
         # A lookup on this disk is faster than a change of threads. The pool is not asyncio's
         # default one, where a lookup would wait behind uploads.

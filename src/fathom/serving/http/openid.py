@@ -21,6 +21,7 @@ from httpx2 import (
     AsyncByteStream,
     AsyncHTTPTransport,
     HTTPError,
+    HTTPStatusError,
     InvalidURL,
     Request,
     Response,
@@ -99,7 +100,13 @@ class Issuer:
     """An issuer of OpenID Connect, as the server of one client sees it."""
 
     def __init__(
-        self, url: str, client_id: str, secret: str, *, clock: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        client_id: str,
+        secret: str,
+        *,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create the issuer. Nothing is fetched yet.
 
@@ -107,6 +114,7 @@ class Issuer:
             url: The issuer's address, exactly as its tokens name it.
             client_id: The name under which the issuer knows this server.
             secret: The secret of that client.
+            seconds: The time for one reply, however its bytes are spread over it.
             clock: The seconds since any instant.
 
         Raises:
@@ -114,7 +122,7 @@ class Issuer:
         """
         self.url, self.client_id, self._secret = url, client_id, secret
         self._origin = _check_url(url)
-        self._clock = clock
+        self._seconds, self._clock = seconds, clock
         self._addresses: tuple[float, IssuerAddresses] | None = None
         self._keys: tuple[float, tuple[Key, ...]] | None = None
         self._turns = asyncio.Semaphore(8)
@@ -201,7 +209,7 @@ class Issuer:
         self, code: str, pending: PendingSignOn, addresses: IssuerAddresses
     ) -> object:
         try:
-            async with asyncio.timeout(SECONDS), self._open_client(addresses) as client:
+            async with asyncio.timeout(self._seconds), self._open_client(addresses) as client:
                 reply = await client.fetch_token(
                     addresses.token,
                     grant_type="authorization_code",
@@ -242,7 +250,7 @@ class Issuer:
             )
             claims.validate(leeway=LEEWAY_S)
         except (JoseError, ValueError, TypeError, KeyError) as error:
-            reason = SECRETS.redact(" ".join(str(error).split()))[:200]
+            reason = " ".join(str(error).split())[:200]
             raise TokenRefusal(
                 f"the token of {self.url} does not hold: {reason}; sign on again"
             ) from None
@@ -277,7 +285,7 @@ class Issuer:
 
     async def _fetch_json(self, url: str) -> dict[str, Any]:
         try:
-            async with asyncio.timeout(SECONDS), self._open_client(None) as client:
+            async with asyncio.timeout(self._seconds), self._open_client(None) as client:
                 reply = await client.request("GET", url, withhold_token=True)
                 if reply.status_code != 200:
                     raise IssuerFailure(
@@ -297,12 +305,14 @@ class Issuer:
             token_endpoint_auth_method=addresses.method if addresses else None,
             code_challenge_method="S256",
             transport=IssuerTransport(self._origin),
-            timeout=SECONDS,
+            timeout=self._seconds,
             follow_redirects=False,
         )
 
     def _build_failure(self, error: Exception) -> IssuerFailure:
-        reason = SECRETS.redact(" ".join(str(error).split()))[:200] or type(error).__name__
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        if isinstance(error, HTTPStatusError):
+            reason = f"status {error.response.status_code}"
         return IssuerFailure(
             f"the issuer {self.url} gives no usable reply: {reason}; check that this machine "
             "reaches it"

@@ -25,7 +25,7 @@ from starlette.responses import Response
 from fathom.errors import RunError, UsageError
 from fathom.redaction import open_log
 from fathom.serving.http.access import Caller, build_unauthorized_problem
-from fathom.serving.http.keys import GROUP, Key
+from fathom.serving.http.keys import GROUP, SCOPES, Key, Scope
 from fathom.serving.http.object_store import Objects
 from fathom.serving.http.openid import Issuer, PendingSignOn, TokenRefusal
 from fathom.serving.http.problems import Problem
@@ -39,6 +39,12 @@ PENDING_S = 600
 LOG = open_log("fathom.serving")
 _USER = re.compile(r"[^,*\x00-\x1f\x7f]{1,255}")
 _PLACE = re.compile(r"#[\x21-\x7e]{0,500}")
+ROLES: Mapping[str, frozenset[Scope]] = {
+    "reader": frozenset({"read"}),
+    "editor": frozenset({"read", "ingest"}),
+    "admin": frozenset(SCOPES),
+}
+"""The scopes of each role."""
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LABELS = ("preferred_username", "name", "email")
 
@@ -50,11 +56,13 @@ class SignOnPlan:
     Attributes:
         user_claim: The claim with the name by which the user reads and owns.
         groups_claim: The claim with the user's groups.
+        roles_claim: The claim with the user's roles; empty if everybody reads.
         hours: The life of a session.
     """
 
     user_claim: str = "sub"
     groups_claim: str = "groups"
+    roles_claim: str = ""
     hours: float = 1.0
 
 
@@ -109,7 +117,7 @@ class SignOn:
             "redirect_uri": pending.redirect_uri,
             "place": place if _PLACE.fullmatch(place) else "",
         }
-        return url, self._sign("sign_on", content, PENDING_S)
+        return url, self._sign("sign_on", content, int(self._clock()) + PENDING_S)
 
     async def finish(self, request: Request, objects: Objects) -> tuple[str, str]:
         """Return the place of the page to return to, and the value of the session's cookie.
@@ -161,14 +169,13 @@ class SignOn:
 
     def _open_session(self, objects: Objects, claims: Mapping[str, Any]) -> str:
         user = self._parse_user(claims)
-        number, life_s = token_urlsafe(32), round(self.plan.hours * 3600)
-        ends = int(self._clock()) + life_s
+        number, ends = token_urlsafe(32), int(self._clock() + self.plan.hours * 3600)
         objects.put_once("session", _make_id(ends, number), user, self._clock())
-        return self._sign("session", {"session": number}, life_s)
+        return self._sign("session", {"session": number}, ends)
 
     def _parse_user(self, claims: Mapping[str, Any]) -> dict[str, Any]:
         claim = self.plan.user_claim
-        name = claims.get(claim)
+        name = find_claim(claims, claim)
         is_proven = claim != "email" or claims.get("email_verified") is True
         if not isinstance(name, str) or not _USER.fullmatch(name) or not is_proven:
             raise Problem(
@@ -180,8 +187,28 @@ class SignOn:
             )
         labels = (claims.get(label) for label in _LABELS)
         label = next((text for text in labels if isinstance(text, str) and text), name)
-        groups = sorted(parse_groups(claims.get(self.plan.groups_claim)))
-        return {"name": name, "label": label[:100], "groups": groups}
+        groups = sorted(parse_groups(find_claim(claims, self.plan.groups_claim)))
+        scopes = sorted(self._parse_scopes(claims))
+        return {"name": name, "label": label[:100], "groups": groups, "scopes": scopes}
+
+    def _parse_scopes(self, claims: Mapping[str, Any]) -> frozenset[Scope]:
+        """Return the scopes of all roles of a user.
+
+        Raises:
+            Problem: 401 if roles count, and the user has none.
+        """
+        if not self.plan.roles_claim:
+            return ROLES["reader"]
+        roles = parse_groups(find_claim(claims, self.plan.roles_claim)) & ROLES.keys()
+        if not roles:
+            raise Problem(
+                401,
+                "sign_on_refused",
+                f"the token of {self.issuer.url} names no role in its claim "
+                f"{self.plan.roles_claim!r}",
+                next=f"let the issuer give the user one of {', '.join(ROLES)}",
+            )
+        return frozenset().union(*(ROLES[role] for role in roles))
 
     def find_user(self, request: Request, objects: Objects) -> dict[str, Any] | None:
         """Return the name, the label and the groups of a browser's user; `None` for nobody."""
@@ -190,7 +217,7 @@ class SignOn:
             return None
         return objects.get("session", _make_id(int(content["exp"]), str(content["session"])))
 
-    async def identify_user(self, request: Request, objects: Objects) -> Caller | None:
+    def identify_user(self, request: Request, objects: Objects) -> Caller | None:
         """Return the signed-on user behind a request; `None` if it carries no session.
 
         Raises:
@@ -199,7 +226,7 @@ class SignOn:
         """
         if self.get_cookie_name("session") not in request.cookies:
             return None
-        user = await asyncio.to_thread(self.find_user, request, objects)
+        user = self.find_user(request, objects)
         if user is None:
             raise build_unauthorized_problem("the session has ended", "sign on again")
         # The guard has refused foreign origins; a browser sends its own with every change.
@@ -210,8 +237,13 @@ class SignOn:
                 "a session changes nothing without the header Origin",
                 next="ask from the page of this server, or with a key",
             )
-        key = Key(id=f"oidc:{user['name']}", name=user["name"], groups=frozenset(user["groups"]))
-        return Caller(key=key, scopes=frozenset({"read"}))
+        key = Key(
+            id=f"oidc:{user['name']}",
+            name=user["name"],
+            groups=frozenset(user["groups"]),
+            scopes=frozenset(user["scopes"]),
+        )
+        return Caller(key=key, scopes=key.scopes)
 
     def end_session(self, request: Request, objects: Objects) -> None:
         """End the session of a browser, at every server."""
@@ -262,8 +294,9 @@ class SignOn:
             )
         return f"{url.scheme}://{url.netloc}"
 
-    def _sign(self, use: Use, content: Mapping[str, Any], life_s: int) -> str:
-        claims = {**content, "aud": use, "exp": int(self._clock()) + life_s}
+    def _sign(self, use: Use, content: Mapping[str, Any], ends: int) -> str:
+        """Return the value of a cookie that counts until a second since 1970."""
+        claims = {**content, "aud": use, "exp": ends}
         return jwt.encode({"alg": "HS256"}, claims, self._key)
 
     def _read(self, request: Request, use: Use) -> dict[str, Any] | None:
@@ -301,6 +334,21 @@ def check_public_url(public_url: str, host: str) -> None:
             f"serve.public_url {public_url!r}: the page needs a host of its own for its sessions; "
             "give an address without a path"
         )
+
+
+def find_claim(claims: Mapping[str, Any], name: str) -> object:
+    """Return a claim by its name, or by a path such as `realm_access.roles`; `None` without one.
+
+    Args:
+        claims: The claims of a token.
+        name: The name; one that holds a dot itself comes before a path.
+    """
+    if name in claims:
+        return claims[name]
+    value: object = claims
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def parse_groups(claim: object) -> frozenset[str]:
