@@ -11,7 +11,7 @@ RUN python -m venv /opt/fathom
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY src src
-RUN /opt/fathom/bin/pip install ".[serve,mcp,openai,anthropic,groq,ollama]"
+RUN /opt/fathom/bin/pip install ".[serve,oidc,mcp,openai,anthropic,groq,ollama]"
 
 FROM python:3.13-slim-trixie
 RUN install --directory --owner=10001 --group=10001 --mode=0700 /data

@@ -23,11 +23,13 @@ from tests.serving.http.conftest import ADDRESS, KeyMaker
 from fathom import Engine
 from fathom.config import parse_settings
 from fathom.errors import RunError, UsageError
-from fathom.index.engines import switch_workspace
+from fathom.index.engines import EmbeddedIndex, switch_workspace
 from fathom.index.rights import ReadingRule
 from fathom.redaction import SECRETS
 from fathom.serving.http.app import create_app
 from fathom.serving.http.audit_log import AuditLog
+from fathom.serving.http.migration import copy_server_tables
+from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.openid import Issuer, IssuerFailure, build_issuer
 from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
 from fathom.settings import Settings
@@ -200,6 +202,35 @@ def test_a_session_counts_and_ends_at_every_server(
         assert first.get("/api/v1/status").json()["scopes"] == ["read"]
         assert first.post("/sign-on/end", headers=ORIGIN).status_code == 204
         assert second.get("/api/v1/status").status_code == 401
+
+
+def test_a_new_sign_on_ends_the_browser_s_earlier_session(
+    server: TestClient, provider: Provider
+) -> None:
+    sign_on(server)
+    earlier = dict(server.cookies)
+    provider.user = {"sub": "ben"}
+    sign_on(server)
+    assert server.get("/sign-on/user").json()["label"] == "ben"
+    server.cookies.clear()
+    server.cookies.update(earlier)
+    assert search(server) == (401, False)
+
+
+def test_a_copy_of_the_index_takes_no_session_along(
+    settings: Settings, provider: Provider, tmp_path: Path
+) -> None:
+    app = create_app(settings, sign_on=make_sign_on(provider))
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+        sign_on(server)
+        target = EmbeddedIndex(tmp_path / "copy")
+        copy_server_tables(
+            EmbeddedIndex(settings.index.directory), target, settings.index.directory
+        )
+        copied = create_object_store(target)
+        assert len(app.state.sessions.list_all("session")) == 1
+        assert copied.list_all("session") == copied.list_all("sign_on") == {}
+        copied.close()
 
 
 def test_signing_out_ends_the_session_everywhere(server: TestClient) -> None:

@@ -36,6 +36,8 @@ async def finish_sign_on(request: Request) -> Response:
         refusal = problem.build_response()
         sign_on.delete_cookie(refusal, "sign_on")
         return refusal
+    # A browser has one session: nothing may be left of an earlier user's.
+    await asyncio.to_thread(sign_on.end_session, request, objects)
     reply = RedirectResponse(place, status_code=303)
     sign_on.delete_cookie(reply, "sign_on")
     sign_on.set_cookie(reply, "session", cookie)
