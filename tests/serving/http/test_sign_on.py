@@ -26,8 +26,11 @@ from fathom.errors import RunError, UsageError
 from fathom.index.engines import EmbeddedIndex, switch_workspace
 from fathom.index.rights import ReadingRule
 from fathom.redaction import SECRETS
+from fathom.serving.http.access import Caller
 from fathom.serving.http.app import create_app
 from fathom.serving.http.audit_log import AuditLog
+from fathom.serving.http.dependencies import get_idempotency_key
+from fathom.serving.http.keys import Key
 from fathom.serving.http.migration import copy_server_tables
 from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.openid import Issuer, IssuerFailure, build_issuer
@@ -421,6 +424,12 @@ def test_another_site_can_change_nothing(server: TestClient, key: KeyMaker) -> N
     assert (
         server.get("/api/v1/status", headers={"Authorization": "Bearer fth_x"}).status_code == 401
     )
+
+
+async def test_requests_of_two_users_never_have_one_name() -> None:
+    short, long = (Caller(key=Key(id=f"oidc:{name}", name=name)) for name in ("ana", "ana:b"))
+    assert await get_idempotency_key(short, "b:c") != await get_idempotency_key(long, "c")
+    assert await get_idempotency_key(Caller(key=Key(id="3d066515", name="x")), "c") == "3d066515:c"
 
 
 def test_a_place_leads_nowhere_but_to_this_page(server: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Depends, Header, Request
 from fastapi.routing import APIRoute
@@ -160,7 +161,9 @@ async def get_idempotency_key(
 ) -> str:
     """Return the client's name of a request, apart from those of other keys; empty for none."""
     is_shared = not idempotency_key or holder.key is None
-    return idempotency_key if is_shared else f"{holder.key_id}:{idempotency_key}"
+    # The name of a signed-on user may hold a colon; no two of them may lead to one text.
+    key_id = quote(holder.key_id, safe="")
+    return idempotency_key if is_shared else f"{key_id}:{idempotency_key}"
 
 
 IdempotencyKey = Annotated[str, Depends(get_idempotency_key)]
