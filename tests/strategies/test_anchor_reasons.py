@@ -19,7 +19,7 @@ from fathom.settings import Settings
 BRIDGE = "Who designed the Mill Bridge?"
 SKIP = "How much does a skip on a public street cost per week?"
 YEAR = "How many visits did the library have in 2012?"
-LIST = "Name four depots of Merrow."
+LIST = "Name five depots of Merrow."
 LIGHTING = "How many kilometres of lighting will be saved?"
 FIRE = "Who leads the Merrow Fire Department?"
 POOL = "How much does a ticket for the Merrow swimming pool cost?"
