@@ -139,7 +139,7 @@ def test_the_certificate_decides_whatever_the_confidence_of_the_reader(index_fol
 
 def test_a_weak_answer_is_tentative_stored_so_and_replayed(index_folder: Path) -> None:
     with engine_at(index_folder) as engine:
-        engine.calibration.learn(make_outcomes(800, right_from=3.0))
+        engine.calibration.learn(make_outcomes(800, right_from=2.6, share=80))
         answer = engine.ask(QUESTION)
         assert LEVELS["balanced"].given > (answer.confidence or 1)
         assert (answer.status, answer.tentative) == ("answered", True)
@@ -160,7 +160,7 @@ def test_a_replay_with_a_stricter_bound_withholds_a_tentative_answer(
     index_folder: Path, assignment: str
 ) -> None:
     with engine_at(index_folder) as engine:
-        engine.calibration.learn(make_outcomes(800, right_from=3.0))
+        engine.calibration.learn(make_outcomes(800, right_from=2.6, share=80))
         replay = engine.replay(engine.ask(QUESTION).trace_id or "", assignments=[assignment])
         assert replay.answer is not None
         assert (replay.answer.status, replay.answer.tentative) == ("abstained", False)
@@ -171,7 +171,7 @@ def test_a_run_from_before_there_were_tentative_answers_replays_as_it_was(
     index_folder: Path,
 ) -> None:
     with engine_at(index_folder, ask={"min_probability": 0.3}) as engine:
-        engine.calibration.learn(make_outcomes(800, right_from=3.0))
+        engine.calibration.learn(make_outcomes(800, right_from=2.6, share=80))
         trace = engine.trace(engine.ask(QUESTION).trace_id or "")
         drop_calibration(engine)
     older = strip_later_fields(trace)
