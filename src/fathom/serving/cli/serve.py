@@ -1,6 +1,5 @@
 """The commands that serve the web page and the HTTP interfaces, and manage their keys."""
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -138,6 +137,8 @@ def _open_sign_on(
     issuer: str, claims: dict[str, str], hours: float, host: str, settings: "Settings"
 ) -> "SignOn":
     """Open the sign-on, once its issuer has answered: a server without it would sign nobody on."""
+    import asyncio  # takes a tenth of the time in which any command starts
+
     try:
         from fathom.serving.http.openid import build_issuer
         from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
