@@ -17,7 +17,8 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-from training.cross_reader.ranked import is_training, read_lines
+from training.cross_reader.lines import read_lines
+from training.cross_reader.ranked import is_training
 from training.cross_reader.rows import hash_to_number
 
 from fathom.agents.reader.base import ReadHit, compute_logit

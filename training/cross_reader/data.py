@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.cross_reader.composed import compose_rows
+from training.cross_reader.lines import read_lines
 from training.cross_reader.mining import mine_wrong
 from training.cross_reader.negatives import swap_questions
-from training.cross_reader.ranked import make_ranked_rows, read_lines, read_qrels
+from training.cross_reader.ranked import make_ranked_rows, read_qrels
 from training.cross_reader.rows import GENERATED, WRITTEN, Row, is_development, read_rows
 from training.cross_reader.yesno import make_stated, make_yesno
 

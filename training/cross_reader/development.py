@@ -7,7 +7,8 @@ from typing import Any
 
 import bm25s
 import Stemmer
-from training.cross_reader.ranked import is_training, read_lines, read_qrels
+from training.cross_reader.lines import read_lines
+from training.cross_reader.ranked import is_training, read_qrels
 from training.cross_reader.rows import Row, hash_to_number, is_development, read_rows
 
 DEPTH = 24  # documents a ranking holds

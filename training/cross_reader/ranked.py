@@ -4,14 +4,13 @@ A question belongs to the training half when the number of its id is even; the o
 development. Every document the qrels name is relevant, also one that holds no answer by itself.
 """
 
-import gzip
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import bm25s
 import Stemmer
+from training.cross_reader.lines import read_lines
 from training.cross_reader.rows import Row, hash_to_number
 from training.cross_reader.sources import RANKED
 
@@ -29,12 +28,6 @@ def make_ranked_rows(data: Path) -> Iterator[Row]:
     """Return relevance rows of the sets named in `RANKED`."""
     for name in RANKED:
         yield from _make_rows(data / name)
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Yield the objects of a compressed JSON-lines file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 def read_qrels(path: Path) -> dict[str, set[str]]:

@@ -4,12 +4,12 @@ We wrote them (`training/twisted/`). The paragraphs are not ours to pass on, so 
 with the beginning of its paragraph's sha256, and with the place of its answer if it has one.
 """
 
-import gzip
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from training.cross_reader.lines import read_lines
 
 TWISTED_FOLDER = Path(__file__).parents[1] / "twisted"
 _DIGITS = 16
@@ -29,7 +29,7 @@ def hash_text(text: str) -> str:
 def read_twisted(data: Path, folder: Path = TWISTED_FOLDER) -> Iterator[dict[str, Any]]:
     """Yield the questions whose paragraphs lie under `data`, in the form of the other sets."""
     questions = [
-        question for path in sorted(folder.glob("*.jsonl.gz")) for question in _read_lines(path)
+        question for path in sorted(folder.glob("*.jsonl.gz")) for question in read_lines(path)
     ]
     paragraphs = _read_paragraphs(data, {question["paragraph"] for question in questions})
     for question in questions:
@@ -40,7 +40,7 @@ def read_twisted(data: Path, folder: Path = TWISTED_FOLDER) -> Iterator[dict[str
 def _read_paragraphs(data: Path, wanted: set[str]) -> dict[str, dict[str, Any]]:
     paragraphs: dict[str, dict[str, Any]] = {}
     for path in sorted(data.glob("reader-train*/*.jsonl.gz")):
-        for raw in _read_lines(path):
+        for raw in read_lines(path):
             if raw["source"] in _SOURCES and (key := hash_text(raw["context"])) in wanted:
                 paragraphs.setdefault(key, raw)
     return paragraphs
@@ -60,8 +60,3 @@ def _make_raw(question: Mapping[str, Any], paragraph: Mapping[str, Any]) -> dict
         "is_impossible": not answers,
         "answers": answers,
     }
-
-
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)

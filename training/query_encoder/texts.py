@@ -18,7 +18,7 @@ from pathlib import Path
 from research.contamination import Manifest, fingerprint_all, write_manifest
 from training.cross_reader import pack
 from training.cross_reader.data import normalize
-from training.cross_reader.ranked import read_lines
+from training.cross_reader.lines import read_lines
 from training.cross_reader.rows import Row, hash_to_number
 
 from fathom.text.content_words import ContentTerms

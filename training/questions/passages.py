@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from training.cross_reader.data import list_windows
-from training.cross_reader.ranked import read_lines, read_qrels
+from training.cross_reader.lines import read_lines
+from training.cross_reader.ranked import read_qrels
 from training.cross_reader.rows import Row, hash_to_number, is_development, read_rows
 from training.questions.replies import count_words
 
