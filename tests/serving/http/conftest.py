@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from fathom import Engine
 from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
+from fathom.index.rights import ReadingRule
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
 from fathom.serving.http.server import FathomServer
@@ -23,6 +24,9 @@ from fathom.settings import Settings
 ROOT = Path(__file__).parent.parent.parent.parent
 FILES = ("road-repair-handbook.docx", "library-rules.odt", "apprenticeships.docx", "flood-plan.pdf")
 ADDRESS = "http://127.0.0.1:8000"
+CANARY = "zebrafish"
+SEARCH = {"query": "What does the aquarium of the mayor hold?"}
+"""What asks for the one document of `guarded` that not everybody may read, and a word of it."""
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +57,16 @@ def client(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[T
 def settings(corpus: Path, tmp_path: Path) -> Settings:
     """Return the settings of a copy of the index for one test."""
     return make_settings(corpus, tmp_path)
+
+
+@pytest.fixture
+def guarded(settings: Settings, tmp_path: Path) -> Settings:
+    """Return the settings of an index with a document that only keepers may read."""
+    file = tmp_path / "aquarium.md"
+    file.write_text(f"# Aquarium of the mayor\n\nThe aquarium of the mayor holds 12 {CANARY}.\n")
+    with Engine(settings) as engine:
+        engine.ingest(file, rights=[ReadingRule("*aquarium*", ("keepers",))])
+    return settings
 
 
 @pytest.fixture

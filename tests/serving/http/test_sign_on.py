@@ -18,13 +18,11 @@ from tests import openid_provider as providers
 from tests.openid_provider import CLIENT, SECRET, Provider, Sign, serve_provider
 from tests.postgres_server import Server
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - fixture
-from tests.serving.http.conftest import ADDRESS, KeyMaker
+from tests.serving.http.conftest import ADDRESS, CANARY, SEARCH, KeyMaker
 
-from fathom import Engine
 from fathom.config import parse_settings
 from fathom.errors import RunError, UsageError
 from fathom.index.engines import EmbeddedIndex, switch_workspace
-from fathom.index.rights import ReadingRule
 from fathom.redaction import SECRETS
 from fathom.serving.http.access import Caller
 from fathom.serving.http.app import create_app
@@ -37,8 +35,6 @@ from fathom.serving.http.openid import Issuer, IssuerFailure, build_issuer
 from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
 from fathom.settings import Settings
 
-CANARY = "zebrafish"
-SEARCH = {"query": "What does the aquarium of the mayor hold?"}
 ORIGIN = {"Origin": ADDRESS}
 
 
@@ -56,16 +52,6 @@ def provider(running: Provider) -> Provider:
     running.keys = [running.key.as_dict(private=False)]
     running.changes, running.bodies, running.requests = {}, {}, []
     return running
-
-
-@pytest.fixture
-def guarded(settings: Settings, tmp_path: Path) -> Settings:
-    """Return the settings of an index with a document that only keepers may read."""
-    file = tmp_path / "aquarium.md"
-    file.write_text(f"# Aquarium of the mayor\n\nThe aquarium of the mayor holds 12 {CANARY}.\n")
-    with Engine(settings) as engine:
-        engine.ingest(file, rights=[ReadingRule("*aquarium*", ("keepers",))])
-    return settings
 
 
 def make_sign_on(provider: Provider, **more: Any) -> SignOn:

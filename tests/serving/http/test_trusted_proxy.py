@@ -9,11 +9,9 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
-from tests.serving.http.conftest import ADDRESS, KeyMaker
+from tests.serving.http.conftest import ADDRESS, CANARY, SEARCH, KeyMaker
 
-from fathom import Engine
 from fathom.errors import UsageError
-from fathom.index.rights import ReadingRule
 from fathom.redaction import SECRETS
 from fathom.serving.http.app import create_app
 from fathom.serving.http.audit_log import AuditLog
@@ -23,18 +21,6 @@ from fathom.settings import Settings
 SECRET = "0123456789abcdef-of-the-proxy"
 PROXY = TrustedProxy(user_header="X-Remote-User", groups_header="X-Groups", secret=SECRET)
 ANA = [("X-Remote-User", "ana"), ("X-Groups", "keepers, staff"), (SECRET_HEADER, SECRET)]
-CANARY = "zebrafish"
-SEARCH = {"query": "What does the aquarium of the mayor hold?"}
-
-
-@pytest.fixture
-def guarded(settings: Settings, tmp_path: Path) -> Settings:
-    """Return the settings of an index with a document that only keepers may read."""
-    file = tmp_path / "aquarium.md"
-    file.write_text(f"# Aquarium of the mayor\n\nThe aquarium of the mayor holds 12 {CANARY}.\n")
-    with Engine(settings) as engine:
-        engine.ingest(file, rights=[ReadingRule("*aquarium*", ("keepers",))])
-    return settings
 
 
 @pytest.fixture

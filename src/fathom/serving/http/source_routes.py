@@ -7,7 +7,7 @@ by the operator at the command line.
 """
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
@@ -18,6 +18,7 @@ from starlette.responses import Response
 from fathom.errors import UsageError
 from fathom.ingest.sources.fetch import MOST_URL_CHARS, WayOut
 from fathom.ingest.sources.store import StoredSource
+from fathom.jsonable import Json
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.api import Body
 from fathom.serving.http.dependencies import AdminCaller, CurrentWorkspace, KeyFirstRoute
@@ -129,7 +130,7 @@ def _get_schedule(request: Request) -> SourceSchedule:
     return schedule
 
 
-def _serialize_source(request: Request, space: Workspace, source: StoredSource) -> Any:  # noqa: ANN401 - JSON
+def _serialize_source(request: Request, space: Workspace, source: StoredSource) -> Json:
     is_waiting = _get_schedule(request).is_waiting(SourceName(space.name, source.name))
     return replace_invisible(
         {
