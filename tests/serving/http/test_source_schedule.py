@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,10 +13,12 @@ from tests.serving.http.conftest import ADDRESS
 from tests.source_worlds import FolderWorld, GitWorld
 
 from fathom import Engine
+from fathom.engine.sources import Sources
 from fathom.index.rights import EVERYBODY, ReadingRule
 from fathom.ingest.sources import sync
 from fathom.ingest.sources.base import SourceObject
 from fathom.ingest.sources.folder import FolderSource
+from fathom.ingest.sources.sync import SyncReport
 from fathom.serving.http import source_schedule
 from fathom.serving.http.app import create_app
 from fathom.settings import Settings
@@ -140,3 +143,32 @@ def test_a_source_that_is_requested_while_it_is_read_is_read_again(
             world.write({"n2.md": TEXTS["n2.md"]})
             client.post(path)
             wait_until(lambda: "n2.md" in list_names(engine))
+
+
+def test_a_request_that_was_taken_is_pending_until_it_is_done(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = FolderWorld(tmp_path / "docs")
+    world.write({"n0.md": TEXTS["n0.md"]})
+    sync_source, reached, may_go = Sources.sync, threading.Event(), threading.Event()
+
+    def sync_late(sources: Sources, name: str, **options: Any) -> SyncReport:
+        reached.set()
+        assert may_go.wait(20)
+        return sync_source(sources, name, **options)
+
+    monkeypatch.setattr(Sources, "sync", sync_late)
+    with Engine(settings) as engine:
+        engine.sources.add(world.url, name="docs")
+        with TestClient(create_app(settings), base_url=ADDRESS) as client:
+
+            def get_state() -> str:
+                state: str = client.get("/api/v1/sources").json()["sources"][0]["state"]
+                return state
+
+            client.post("/api/v1/sources/docs/sync")
+            assert reached.wait(20)
+            assert get_state() == "waiting"
+            may_go.set()
+            wait_until(lambda: get_state() == "idle")
+            assert list_names(engine) == {"n0.md"}

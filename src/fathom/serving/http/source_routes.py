@@ -50,7 +50,12 @@ class SourceBody(Body):
 @router.get("/sources")
 def list_sources(request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
     """List the sources of this workspace with their state, last synchronization and error."""
-    sources = [_serialize_source(request, space, source) for source in space.engine.sources.list()]
+    # Pending ones first: a synchronization that ends between both reads is then seen as pending.
+    pending = _get_schedule(request).list_pending()
+    sources = [
+        _serialize_source(source, is_pending=SourceName(space.name, source.name) in pending)
+        for source in space.engine.sources.list()
+    ]
     return build_json_reply({"sources": sources})
 
 
@@ -64,7 +69,7 @@ async def add_source(
     async with fetching.take_turn():
         await run_in_threadpool(check_public_address, body.url, WayOut().resolve)
     source = await run_in_threadpool(_add_source, space, body)
-    return build_json_reply(_serialize_source(request, space, source), 201)
+    return build_json_reply(_serialize_source(source), 201)
 
 
 @router.post("/sources/{name}/sync", status_code=202)
@@ -72,7 +77,7 @@ def sync_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminC
     """Synchronize a source in the background, after those before it."""
     source = _find_source(space, name)
     _get_schedule(request).request(SourceName(space.name, name))
-    return build_json_reply(_serialize_source(request, space, source), 202)
+    return build_json_reply(_serialize_source(source, is_pending=True), 202)
 
 
 @router.post("/sources/{name}/pause")
@@ -112,8 +117,9 @@ def _add_source(space: Workspace, body: SourceBody) -> StoredSource:
 
 def _set_paused(name: str, request: Request, space: Workspace, *, paused: bool) -> Response:
     _find_source(space, name)
+    is_pending = SourceName(space.name, name) in _get_schedule(request).list_pending()
     space.engine.sources.pause(name, paused=paused)
-    return build_json_reply(_serialize_source(request, space, _find_source(space, name)))
+    return build_json_reply(_serialize_source(_find_source(space, name), is_pending=is_pending))
 
 
 def _find_source(space: Workspace, name: str) -> StoredSource:
@@ -130,8 +136,7 @@ def _get_schedule(request: Request) -> SourceSchedule:
     return schedule
 
 
-def _serialize_source(request: Request, space: Workspace, source: StoredSource) -> Json:
-    is_waiting = _get_schedule(request).is_waiting(SourceName(space.name, source.name))
+def _serialize_source(source: StoredSource, *, is_pending: bool = False) -> Json:
     return replace_invisible(
         {
             "name": source.name,
@@ -139,7 +144,7 @@ def _serialize_source(request: Request, space: Workspace, source: StoredSource) 
             "include": [*source.include],
             "exclude": [*source.exclude],
             "every": source.every,
-            "state": "running" if source.running else "waiting" if is_waiting else "idle",
+            "state": "running" if source.running else "waiting" if is_pending else "idle",
             "paused": source.paused,
             "documents": source.objects,
             "synced": source.synced or None,

@@ -50,6 +50,7 @@ class SourceSchedule:
         self._spaces, self._list_names = spaces, list_names
         self._lock = threading.Lock()
         self._requested: dict[SourceName, None] = {}
+        self._current: SourceName | None = None
         self._not_before: dict[SourceName, float] = {}
         self._woken, self._ending = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -66,10 +67,10 @@ class SourceSchedule:
             self._not_before.pop(source, None)
         self._woken.set()
 
-    def is_waiting(self, source: SourceName) -> bool:
-        """Return whether a source was requested and has not begun."""
+    def list_pending(self) -> frozenset[SourceName]:
+        """Return the sources that were requested, and the one at which the schedule is."""
         with self._lock:
-            return source in self._requested
+            return frozenset(self._requested) | ({self._current} if self._current else set())
 
     def close(self) -> None:
         """End the running synchronization; the next server goes on with it."""
@@ -83,7 +84,10 @@ class SourceSchedule:
         while not self._ending.is_set():
             try:
                 for source in self._iterate_tasks():
-                    self._sync(source)
+                    try:
+                        self._sync(source)
+                    finally:
+                        self._finish_request()
             # Such as a folder that is away for a while; the next look may find it.
             except Exception as error:  # noqa: BLE001 - nobody would start this thread again
                 LOG.warning("the sources cannot be synchronized: %s", error)
@@ -100,11 +104,17 @@ class SourceSchedule:
             yield source
 
     def _take_request(self) -> SourceName | None:
+        """Return the next request, which stays pending until its synchronization is done."""
         with self._lock:
             source = next(filter(self._may_begin, self._requested), None)
             if source is not None:
                 del self._requested[source]
+                self._current = source
             return source
+
+    def _finish_request(self) -> None:
+        with self._lock:
+            self._current = None
 
     def _may_begin(self, source: SourceName) -> bool:
         return time.monotonic() >= self._not_before.get(source, 0.0)
