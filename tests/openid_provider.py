@@ -30,6 +30,10 @@ class Provider:
         changes: Fields that replace those of the discovery document.
         bodies: Replies in place of the right ones, by path: status, headers, content.
         requests: The paths that were asked for.
+        refreshes: Whether codes and refresh tokens are exchanged for a refresh token.
+        later_claims: The claims that later ID tokens hold; all by default, and no token for none.
+        grants: The sign-ons of valid access and refresh tokens.
+        tokens: All access and refresh tokens that were ever given.
         pause_s: The pause before each of ten parts of a reply.
     """
 
@@ -42,6 +46,10 @@ class Provider:
         self.changes: dict[str, Any] = {}
         self.bodies: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.requests: list[str] = []
+        self.refreshes = False
+        self.later_claims: frozenset[str] | None = None
+        self.grants: dict[str, dict[str, str]] = {}
+        self.tokens: list[str] = []
         self.pause_s = 0.0
         self.url = ""
 
@@ -70,6 +78,8 @@ class Provider:
         credentials = base64.b64decode(authorization.removeprefix("Basic ")).decode()
         if credentials != f"{CLIENT}:{SECRET}":
             return 401, {"error": "invalid_client"}
+        if form["grant_type"] == "refresh_token":
+            return self._refresh(form["refresh_token"])
         query = self.codes.pop(form.get("code", ""), None)
         digest = sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -77,10 +87,30 @@ class Provider:
             return 400, {"error": "invalid_grant"}
         if query["redirect_uri"] != form["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
+        return 200, self._give_tokens(query, self.user | {"nonce": query["nonce"]})
+
+    def _refresh(self, token: str) -> tuple[int, dict[str, Any]]:
+        """Return the reply to a refresh token, which counts once."""
+        query = self.grants.pop(token, None)
+        if query is None:
+            return 400, {"error": "invalid_grant", "error_description": f"{token} is not valid"}
+        kept = self.user if self.later_claims is None else self.user.keys() & self.later_claims
+        return 200, self._give_tokens(query, {name: self.user[name] for name in kept})
+
+    def _give_tokens(self, query: dict[str, str], user: dict[str, Any]) -> dict[str, Any]:
         now = int(time.time())
         claims = {"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + 300}
-        token = self.sign(self, {**claims, "nonce": query["nonce"], **self.user})
-        return 200, {"access_token": "opaque", "token_type": "Bearer", "id_token": token}
+        names = ["access_token", *["refresh_token"] * self.refreshes]
+        tokens = {name: f"token-{token_urlsafe(24)}" for name in names}
+        self.tokens += tokens.values()
+        self.grants |= dict.fromkeys(tokens.values(), query)
+        id_token = {"id_token": self.sign(self, claims | user)} if user else {}
+        return {"token_type": "Bearer", **tokens, **id_token}
+
+    def tell_user(self, authorization: str) -> tuple[int, dict[str, Any]]:
+        """Return the claims of a user to whoever has an access token."""
+        is_valid = authorization.removeprefix("Bearer ") in self.grants
+        return (200, self.user) if is_valid else (401, {"error": "invalid_token"})
 
 
 def encode_part(part: dict[str, Any]) -> str:
@@ -146,6 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(200, self.provider.describe())
         elif parts.path == "/keys":
             self._send_json(200, {"keys": self.provider.keys})
+        elif parts.path == "/user":
+            self._send_json(*self.provider.tell_user(self.headers.get("Authorization", "")))
         elif parts.path == "/authorize":
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             self._send(303, {"Location": self.provider.authorize(query)}, b"")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from fathom.serving.http.keys import Key
 from fathom.serving.http.migration import copy_server_tables
 from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.openid import Issuer, IssuerFailure, build_issuer
-from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
+from fathom.serving.http.sign_on import SignOn, check_public_url
+from fathom.serving.http.sign_on_plan import SignOnPlan
 from fathom.settings import Settings
 
 ORIGIN = {"Origin": ADDRESS}
@@ -51,6 +52,8 @@ def provider(running: Provider) -> Provider:
     running.user, running.sign = fresh.user, fresh.sign
     running.keys = [running.key.as_dict(private=False)]
     running.changes, running.bodies, running.requests = {}, {}, []
+    running.refreshes, running.later_claims = fresh.refreshes, fresh.later_claims
+    running.grants, running.tokens = {}, []
     return running
 
 
@@ -217,7 +220,7 @@ def test_a_copy_of_the_index_takes_no_session_along(
             EmbeddedIndex(settings.index.directory), target, settings.index.directory
         )
         copied = create_object_store(target)
-        assert len(app.state.sessions.list_all("session")) == 1
+        assert len(app.state.sessions.objects.list_all("session")) == 1
         assert copied.list_all("session") == copied.list_all("sign_on") == {}
         copied.close()
 
@@ -238,30 +241,40 @@ def test_signing_out_ends_the_session_everywhere(server: TestClient) -> None:
     assert server.get("/sign-on/user").json()["label"] == ""
 
 
-def test_a_provider_of_another_author_signs_users_on(guarded: Settings) -> None:
+@contextmanager
+def serve_other_provider(*options: str) -> Iterator[str]:
+    """Serve a provider of another author, and yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-    user = json.dumps({"sub": "ana", "groups": ["keepers"]})
     child = subprocess.Popen(
         [
             *(sys.executable, "-m", "oidc_provider_mock", "--port", port, "--require-nonce"),
-            *("--user-claims", user),
+            *options,
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     try:
         wait_for_port(int(port))
-        signed = SignOn(Issuer(f"http://127.0.0.1:{port}", CLIENT, SECRET))
-        app = create_app(guarded, sign_on=signed)
-        with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
-            begun = server.get("/sign-on")
-            reply = httpx.post(begun.headers["location"], data={"sub": "ana"})
-            assert server.get(reply.headers["location"]).status_code == 303
-            assert search(server) == (200, True)
+        yield f"http://127.0.0.1:{port}"
     finally:
         child.terminate()
         child.wait(30)
+
+
+def sign_on_at_other_provider(server: TestClient) -> httpx.Response:
+    begun = server.get("/sign-on")
+    reply = httpx.post(begun.headers["location"], data={"sub": "ana"})
+    return server.get(reply.headers["location"])
+
+
+def test_a_provider_of_another_author_signs_users_on(guarded: Settings) -> None:
+    user = json.dumps({"sub": "ana", "groups": ["keepers"]})
+    with serve_other_provider("--user-claims", user) as url:
+        app = create_app(guarded, sign_on=SignOn(Issuer(url, CLIENT, SECRET)))
+        with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+            assert sign_on_at_other_provider(server).status_code == 303
+            assert search(server) == (200, True)
 
 
 def wait_for_port(port: int) -> None:
@@ -569,6 +582,7 @@ def test_the_real_server_signs_on_and_holds_no_secret(
     child = start_server(folder, "--oidc", provider.url)
     assert child.stderr is not None
     try:
+        assert "names no way to tell groups again" in child.stderr.readline()
         address = child.stderr.readline().split()[2].rstrip("/")
         with httpx.Client(base_url=address, timeout=60) as client:
             origin = {"Origin": address}

@@ -141,7 +141,8 @@ def _open_sign_on(
 
     try:
         from fathom.serving.http.openid import build_issuer
-        from fathom.serving.http.sign_on import SignOn, SignOnPlan, check_public_url
+        from fathom.serving.http.sign_on import SignOn, check_public_url
+        from fathom.serving.http.sign_on_plan import SignOnPlan
     except ModuleNotFoundError as error:
         raise UsageError(f"--oidc needs {error.name}: pip install 'fathom-qa[oidc]'") from None
     if settings.offline:
@@ -154,7 +155,12 @@ def _open_sign_on(
         plan=SignOnPlan(**claims, hours=hours),
         public_url=settings.serve.public_url,
     )
-    asyncio.run(sign_on.issuer.fetch_addresses())
+    addresses = asyncio.run(sign_on.issuer.fetch_addresses())
+    if not addresses.may_renew:
+        sys.stderr.write(
+            f"fathom: {issuer} names no way to tell groups again: those of a user count until the "
+            f"session ends, after {hours:g} hours; `--oidc-hours` shortens that\n"
+        )
     return sign_on
 
 

@@ -29,6 +29,7 @@ from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.redacted_replies import RedactedReplies
+from fathom.serving.http.sessions import Sessions
 from fathom.serving.http.source_schedule import SourceSchedule
 from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.serving.http.workspaces import Workspaces
@@ -83,7 +84,7 @@ def create_app(
     app.state.access = access
     is_proxy = isinstance(sign_on, TrustedProxy)
     app.state.proxy, app.state.sign_on = (sign_on, None) if is_proxy else (None, sign_on)
-    app.state.sessions = create_object_store(engine.index)
+    app.state.sessions = Sessions(create_object_store(engine.index), access)
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(engine)
     app.state.schedule = SourceSchedule(app.state.workspaces, access.keys.list_workspaces)

@@ -67,8 +67,7 @@ async def _find_caller(request: Request) -> Caller:
     sign_on: SignOn | None = request.app.state.sign_on
     # A key that is sent counts; a browser that is signed on sends none.
     if sign_on is not None and not header:
-        sessions = request.app.state.sessions
-        user = await access.run_lookup(lambda: sign_on.identify_user(request, sessions))
+        user = await sign_on.identify_user(request, request.app.state.sessions)
         if user is not None:
             return user
     return await access.identify_caller(credential.strip() or request.cookies.get(COOKIE, ""))

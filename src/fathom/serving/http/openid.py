@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -33,7 +33,7 @@ from joserfc.jwk import JWKRegistry, Key, RSAKey
 from typing_extensions import override
 
 from fathom.errors import RunError, UsageError
-from fathom.redaction import SECRETS
+from fathom.redaction import SECRETS, hide_secrets
 from fathom.serving.sockets import LOOPBACK
 
 ID_VARIABLE, SECRET_VARIABLE = "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"
@@ -59,6 +59,11 @@ _ALGORITHMS: Mapping[str, frozenset[str]] = {
 """The algorithms of each kind of public key. `none` and those with a shared secret are none."""
 _PUBLIC_KINDS = frozenset({"RSA", "EC", "OKP"})
 _METHODS = ("client_secret_basic", "client_secret_post")
+OFFLINE_SCOPE = "offline_access"
+"""The scope by which many issuers give a refresh token."""
+_PASSING_ERRORS = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
+"""The errors of an issuer that withdraw nothing."""
+_REFUSALS = frozenset({401, 403})
 
 
 class IssuerFailure(RunError):
@@ -71,12 +76,32 @@ class TokenRefusal(RunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuerAddresses:
-    """The addresses at which an issuer answers, and how it wants to be told the secret."""
+    """The addresses at which an issuer answers, and what it takes there.
+
+    Attributes:
+        authorization: The address at which users sign on.
+        token: The address of codes and refresh tokens.
+        keys: The address of the public keys.
+        user_info: The address of the claims of a user; empty without one.
+        method: The way in which the issuer wants to be told the secret.
+        scopes: The scopes that the issuer names.
+        grants: The kinds of grants that the issuer names.
+    """
 
     authorization: str
     token: str
     keys: str
+    user_info: str = ""
     method: str
+    scopes: frozenset[str] = frozenset()
+    grants: frozenset[str] = frozenset()
+
+    @property
+    def may_renew(self) -> bool:
+        """The question whether the issuer names any way to tell again who a user is."""
+        return bool(
+            self.user_info or OFFLINE_SCOPE in self.scopes or "refresh_token" in self.grants
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +119,27 @@ class PendingSignOn:
     nonce: str = field(repr=False)
     verifier: str = field(repr=False)
     redirect_uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenGrant:
+    """The tokens by which an issuer tells again who a user is.
+
+    Attributes:
+        subject: The user, in the claim `sub`.
+        session: The user's session at the issuer, in the claim `sid`; empty if it names none.
+        nonce: The nonce of the sign-on.
+        access: The token for the claims of the user.
+        refresh: The token for further tokens; empty if the issuer gave none.
+        is_from_user_info: Whether the claims come from the UserInfo endpoint, not in an ID token.
+    """
+
+    subject: str
+    session: str = ""
+    nonce: str = field(repr=False)
+    access: str = field(repr=False)
+    refresh: str = field(repr=False)
+    is_from_user_info: bool = False
 
 
 class Issuer:
@@ -154,8 +200,11 @@ class Issuer:
                 "address by which it calls itself"
             )
         fields = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-        urls = [str(document.get(name, "")) for name in fields]
-        for name, url in zip(fields, urls, strict=True):
+        urls = {name: str(document.get(name, "")) for name in fields}
+        user_info = document.get("userinfo_endpoint")
+        if user_info:
+            urls["userinfo_endpoint"] = str(user_info)
+        for name, url in urls.items():
             if not _has_origin(url, self._origin):
                 raise IssuerFailure(
                     f"{self.url} names {url[:200]!r} as {name}, at another host; use an issuer "
@@ -167,7 +216,15 @@ class Issuer:
             raise IssuerFailure(
                 f"{self.url} takes no client secret at its token_endpoint; allow {_METHODS[0]}"
             )
-        return IssuerAddresses(authorization=urls[0], token=urls[1], keys=urls[2], method=method)
+        return IssuerAddresses(
+            authorization=urls["authorization_endpoint"],
+            token=urls["token_endpoint"],
+            keys=urls["jwks_uri"],
+            user_info=urls.get("userinfo_endpoint", ""),
+            method=method,
+            scopes=_parse_names(document.get("scopes_supported")),
+            grants=_parse_names(document.get("grant_types_supported")),
+        )
 
     async def build_authorization_url(self, pending: PendingSignOn, scope: str) -> str:
         """Return the address at which a user signs on.
@@ -191,42 +248,118 @@ class Issuer:
             )
         return str(url)
 
-    async def exchange_code(self, code: str, pending: PendingSignOn) -> dict[str, Any]:
-        """Return the claims of the token that the issuer gives for a code.
+    async def exchange_code(
+        self, code: str, pending: PendingSignOn
+    ) -> tuple[dict[str, Any], TokenGrant]:
+        """Return the claims that the issuer tells for a code, and the tokens to ask for them again.
 
         Raises:
             IssuerFailure: If the issuer cannot be reached.
             TokenRefusal: If the issuer refuses the code, or its token does not hold.
         """
         async with self._turns:
-            addresses = await self.fetch_addresses()
-            token = await self._fetch_token(code, pending, addresses)
+            tokens = await self._fetch_tokens(
+                "authorization_code",
+                code=code,
+                code_verifier=pending.verifier,
+                redirect_uri=pending.redirect_uri,
+            )
+            token = tokens.get("id_token")
             if not isinstance(token, str):
                 raise TokenRefusal(f"{self.url} gives no ID token; allow the scope openid")
-            return await self.verify_token(token, pending.nonce)
+            claims = await self.verify_token(token, pending.nonce)
+        grant = TokenGrant(
+            subject=str(claims["sub"]),
+            session=str(claims.get("sid") or ""),
+            nonce=pending.nonce,
+            access=str(tokens.get("access_token") or ""),
+            refresh=str(tokens.get("refresh_token") or ""),
+        )
+        return claims, grant
 
-    async def _fetch_token(
-        self, code: str, pending: PendingSignOn, addresses: IssuerAddresses
-    ) -> object:
+    async def refresh_grant(self, grant: TokenGrant) -> tuple[TokenGrant, str]:
+        """Return new tokens in place of those of a grant, and the ID token with them.
+
+        The old refresh token may count no more from then on. Without an ID token the text is empty.
+
+        Raises:
+            IssuerFailure: If the issuer cannot be reached.
+            TokenRefusal: If the issuer has withdrawn the tokens.
+        """
+        async with self._turns:
+            tokens = await self._fetch_tokens("refresh_token", refresh_token=grant.refresh)
+        renewed = replace(
+            grant,
+            access=str(tokens["access_token"]),
+            refresh=str(tokens.get("refresh_token") or grant.refresh),
+        )
+        return renewed, str(tokens.get("id_token") or "")
+
+    async def read_later_token(self, token: str, grant: TokenGrant) -> dict[str, Any]:
+        """Return what a later ID token tells of the user of a grant.
+
+        Raises:
+            IssuerFailure: If the issuer's keys cannot be fetched.
+            TokenRefusal: If anything about the token does not hold.
+        """
+        claims = await self.verify_token(token, grant.nonce, is_first=False)
+        self._check_subject(claims, grant)
+        return claims
+
+    async def fetch_user_info(self, grant: TokenGrant) -> dict[str, Any]:
+        """Return what the issuer tells of the user at its UserInfo endpoint.
+
+        Raises:
+            IssuerFailure: If the issuer cannot be reached.
+            TokenRefusal: If it has no such endpoint, or has withdrawn the token.
+        """
+        addresses = await self.fetch_addresses()
+        if not addresses.user_info or not grant.access:
+            raise TokenRefusal(f"{self.url} gives no token for a userinfo_endpoint; sign on again")
+        async with self._turns:
+            claims = await self._fetch_json(
+                addresses.user_info, {"Authorization": f"Bearer {grant.access}"}
+            )
+        self._check_subject(claims, grant)
+        return claims
+
+    def _check_subject(self, claims: Mapping[str, Any], grant: TokenGrant) -> None:
+        if claims.get("sub") != grant.subject:
+            raise TokenRefusal(f"{self.url} tells of another user than before; sign on again")
+
+    async def _fetch_tokens(self, grant_type: str, **fields: str) -> Mapping[str, Any]:
+        addresses = await self.fetch_addresses()
         try:
             async with asyncio.timeout(self._seconds), self._open_client(addresses) as client:
-                reply = await client.fetch_token(
-                    addresses.token,
-                    grant_type="authorization_code",
-                    code=code,
-                    code_verifier=pending.verifier,
-                    redirect_uri=pending.redirect_uri,
+                tokens: Mapping[str, Any] = await client.fetch_token(
+                    addresses.token, grant_type=grant_type, **fields
                 )
         except OAuthError as error:
-            raise TokenRefusal(
-                f"{self.url} refuses the code: {str(error.error)[:100]}; sign on again"
-            ) from None
+            raise self._build_refusal(str(error.error), fields) from None
         except (HTTPError, InvalidURL, ValueError, TimeoutError) as error:
+            if isinstance(error, HTTPStatusError) and error.response.status_code in _REFUSALS:
+                raise self._build_refusal(f"status {error.response.status_code}", fields) from None
             raise self._build_failure(error) from None
-        return reply.get("id_token")
+        if not isinstance(tokens.get("access_token"), str):
+            raise self._build_failure(ValueError("it gives no token"))
+        return tokens
 
-    async def verify_token(self, token: str, nonce: str) -> dict[str, Any]:
+    def _build_refusal(self, reason: str, fields: Mapping[str, str]) -> RunError:
+        """Build the error of a refused grant, whose reason the issuer may have made of a token."""
+        if reason in _PASSING_ERRORS:
+            return self._build_failure(ValueError(reason))
+        clean = " ".join(hide_secrets(reason, fields.values()).split())[:100]
+        return TokenRefusal(f"{self.url} refuses the sign-on: {clean}; sign on again")
+
+    async def verify_token(
+        self, token: str, nonce: str, *, is_first: bool = True
+    ) -> dict[str, Any]:
         """Return the claims of an ID token that this issuer signed for this client and sign-on.
+
+        Args:
+            token: The token.
+            nonce: The nonce of the sign-on.
+            is_first: Whether the token must name the nonce; a later one may leave it out.
 
         Raises:
             IssuerFailure: If the issuer's keys cannot be fetched.
@@ -239,6 +372,7 @@ class Issuer:
                 algorithms=sorted(list_algorithms(key)), strict_check_header=False
             )
             signed = jwt.decode(token, key, registry=registry)
+            names_nonce = is_first or "nonce" in signed.claims
             claims = CodeIDToken(
                 signed.claims,
                 signed.header,
@@ -246,7 +380,7 @@ class Issuer:
                     "iss": {"essential": True, "value": self.url},
                     "aud": {"essential": True, "value": self.client_id},
                 },
-                {"nonce": nonce, "client_id": self.client_id},
+                {"nonce": nonce if names_nonce else "", "client_id": self.client_id},
             )
             claims.validate(leeway=LEEWAY_S)
         except (JoseError, ValueError, TypeError, KeyError) as error:
@@ -283,10 +417,14 @@ class Issuer:
         self._keys = now, keys
         return keys
 
-    async def _fetch_json(self, url: str) -> dict[str, Any]:
+    async def _fetch_json(
+        self, url: str, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         try:
             async with asyncio.timeout(self._seconds), self._open_client(None) as client:
-                reply = await client.request("GET", url, withhold_token=True)
+                reply = await client.request("GET", url, withhold_token=True, headers=headers)
+                if headers and reply.status_code in _REFUSALS:
+                    raise TokenRefusal(f"{self.url} has withdrawn the sign-on; sign on again")
                 if reply.status_code != 200:
                     raise IssuerFailure(
                         f"{url} answers with status {reply.status_code}; check --oidc"
@@ -416,6 +554,12 @@ def _parse_keys(entries: list[Any]) -> list[Key]:
 
 def _is_strong(key: Key) -> bool:
     return not isinstance(key, RSAKey) or key.public_key.key_size >= LEAST_RSA_BITS
+
+
+def _parse_names(value: object) -> frozenset[str]:
+    return frozenset(
+        filter(lambda name: isinstance(name, str), value if isinstance(value, list) else ())
+    )
 
 
 def _select_keys(keys: tuple[Key, ...], key_id: object) -> list[Key]:

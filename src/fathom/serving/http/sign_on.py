@@ -2,18 +2,15 @@
 
 Two cookies carry it, both signed with a key made from the client's secret: one for the minutes in
 which the user is at the issuer, one for the session. Who the user is stands beside the index, so
-that signing out ends the session at every server.
+that signing out ends the session at every server, and the issuer tells it again every minute.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import Request
@@ -25,45 +22,23 @@ from starlette.responses import Response
 from fathom.errors import RunError, UsageError
 from fathom.redaction import open_log
 from fathom.serving.http.access import Caller, build_unauthorized_problem
-from fathom.serving.http.keys import GROUP, SCOPES, Key, Scope
-from fathom.serving.http.object_store import Objects
-from fathom.serving.http.openid import Issuer, PendingSignOn, TokenRefusal
+from fathom.serving.http.keys import Key
+from fathom.serving.http.object_store import ObjectData
+from fathom.serving.http.openid import OFFLINE_SCOPE, Issuer, PendingSignOn, TokenRefusal
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.session_renewal import INTERVAL_S, SessionMark, SessionRenewal
+from fathom.serving.http.sessions import Sessions, Use, make_session_id
+from fathom.serving.http.sign_on_plan import SignOnPlan
 from fathom.serving.sockets import LOOPBACK
 
-Use = Literal["session", "sign_on"]
-"""The use of a cookie, and the kind of what is stored about it."""
 REPLY_PATH = "/sign-on/reply"
 PENDING_S = 600
 """The time for signing on at the issuer."""
+SCOPES = "openid profile email"
+"""The scopes that every sign-on asks for."""
 LOG = open_log("fathom.serving")
-_USER = re.compile(r"[^,*\x00-\x1f\x7f]{1,255}")
 _PLACE = re.compile(r"#[\x21-\x7e]{0,500}")
-ROLES: Mapping[str, frozenset[Scope]] = {
-    "reader": frozenset({"read"}),
-    "editor": frozenset({"read", "ingest"}),
-    "admin": frozenset(SCOPES),
-}
-"""The scopes of each role."""
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_LABELS = ("preferred_username", "name", "email")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignOnPlan:
-    """The way from the claims of a token to a user.
-
-    Attributes:
-        user_claim: The claim with the name by which the user reads and owns.
-        groups_claim: The claim with the user's groups.
-        roles_claim: The claim with the user's roles; empty if everybody reads.
-        hours: The life of a session.
-    """
-
-    user_claim: str = "sub"
-    groups_claim: str = "groups"
-    roles_claim: str = ""
-    hours: float = 1.0
 
 
 class SignOn:
@@ -75,6 +50,7 @@ class SignOn:
         *,
         plan: SignOnPlan | None = None,
         public_url: str = "",
+        renewal_s: float = INTERVAL_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Create the sign-on. Nothing is fetched yet.
@@ -83,11 +59,13 @@ class SignOn:
             issuer: The issuer that users sign on at.
             plan: How claims become a user.
             public_url: The address of the page from outside; empty on this machine.
+            renewal_s: The time for which what the issuer told of a user counts.
             clock: The seconds since 1970.
         """
         self.issuer, self.plan, self.public_url = issuer, plan or SignOnPlan(), public_url
         self._key = OctKey.import_key(issuer.derive_key(b"cookies of fathom"))
         self._clock = clock
+        self._renewal = SessionRenewal(issuer, self.plan, clock=clock, interval_s=renewal_s)
 
     async def begin(self, request: Request, place: str) -> tuple[str, str]:
         """Return the issuer's address at which a user signs on, and the value of the cookie.
@@ -107,7 +85,10 @@ class SignOn:
             redirect_uri=f"{self.find_address(request)}{REPLY_PATH}",
         )
         try:
-            url = await self.issuer.build_authorization_url(pending, "openid profile email")
+            addresses = await self.issuer.fetch_addresses()
+            is_offered = OFFLINE_SCOPE in addresses.scopes
+            scope = f"{SCOPES} {OFFLINE_SCOPE}" if is_offered else SCOPES
+            url = await self.issuer.build_authorization_url(pending, scope)
         except RunError as error:
             raise build_sign_on_problem(502, error) from None
         content = {
@@ -119,12 +100,12 @@ class SignOn:
         }
         return url, self._sign("sign_on", content, int(self._clock()) + PENDING_S)
 
-    async def finish(self, request: Request, objects: Objects) -> tuple[str, str]:
+    async def finish(self, request: Request, sessions: Sessions) -> tuple[str, str]:
         """Return the place of the page to return to, and the value of the session's cookie.
 
         Args:
             request: The request by which the issuer sends the user back.
-            objects: The store of sessions.
+            sessions: The store of sessions.
 
         Raises:
             Problem: 400 if the reply is not to this browser's sign-on, or was used; 401 if the
@@ -137,7 +118,8 @@ class SignOn:
             raise _build_state_problem("it answers no sign-on of this browser")
         if query.get("iss", self.issuer.url) != self.issuer.url:
             raise _build_state_problem("it comes from another issuer")
-        if not await asyncio.to_thread(self._use_state, objects, content):
+        used = make_session_id(int(content["exp"]), state)
+        if not await sessions.put_once("sign_on", used, {}, self._clock()):
             raise _build_state_problem("it was used before")
         if "error" in query or not query.get("code"):
             reason = "".join(filter(str.isprintable, query.get("error", "it gives no code")))[:100]
@@ -154,80 +136,57 @@ class SignOn:
             redirect_uri=str(content["redirect_uri"]),
         )
         try:
-            claims = await self.issuer.exchange_code(query["code"], pending)
+            cookie = await self._open_session(query["code"], pending, sessions)
         except RunError as error:
             status = 401 if isinstance(error, TokenRefusal) else 502
             raise build_sign_on_problem(status, error) from None
-        cookie = await asyncio.to_thread(self._open_session, objects, claims)
         return f"/{content['place']}", cookie
 
-    def _use_state(self, objects: Objects, content: Mapping[str, Any]) -> bool:
-        """Return whether a state is used for the first time, at any server."""
-        return objects.put_once(
-            "sign_on", _make_id(int(content["exp"]), str(content["state"])), {}, self._clock()
+    async def _open_session(self, code: str, pending: PendingSignOn, sessions: Sessions) -> str:
+        """Store a session for the user of a code, and return the value of its cookie."""
+        asked = self._clock()
+        claims, first_grant = await self.issuer.exchange_code(code, pending)
+        user = self.plan.parse_user(claims)
+        grant = await self._renewal.find_grant(user, first_grant)
+        mark = SessionMark(
+            number=token_urlsafe(32), ends=int(self._clock() + self.plan.hours * 3600)
         )
+        session = self._renewal.describe_session(mark, user, grant, asked)
+        await sessions.put_once("session", mark.id, session, self._clock())
+        return self._sign("session", {"session": mark.number}, mark.ends)
 
-    def _open_session(self, objects: Objects, claims: Mapping[str, Any]) -> str:
-        user = self._parse_user(claims)
-        number, ends = token_urlsafe(32), int(self._clock() + self.plan.hours * 3600)
-        objects.put_once("session", _make_id(ends, number), user, self._clock())
-        return self._sign("session", {"session": number}, ends)
-
-    def _parse_user(self, claims: Mapping[str, Any]) -> dict[str, Any]:
-        claim = self.plan.user_claim
-        name = find_claim(claims, claim)
-        is_proven = claim != "email" or claims.get("email_verified") is True
-        if not isinstance(name, str) or not _USER.fullmatch(name) or not is_proven:
-            raise Problem(
-                401,
-                "sign_on_refused",
-                f"the token of {self.issuer.url} names no user in its claim {claim!r}"
-                + ("" if is_proven else " that the issuer has verified"),
-                next="let the issuer send the claim, or name another one with --oidc-user",
-            )
-        labels = (claims.get(label) for label in _LABELS)
-        label = next((text for text in labels if isinstance(text, str) and text), name)
-        groups = sorted(parse_groups(find_claim(claims, self.plan.groups_claim)))
-        scopes = sorted(self._parse_scopes(claims))
-        return {"name": name, "label": label[:100], "groups": groups, "scopes": scopes}
-
-    def _parse_scopes(self, claims: Mapping[str, Any]) -> frozenset[Scope]:
-        """Return the scopes of all roles of a user.
-
-        Raises:
-            Problem: 401 if roles count, and the user has none.
-        """
-        if not self.plan.roles_claim:
-            return ROLES["reader"]
-        roles = parse_groups(find_claim(claims, self.plan.roles_claim)) & ROLES.keys()
-        if not roles:
-            raise Problem(
-                401,
-                "sign_on_refused",
-                f"the token of {self.issuer.url} names no role in its claim "
-                f"{self.plan.roles_claim!r}",
-                next=f"let the issuer give the user one of {', '.join(ROLES)}",
-            )
-        return frozenset().union(*(ROLES[role] for role in roles))
-
-    def find_user(self, request: Request, objects: Objects) -> dict[str, Any] | None:
-        """Return the name, the label and the groups of a browser's user; `None` for nobody."""
+    def read_mark(self, request: Request) -> SessionMark | None:
+        """Return what the cookie of a browser's session says; `None` without a valid one."""
         content = self._read(request, "session")
         if content is None:
             return None
-        return objects.get("session", _make_id(int(content["exp"]), str(content["session"])))
+        return SessionMark(number=str(content["session"]), ends=int(content["exp"]))
 
-    def identify_user(self, request: Request, objects: Objects) -> Caller | None:
+    async def find_label(self, request: Request, sessions: Sessions) -> str:
+        """Return the name of a browser's user for people to read; empty for nobody."""
+        mark = self.read_mark(request)
+        session = await sessions.get(mark.id) if mark else None
+        return str(session["label"]) if session else ""
+
+    async def _find_session(self, request: Request, sessions: Sessions) -> ObjectData | None:
+        """Return the session of a browser with the rights that the issuer tells."""
+        mark = self.read_mark(request)
+        session = await sessions.get(mark.id) if mark else None
+        if mark is None or session is None or not self._renewal.is_due(session):
+            return session
+        return await self._renewal.renew(sessions, mark, session)
+
+    async def identify_user(self, request: Request, sessions: Sessions) -> Caller | None:
         """Return the signed-on user behind a request; `None` if it carries no session.
 
         Raises:
             Problem: 401 if the session has ended; 403 if a request that changes something does not
-                say which page it comes from.
+                say which page it comes from; 502 if the issuer does not tell the user's groups.
         """
         if self.get_cookie_name("session") not in request.cookies:
             return None
-        user = self.find_user(request, objects)
-        if user is None:
+        session = await self._find_session(request, sessions)
+        if session is None:
             raise build_unauthorized_problem("the session has ended", "sign on again")
         # The guard has refused foreign origins; a browser sends its own with every change.
         if request.method not in _SAFE_METHODS and "origin" not in request.headers:
@@ -238,17 +197,17 @@ class SignOn:
                 next="ask from the page of this server, or with a key",
             )
         key = Key(
-            id=f"oidc:{user['name']}",
-            name=user["name"],
-            groups=frozenset(user["groups"]),
-            scopes=frozenset(user["scopes"]),
+            id=f"oidc:{session['name']}",
+            name=session["name"],
+            groups=frozenset(session["groups"]),
+            scopes=frozenset(session["scopes"]),
         )
         return Caller(key=key, scopes=key.scopes)
 
-    def end_session(self, request: Request, objects: Objects) -> None:
+    async def end_session(self, request: Request, sessions: Sessions) -> None:
         """End the session of a browser, at every server."""
-        if (content := self._read(request, "session")) is not None:
-            objects.drop("session", _make_id(int(content["exp"]), str(content["session"])))
+        if (mark := self.read_mark(request)) is not None:
+            await sessions.drop(mark.id)
 
     def set_cookie(self, reply: Response, use: Use, value: str) -> None:
         """Give a browser a cookie that no script reads and no page of another site sends."""
@@ -336,31 +295,6 @@ def check_public_url(public_url: str, host: str) -> None:
         )
 
 
-def find_claim(claims: Mapping[str, Any], name: str) -> object:
-    """Return a claim by its name, or by a path such as `realm_access.roles`; `None` without one.
-
-    Args:
-        claims: The claims of a token.
-        name: The name; one that holds a dot itself comes before a path.
-    """
-    if name in claims:
-        return claims[name]
-    value: object = claims
-    for part in name.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
-
-
-def parse_groups(claim: object) -> frozenset[str]:
-    """Return the groups in a claim, a list or one name; those that no rule could name are left out.
-
-    Args:
-        claim: The value of the claim; nothing of use gives no group.
-    """
-    names = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
-    return frozenset(name for name in names if isinstance(name, str) and GROUP.fullmatch(name))
-
-
 def build_sign_on_problem(status: int, error: RunError) -> Problem:
     """Build the problem of a sign-on that fails; the server's log names it too."""
     detail, _, step = str(error).partition("; ")
@@ -374,8 +308,3 @@ def _build_state_problem(reason: str) -> Problem:
     return Problem(
         400, "sign_on_refused", f"this reply is not used: {reason}", next="sign on again"
     )
-
-
-def _make_id(ends: int, number: str) -> str:
-    """Return the id under which a session or a state is stored; it sorts by its end."""
-    return f"{ends:012d}{sha256(number.encode()).hexdigest()}"

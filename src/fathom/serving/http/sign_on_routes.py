@@ -1,14 +1,13 @@
 """The routes by which browsers sign on at an issuer, and sign out."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from fathom.serving.http.event_stream import build_json_reply
-from fathom.serving.http.object_store import Objects
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.sessions import Sessions
 
 if TYPE_CHECKING:  # needs the extra `oidc`
     from fathom.serving.http.sign_on import SignOn
@@ -29,15 +28,15 @@ async def begin_sign_on(request: Request, place: str = "") -> Response:
 @router.get("/reply")
 async def finish_sign_on(request: Request) -> Response:
     """Take the issuer's reply, and begin a session."""
-    sign_on, objects = _get_sign_on(request), _get_objects(request)
+    sign_on, sessions = _get_sign_on(request), _get_sessions(request)
     try:
-        place, cookie = await sign_on.finish(request, objects)
+        place, cookie = await sign_on.finish(request, sessions)
     except Problem as problem:
         refusal = problem.build_response()
         sign_on.delete_cookie(refusal, "sign_on")
         return refusal
     # A browser has one session: nothing may be left of an earlier user's.
-    await asyncio.to_thread(sign_on.end_session, request, objects)
+    await sign_on.end_session(request, sessions)
     reply = RedirectResponse(place, status_code=303)
     sign_on.delete_cookie(reply, "sign_on")
     sign_on.set_cookie(reply, "session", cookie)
@@ -50,8 +49,8 @@ async def get_user(request: Request) -> Response:
     sign_on: SignOn | None = request.app.state.sign_on
     if sign_on is None:
         return build_json_reply({"is_offered": False, "label": ""})
-    user = await asyncio.to_thread(sign_on.find_user, request, _get_objects(request))
-    return build_json_reply({"is_offered": True, "label": user["label"] if user else ""})
+    label = await sign_on.find_label(request, _get_sessions(request))
+    return build_json_reply({"is_offered": True, "label": label})
 
 
 @router.post("/end", status_code=204)
@@ -60,7 +59,7 @@ async def end_session(request: Request) -> Response:
     sign_on = _get_sign_on(request)
     if "origin" not in request.headers:
         raise Problem(403, "foreign_origin", "only the page of this server signs out")
-    await asyncio.to_thread(sign_on.end_session, request, _get_objects(request))
+    await sign_on.end_session(request, _get_sessions(request))
     reply = Response(status_code=204)
     sign_on.delete_cookie(reply, "session")
     return reply
@@ -78,6 +77,6 @@ def _get_sign_on(request: Request) -> "SignOn":
     return sign_on
 
 
-def _get_objects(request: Request) -> Objects:
-    objects: Objects = request.app.state.sessions
-    return objects
+def _get_sessions(request: Request) -> Sessions:
+    sessions: Sessions = request.app.state.sessions
+    return sessions

@@ -1,0 +1,118 @@
+"""The way from the claims of an issuer to a user of this server."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fathom.serving.http.keys import GROUP, SCOPES, Scope
+from fathom.serving.http.openid import TokenRefusal
+
+_USER = re.compile(r"[^,*\x00-\x1f\x7f]{1,255}")
+ROLES: Mapping[str, frozenset[Scope]] = {
+    "reader": frozenset({"read"}),
+    "editor": frozenset({"read", "ingest"}),
+    "admin": frozenset(SCOPES),
+}
+"""The scopes of each role."""
+_LABELS = ("preferred_username", "name", "email")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedOnUser:
+    """A user as the claims of an issuer describe one.
+
+    Attributes:
+        name: The name by which the user reads and owns.
+        label: The name for people to read.
+        groups: The names of the user's groups, in order.
+        scopes: What the user may do, in order.
+    """
+
+    name: str
+    label: str
+    groups: tuple[str, ...]
+    scopes: tuple[Scope, ...]
+
+    def has_same_rights(self, other: "SignedOnUser") -> bool:
+        """Return whether another one is the same user with the same rights."""
+        return (self.name, self.groups, self.scopes) == (other.name, other.groups, other.scopes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOnPlan:
+    """The way from the claims of an issuer to a user.
+
+    Attributes:
+        user_claim: The claim with the name by which the user reads and owns.
+        groups_claim: The claim with the user's groups.
+        roles_claim: The claim with the user's roles; empty if everybody reads.
+        hours: The life of a session.
+    """
+
+    user_claim: str = "sub"
+    groups_claim: str = "groups"
+    roles_claim: str = ""
+    hours: float = 1.0
+
+    def parse_user(self, claims: Mapping[str, Any]) -> SignedOnUser:
+        """Return the user whom claims describe.
+
+        Raises:
+            TokenRefusal: If they name no user, or none with a role where roles count.
+        """
+        claim = self.user_claim
+        name = find_claim(claims, claim)
+        is_proven = claim != "email" or claims.get("email_verified") is True
+        if not isinstance(name, str) or not _USER.fullmatch(name) or not is_proven:
+            raise TokenRefusal(
+                f"{claims.get('iss', 'the issuer')} names no user in the claim {claim!r}"
+                + ("" if is_proven else " that it has verified")
+                + "; let the issuer send the claim, or name another one with --oidc-user"
+            )
+        labels = (claims.get(label) for label in _LABELS)
+        label = next((text for text in labels if isinstance(text, str) and text), name)
+        groups = parse_groups(find_claim(claims, self.groups_claim))
+        return SignedOnUser(
+            name=name,
+            label=label[:100],
+            groups=tuple(sorted(groups)),
+            scopes=tuple(sorted(self._parse_scopes(claims))),
+        )
+
+    def _parse_scopes(self, claims: Mapping[str, Any]) -> frozenset[Scope]:
+        """Return the scopes of all roles of a user."""
+        if not self.roles_claim:
+            return ROLES["reader"]
+        roles = parse_groups(find_claim(claims, self.roles_claim)) & ROLES.keys()
+        if not roles:
+            raise TokenRefusal(
+                f"{claims.get('iss', 'the issuer')} names no role in the claim "
+                f"{self.roles_claim!r}; let the issuer give the user one of {', '.join(ROLES)}"
+            )
+        return frozenset().union(*(ROLES[role] for role in roles))
+
+
+def find_claim(claims: Mapping[str, Any], name: str) -> object:
+    """Return a claim by its name, or by a path such as `realm_access.roles`; `None` without one.
+
+    Args:
+        claims: The claims of a token.
+        name: The name; one that holds a dot itself comes before a path.
+    """
+    if name in claims:
+        return claims[name]
+    value: object = claims
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def parse_groups(claim: object) -> frozenset[str]:
+    """Return the groups in a claim, a list or one name; those that no rule could name are left out.
+
+    Args:
+        claim: The value of the claim; nothing of use gives no group.
+    """
+    names = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
+    return frozenset(name for name in names if isinstance(name, str) and GROUP.fullmatch(name))
