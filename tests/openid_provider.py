@@ -87,7 +87,7 @@ class Provider:
             return 400, {"error": "invalid_grant"}
         if query["redirect_uri"] != form["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
-        return 200, self._give_tokens(query, self.user | {"nonce": query["nonce"]})
+        return 200, self._give_tokens(query, {"nonce": query["nonce"]} | self.user)
 
     def _refresh(self, token: str) -> tuple[int, dict[str, Any]]:
         """Return the reply to a refresh token, which counts once."""
