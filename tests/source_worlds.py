@@ -1,6 +1,8 @@
 """Real servers with documents, for tests of sources; each is a child of its test."""
 
+import imaplib
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -132,6 +134,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
 
+IMAP_SERVER = """
+import asyncio, functools, ssl, sys
+from pymap.main import main
+
+certificate, *arguments = sys.argv[1:]
+context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+context.load_cert_chain(certificate)
+# The server itself begins without encryption.
+asyncio.start_server = functools.partial(asyncio.start_server, ssl=context)
+sys.argv[1:] = ["--no-tls", *arguments]
+main()
+"""
+
 
 def find_free_port() -> int:
     """Return a port that nobody listens on."""
@@ -147,6 +162,14 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
         file.write_text(text)
 
 
+def format_message(name: str, text: str) -> str:
+    """Return a message that has the last part of a name as its id."""
+    return (
+        f"Message-ID: <{Path(name).name}>\nSubject: Notice\n"
+        f"Content-Type: text/plain; charset=utf-8\n\n{text}"
+    )
+
+
 class FolderWorld:
     """A folder of this machine."""
 
@@ -154,7 +177,7 @@ class FolderWorld:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         self.url = str(folder)
 
     def write(self, texts: Mapping[str, str]) -> None:
@@ -229,9 +252,7 @@ class MailboxWorld(FolderWorld):
     def save(self) -> None:
         """Write the file anew, as programs of mail do."""
         messages = (
-            "From ana@example.org Fri Nov 27 10:00:00 2026\n"
-            f"Message-ID: <{Path(name).name}>\nSubject: Notice\n"
-            f"Content-Type: text/plain; charset=utf-8\n\n{text}\n\n"
+            f"From ana@example.org Fri Nov 27 10:00:00 2026\n{format_message(name, text)}\n\n"
             for name, text in self.texts.items()
         )
         new = self.file.with_suffix(".new")
@@ -336,6 +357,68 @@ class BucketWorld(ServerWorld):
         super().remove(*names)
         for name in names:
             self.client.delete_object(Bucket="notices", Key=f"team/{name}")
+
+
+class ImapWorld(ServerWorld):
+    """A folder of an IMAP server whose messages have the last parts of names as their ids."""
+
+    options: Mapping[str, Any] = {"allow_private": True}
+
+    def __init__(self, folder: Path, certificate: Path) -> None:
+        folder.mkdir()
+        (folder / "pymap-etc-passwd").write_text(f"{USER}:x::::{USER}:\n")
+        self.folder = folder
+        self.set_password(PASSWORD)
+        port = find_free_port()
+        arguments = ["--host", "127.0.0.1", "--port", str(port), "maildir", str(folder)]
+        command = ["-c", IMAP_SERVER, str(certificate), *arguments]
+        super().__init__(folder, command, port, f"imaps://{USER}@127.0.0.1:{port}/INBOX")
+
+    def set_password(self, password: str) -> None:
+        """Let the user sign on with another password."""
+        from pysasl.hashing import BuiltinHash
+
+        secret = BuiltinHash(rounds=1000).hash(password)
+        (self.folder / "pymap-etc-shadow").write_text(f"{USER}:{secret}:::::::\n")
+
+    @contextmanager
+    def open_inbox(self) -> Iterator[imaplib.IMAP4]:
+        """Open the folder as a program of mail does."""
+        with imaplib.IMAP4_SSL(
+            "127.0.0.1", self.port, ssl_context=ssl.create_default_context()
+        ) as session:
+            session.login(USER, PASSWORD)
+            session.select("INBOX")
+            yield session
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Put messages into the folder in place of those with their ids."""
+        with self.open_inbox() as session:
+            for name, text in texts.items():
+                if not is_hidden(name):
+                    self.delete(session, name)
+                    message = format_message(name, text).replace("\n", "\r\n").encode()
+                    check_reply(session.append("INBOX", "", "", message))
+
+    def remove(self, *names: str) -> None:
+        """Remove messages."""
+        with self.open_inbox() as session:
+            for name in names:
+                self.delete(session, name)
+
+    def delete(self, session: imaplib.IMAP4, name: str) -> None:
+        """Remove the messages of an id."""
+        numbers = check_reply(session.search(None, "HEADER", "Message-ID", f"<{Path(name).name}>"))
+        for number in reversed(numbers.decode().split()):
+            check_reply(session.store(number, "+FLAGS", r"(\Deleted)"))
+        session.expunge()
+
+
+def check_reply(reply: tuple[str, Sequence[Any]]) -> bytes:
+    """Return what a server replied, if it did as it was told."""
+    status, (data, *_) = reply
+    assert status == "OK", data
+    return bytes(data or b"")
 
 
 def make_webdav_world(folder: Path) -> ServerWorld:

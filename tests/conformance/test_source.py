@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.certificates import make_certificate
 from tests.source_worlds import (
     BucketWorld,
     FolderWorld,
     GitWorld,
+    ImapWorld,
     MailboxWorld,
     ServedGitWorld,
     ServerWorld,
@@ -82,6 +84,17 @@ class BucketPlace:
             yield world
 
 
+class ImapPlace:
+    @pytest.fixture
+    def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
+        pytest.importorskip("pymap", reason="pymap, the mail server of the tests, is missing")
+        pytest.importorskip("imapclient", reason="the extra sources is not installed")
+        certificate = make_certificate(tmp_path / "server.pem")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        with open_server(ImapWorld(tmp_path / "docs", certificate), monkeypatch) as world:
+            yield world
+
+
 class WebdavPlace:
     @pytest.fixture
     def world(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerWorld]:
@@ -112,6 +125,9 @@ class SitePlace:
 class TestSiteChanges(SitePlace, SourceChangeConformance): ...
 
 
+class TestImapChanges(ImapPlace, SourceChangeConformance): ...
+
+
 class TestBucketChanges(BucketPlace, SourceChangeConformance): ...
 
 
@@ -140,6 +156,10 @@ class TestServedGit(ServedGitPlace, SourceConformance): ...
 
 @pytest.mark.slow
 class TestSite(SitePlace, SourceConformance): ...
+
+
+@pytest.mark.slow
+class TestImap(ImapPlace, SourceConformance): ...
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.certificates import make_certificate
 from tests.llm.file_server import DIGEST, WEIGHTS, Act, FileServer, fail, redirect, send, serve_file
 
 from fathom.errors import FathomError, ModelError, RunError, UsageError
@@ -176,20 +177,6 @@ def test_a_redirect_to_https_is_followed(
         other.acts.append(send(upto=HALF))
         assert store.pull(server.describe()).read_bytes() == WEIGHTS
         assert other.ranges == ["", f"bytes={HALF}-"]
-
-
-def make_certificate(path: Path) -> Path:
-    """Make a key with a certificate for 127.0.0.1 that signs itself."""
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
-        f"-addext subjectAltName=IP:127.0.0.1 -keyout {path} -out {path}.crt"
-    )
-    try:
-        subprocess.run(command.split(), check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed")
-    path.write_bytes(path.read_bytes() + Path(f"{path}.crt").read_bytes())
-    return path
 
 
 @pytest.mark.parametrize(

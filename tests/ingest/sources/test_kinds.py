@@ -18,6 +18,8 @@ CANARY = "hunter2-canary-5d1f"
         f"git+https://example.org/a.git?token={CANARY}",
         f"git+https://example.org/a.git#{CANARY}",
         f"git+https://[{CANARY}/a.git",
+        f"imaps://ana:{CANARY}@example.org/INBOX",
+        f"webdavs://{CANARY}@example.org/a",
     ],
 )
 def test_a_url_with_a_secret_is_refused_without_repeating_it(url: str) -> None:
@@ -30,6 +32,12 @@ def test_a_url_with_a_secret_is_refused_without_repeating_it(url: str) -> None:
 def test_a_url_of_no_kind_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
         normalize_url(url)
+
+
+def test_the_user_of_a_mailbox_may_be_in_its_url() -> None:
+    url = "imaps://ana%40example.org@mail.example.org/INBOX"
+    assert normalize_url(url) == url
+    assert make_source_name(url) == "inbox"
 
 
 def test_names_come_from_the_last_part_of_a_url() -> None:

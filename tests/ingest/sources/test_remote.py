@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.certificates import make_certificate
 from tests.source_worlds import (
     PASSWORD,
     USER,
     BucketWorld,
+    ImapWorld,
     ServerWorld,
     make_sftp_world,
     make_webdav_world,
@@ -30,7 +32,9 @@ def make_options(folder: Path, **values: Any) -> SourceOptions:
     return SourceOptions(folder=folder, **fixed, **values)
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/a", "webdavs://example.org/a", "sftp://h/a"])
+@pytest.mark.parametrize(
+    "url", ["s3://bucket/a", "webdavs://example.org/a", "sftp://h/a", "imaps://h/INBOX"]
+)
 def test_offline_no_server_is_named(url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="offline"):
         open_source(url, make_options(tmp_path, offline=True))
@@ -40,7 +44,12 @@ def test_offline_no_server_is_named(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "package"),
-    [("s3://bucket/a", "s3fs"), ("webdavs://h/a", "webdav4"), ("sftp://h/a", "sshfs")],
+    [
+        ("s3://bucket/a", "s3fs"),
+        ("webdavs://h/a", "webdav4"),
+        ("sftp://h/a", "sshfs"),
+        ("imaps://h/INBOX", "imapclient"),
+    ],
 )
 def test_a_missing_package_is_named_with_its_command(
     url: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -98,10 +107,14 @@ def test_a_host_whose_key_is_unknown_is_refused(
 
 def open_world(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ServerWorld:
     """Start a server of a kind whose source needs a password."""
-    package = {"webdav": "wsgidav", "bucket": "moto", "sftp": "sshfs"}[kind]
+    package = {"webdav": "wsgidav", "bucket": "moto", "sftp": "sshfs", "imaps": "pymap"}[kind]
     pytest.importorskip(package, reason=f"{package} is not installed")
     if kind == "webdav":
         return make_webdav_world(folder / "docs")
+    if kind == "imaps":
+        certificate = make_certificate(folder / "server.pem")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        return ImapWorld(folder / "docs", certificate)
     if kind == "sftp":
         monkeypatch.setenv("HOME", str(folder / "home"))
         return make_sftp_world(folder / "docs", folder / "home")
@@ -112,7 +125,11 @@ def open_world(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Serv
 
 @pytest.mark.parametrize(
     "kind",
-    ["webdav", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bucket", "sftp"))],
+    [
+        "webdav",
+        "imaps",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bucket", "sftp")),
+    ],
 )
 def test_a_password_is_in_no_file_log_or_error(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -126,7 +143,7 @@ def test_a_password_is_in_no_file_log_or_error(
             with pytest.raises(FathomError) as refused:
                 engine.sources.add(secret_url)
             messages.append(str(refused.value))
-            engine.sources.add(world.url, name="world")
+            engine.sources.add(world.url, name="world", **world.options)
             assert engine.sources.sync("world").ingested.new == 1
             engine.ask("What does a mooring permit cost?")
             monkeypatch.setenv("SOURCE_WORLD_PASSWORD", f"{PASSWORD}-wrong")

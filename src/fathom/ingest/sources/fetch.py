@@ -206,12 +206,7 @@ class GuardedFetcher:
         self, parts: SplitResult, headers: Mapping[str, str], end: float
     ) -> tuple[http.client.HTTPResponse, socket.socket]:
         host, port = str(parts.hostname), get_port(parts)
-        addresses = self._network.resolve(host, port)
-        if not self._are_allowed(host, addresses):
-            raise AddressRefusal("its host has an address that is not public")
-        # The checked address, not the host: a second lookup could give another one (DNS rebinding).
-        seconds = max(0.1, end - time.monotonic())
-        raw = self._network.connect(addresses[0], port, seconds)
+        raw = connect_guarded(host, port, end, self._network, private_host=self._private_host)
         with ExitStack() as stack:
             stack.push(raw)
             if parts.scheme == "https":
@@ -230,12 +225,6 @@ class GuardedFetcher:
             stack.pop_all()
         return reply, raw
 
-    def _are_allowed(self, host: str, addresses: Sequence[str]) -> bool:
-        if not addresses:
-            return False
-        is_named = bool(self._private_host) and host == self._private_host
-        return is_named or all(map(is_public, addresses))
-
     def _read_content(self, response: http.client.HTTPResponse, target: IO[bytes]) -> None:
         # None was asked for; a small compressed reply can hold more than any disk.
         if response.getheader("content-encoding", "identity").lower() != "identity":
@@ -246,6 +235,32 @@ class GuardedFetcher:
             if read > self._most_bytes:
                 raise AddressRefusal(f"it holds more than {self._most_bytes >> 20} MB")
             target.write(piece)
+
+
+def connect_guarded(
+    host: str, port: int, end: float, network: WayOut, *, private_host: str = ""
+) -> socket.socket:
+    """Connect to a host all of whose addresses may be reached.
+
+    The connection goes to a checked address, not to the host: a second lookup could give another
+    one (DNS rebinding).
+
+    Args:
+        host: The host.
+        port: Its port.
+        end: The instant of the monotonic clock at which the attempt ends.
+        network: The ways out of this machine.
+        private_host: The only host whose addresses need not be public.
+
+    Raises:
+        AddressRefusal: If one of its addresses may not.
+        OSError: If it cannot be reached.
+    """
+    addresses = network.resolve(host, port)
+    is_named = bool(private_host) and host == private_host
+    if not addresses or not (is_named or all(map(is_public, addresses))):
+        raise AddressRefusal("its host has an address that is not public")
+    return network.connect(addresses[0], port, max(0.1, end - time.monotonic()))
 
 
 def _read_head(url: str, response: http.client.HTTPResponse) -> WebReply:

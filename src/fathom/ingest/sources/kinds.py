@@ -19,9 +19,11 @@ KEYRING_SERVICE = "fathom-source"
 """The name under which the keyring of the system has the passwords of sources."""
 _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
-_REMOTE_SCHEMES = frozenset({"s3", "sftp", "webdav", "webdavs"})
+_REMOTE_SCHEMES = frozenset({"imaps", "s3", "sftp", "webdav", "webdavs"})
+_USER_SCHEMES = ("imaps", "sftp", "ssh")
+"""Ends of the schemes whose user names are plain names; on other servers one may be a token."""
 _SITE_SCHEMES = frozenset({"http", "https"})
-_SCHEMES = "a folder, git+https://, https://, s3://, webdavs://, sftp:// or mbox://"
+_SCHEMES = "a folder, git+https://, https://, s3://, webdavs://, sftp://, imaps:// or mbox://"
 
 
 def normalize_url(url: str) -> str:
@@ -56,8 +58,7 @@ def check_no_secret(url: str) -> None:
         password, user = parts.password, parts.username
     except ValueError:
         raise UsageError("the URL of the source is malformed; check its host and port") from None
-    # A user name is a token on many servers, but a plain name with SSH.
-    secret = password or (user if not parts.scheme.endswith(("ssh", "sftp")) else "") or ""
+    secret = password or (user if not parts.scheme.endswith(_USER_SCHEMES) else "") or ""
     SECRETS.add(secret)
     if secret or password is not None:
         raise UsageError(
@@ -125,6 +126,10 @@ def open_source(url: str, options: SourceOptions) -> DocumentSource:
         from fathom.ingest.sources.mail import MailboxSource
 
         return MailboxSource(url, options)
+    if scheme == "imaps":
+        from fathom.ingest.sources.imap import ImapSource
+
+        return ImapSource(url, options)
     if mark and scheme in _SITE_SCHEMES:
         from fathom.ingest.sources.site import SiteSource
 

@@ -2,8 +2,10 @@
 
 import hashlib
 import mailbox
+import re
 from collections.abc import Iterator
 from contextlib import closing
+from email.message import Message
 from email.parser import BytesHeaderParser
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,8 @@ from fathom.ingest.sources.base import (
 )
 
 SCHEME = "mbox://"
+LONGEST_ID = 200
+"""The characters of an id of a message above which a digest stands for it."""
 _READING_MARKS = ("status", "x-status", "x-mozilla-status", "x-mozilla-status2")
 """Headers that programs of mail change when somebody reads a message."""
 
@@ -107,11 +111,31 @@ class MailboxSource:
         ]
         head = "\n".join(fixed).encode("utf-8", "surrogateescape")
         digest = hashlib.sha256(head + b"\n\n" + body).hexdigest()[:32]
-        name = str(headers.get("Message-ID", "")).strip("<> \t\r\n") or digest
-        root = f"{SCHEME}{quote(format_path(self._file))}/{quote(name, safe='@')}"
-        address, number = root, 1
-        while not addresses.add(address):  # several messages may have one id
-            number += 1
-            address = f"{root}-{number}"
-        item = SourceObject(name=f"{quote(name, safe='@')}.eml", address=address, token=digest)
-        return _Message(item, content)
+        root = f"{SCHEME}{quote(format_path(self._file))}"
+        name = read_message_id(headers) or digest
+        return _Message(make_message_object(root, name, digest, addresses), content)
+
+
+def read_message_id(headers: Message) -> str:
+    """Return the id that a message names itself by; empty if there is none."""
+    return str(headers.get("Message-ID", "")).strip("<> \t\r\n")
+
+
+def make_message_object(root: str, name: str, token: str, addresses: DiskSet) -> SourceObject:
+    """Return a message of a mailbox as an object.
+
+    Args:
+        root: The address of the mailbox.
+        name: The id of the message.
+        token: The token of its content.
+        addresses: The addresses of the messages before it; its own is added.
+    """
+    if len(name) > LONGEST_ID:
+        name = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    # With a dot before it, a message would be hidden.
+    stem = re.sub(r"^\.", "%2E", quote(name, safe="@"))
+    address, number = f"{root}/{stem}", 1
+    while not addresses.add(address):  # several messages may have one id
+        number += 1
+        address = f"{root}/{stem}-{number}"
+    return SourceObject(name=f"{stem}.eml", address=address, token=token)

@@ -80,7 +80,7 @@ class RemoteSource:
         Raises:
             SourceUnavailable: If the server cannot be reached, or refuses a folder.
         """
-        with _explain_errors(self._remote.place):
+        with explain_errors(self._remote.place):
             yield from self._remote.list_entries()
 
     def fetch(self, item: SourceObject, file: Path) -> None:
@@ -91,7 +91,7 @@ class RemoteSource:
                 listed: a file that names readers may have come with it.
             SourceUnavailable: If the server cannot be reached.
         """
-        with _explain_errors(self._remote.place):
+        with explain_errors(self._remote.place):
             try:
                 path = self._remote.get_path(item.name)
                 options = {"block_size": BLOCK_BYTES}
@@ -124,7 +124,12 @@ def _is_refusal(error: Exception) -> bool:
 
 
 @contextmanager
-def _explain_errors(place: str) -> Iterator[None]:
+def explain_errors(place: str) -> Iterator[None]:
+    """Turn the errors of libraries into one that names the place.
+
+    Raises:
+        SourceUnavailable: If the block raises anything but errors of Fathom and of one object.
+    """
     try:
         yield
     except (FathomError, ObjectFailure):
@@ -301,13 +306,13 @@ def _make_token(entry: Entry) -> str:
 
 def open_bucket(url: str, options: SourceOptions) -> RemoteSource:
     """Open the source `s3://BUCKET/PREFIX`; `AWS_ENDPOINT_URL` names another server than Amazon."""
-    _check_remote(url, options, "s3fs")
+    check_connection(url, options, "s3fs")
     return RemoteSource(BucketFiles(url.rstrip("/"), options), options.most_bytes)
 
 
 def open_webdav(url: str, options: SourceOptions) -> RemoteSource:
     """Open the source `webdavs://HOST/PATH`, or `webdav://` without encryption."""
-    _check_remote(url, options, "webdav4")
+    check_connection(url, options, "webdav4")
     scheme = "https" if url.startswith("webdavs:") else "http"
     address = f"{scheme}://{url.partition('://')[2].rstrip('/')}"
 
@@ -335,7 +340,7 @@ def open_webdav(url: str, options: SourceOptions) -> RemoteSource:
 
 def open_sftp(url: str, options: SourceOptions) -> RemoteSource:
     """Open the source `sftp://USER@HOST/PATH`; the host's key must be in `known_hosts`."""
-    _check_remote(url, options, "sshfs")
+    check_connection(url, options, "sshfs")
     parts = urlsplit(url)
     host = str(parts.hostname)
     root = unquote(parts.path).rstrip("/")
@@ -362,7 +367,7 @@ def open_sftp(url: str, options: SourceOptions) -> RemoteSource:
     return RemoteSource(FolderFiles(url, root, address, connect), options.most_bytes)
 
 
-def _check_remote(url: str, options: SourceOptions, package: str) -> None:
+def check_connection(url: str, options: SourceOptions, package: str) -> None:
     """Accept a source that needs a connection and a package.
 
     Raises:
