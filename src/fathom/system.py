@@ -6,6 +6,7 @@
   of text and the gate of the sandbox remain.
 - End a process after a time. Elsewhere: nothing; a worker is killed when its task takes too long.
 - Measure the memory of the machine. Elsewhere: 8 GB are assumed.
+- Bring the names in a folder to the disk. Elsewhere: nothing; the file system orders them.
 """
 
 import importlib
@@ -76,6 +77,29 @@ def limit_resource(kind: Literal["AS", "CORE", "FSIZE", "NOFILE"], value: int) -
     # macOS has no working limit on address space; the parent's clock still holds there.
     with suppress(ValueError, OSError):
         _resource.setrlimit(limit, (value, value))
+
+
+def create_folder(folder: Path) -> None:
+    """Create a folder and those above it, so that a loss of power does not take them away.
+
+    Raises:
+        OSError: If one of them cannot be created.
+    """
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in missing:
+        sync_folder(place.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk; the sync of a file does not bring its own."""
+    # Windows opens no folder, and a folder may be without the permission to read.
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def renew_cpu(seconds: int) -> None:

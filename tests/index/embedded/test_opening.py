@@ -69,6 +69,19 @@ def test_a_missing_keyword_index_is_rebuilt(index: Path, make: EntryFactory) -> 
     assert verify(index) == []
 
 
+def test_a_new_index_whose_writer_died_before_the_keyword_index_is_sound(
+    tmp_path: Path, make: EntryFactory
+) -> None:
+    open_writer(tmp_path, {"a": "1"}).close()
+    shutil.rmtree(tmp_path / "tantivy")
+    assert verify(tmp_path) == []
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        entry, source = make("one", "the words of one")
+        writer.put([entry], [source])
+    shutil.rmtree(tmp_path / "tantivy")
+    assert any("damaged" in finding for finding in verify(tmp_path))
+
+
 def test_a_keyword_index_of_another_state_is_rebuilt(index: Path, make: EntryFactory) -> None:
     shutil.copytree(index / "tantivy", index / "stale")
     with open_writer(index, None) as writer:

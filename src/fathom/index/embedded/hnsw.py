@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fathom.index.base import Vector
 from fathom.index.filters import Numbers
 from fathom.index.rows import MAX_CODE, HalfMatrix, build_matrix, compute_file_checksum
+from fathom.system import sync_folder
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -139,10 +140,11 @@ def build_graph(directory: Path, name: str, numbers: Numbers, vectors: HalfMatri
             vectors_at = file.tell()
             numbers.astype(np.int64).tofile(file)
             vectors.tofile(file)
-            # The record in SQLite must never name a file that the disk does not hold.
             os.fsync(file.fileno())
         size, crc = raw.stat().st_size, compute_file_checksum(raw)
         raw.replace(path)
+        # The record in SQLite must never name a file that the disk does not hold.
+        sync_folder(directory)
     except (RuntimeError, OSError) as error:
         raw.unlink(missing_ok=True)
         raise OSError(f"{path} cannot be written: {error}") from error

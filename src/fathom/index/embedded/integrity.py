@@ -85,8 +85,11 @@ def find_keyword_faults(
 
     A writer that is at work, or was killed, between applying and publishing a change leaves the
     keyword index one change ahead. That is sound: the next process that opens the index finishes
-    the change.
+    the change. So is an index into which nothing was ever stored, whose writer may have been killed
+    before it made a keyword index.
     """
+    if int(store.read_meta("revision")) == 0 and not keyword.count_chunks():
+        return
     folder = directory / store.get_keyword_folder()
     for path in find_damaged_files(folder):
         yield f"{path} is damaged; {MEND}"

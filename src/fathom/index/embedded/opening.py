@@ -20,6 +20,7 @@ from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.writer import EmbeddedWriter, OnStep
 from fathom.index.identity import build_missing_error, check_identity, select_expected
 from fathom.index.rights import Viewer
+from fathom.system import create_folder
 from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"
@@ -155,7 +156,7 @@ def take_lock(directory: Path) -> WriterLock:
         RunError: If the directory or the lock cannot be created.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        create_folder(directory)
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(f"{directory}: not a folder; choose another --index") from error
     except OSError as error:

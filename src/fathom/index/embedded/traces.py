@@ -24,6 +24,7 @@ from fathom.index.traces import (
     TraceStore,
     describe_damaged_traces,
 )
+from fathom.system import create_folder
 
 FILE = "traces.db"
 
@@ -161,7 +162,7 @@ def open_traces(directory: Path, *, max_bytes: int) -> EmbeddedTraces:
         RunError: If they cannot be opened.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        create_folder(directory)
     except OSError as error:
         raise RunError(f"{directory}: {error.strerror}; traces cannot be kept there") from error
     return EmbeddedTraces(directory / FILE, max_bytes=max_bytes)
