@@ -1,4 +1,4 @@
-"""Runners of a row's probes: tests, fuzzers, and questions to an index with planted documents."""
+"""Runners of a row's probes: tests, fuzzers, crowds, and questions to poisoned indexes."""
 
 import json
 import os
@@ -170,6 +170,35 @@ class Fuzzing(Probes):
             *("--place", str(ROOT / ".work" / "fuzz")),
         ]
         return count_executions(name, run_command(command, {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Soak(Probes):
+    """A crowd that asks a server for so many seconds as the size of the piece is.
+
+    Attributes:
+        clients: The number of clients.
+    """
+
+    clients: int
+
+    @property
+    @override
+    def files(self) -> Sequence[str]:
+        return ["benchmarks/soak.py", "benchmarks/serving.py"]
+
+    @override
+    def run(self, piece: Piece) -> Count:
+        command = [
+            *(sys.executable, "-m", "benchmarks.soak"),
+            *("--clients", str(self.clients), "--seconds", str(piece.size)),
+        ]
+        output = run_command(command, {})
+        try:
+            report = json.loads(output)
+        except ValueError:
+            return _count_broken(output)
+        return Count(probes=report["requests"], failures=tuple(report["faults"]))
 
 
 def count_executions(name: str, output: str) -> Count:

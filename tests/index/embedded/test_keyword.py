@@ -8,7 +8,8 @@ import bm25s
 import numpy as np
 import pytest
 
-from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
+from fathom.errors import RunError
+from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex, discard_unlisted_files
 from fathom.index.embedded.opening import open_reader, open_writer, verify
 from fathom.index.filters import SearchScope
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
@@ -129,6 +130,30 @@ def test_leftovers_of_a_killed_commit_are_no_obstacle(tmp_path: Path) -> None:
     assert again.get_marker() == "x.1"
     again.apply([KeywordEntry(11, 11, ["new"])], [3], "x.2")
     assert (again.count_chunks(), again.get_marker()) == (10, "x.2")
+    assert again.search({"w3": 1}, k=1, allowed=None) == []
+
+
+def test_files_that_a_loss_of_power_took_from_the_list_are_no_obstacle(tmp_path: Path) -> None:
+    texts = [KeywordEntry(number, number, [f"w{number}"]) for number in range(10)]
+    ours = KeywordIndex(tmp_path, create=True)
+    ours.apply(texts, [], "x.1")
+    before = {name: (tmp_path / name).read_bytes() for name in ("meta.json", ".managed.json")}
+    ours.apply([], [3], "x.2")
+    # The disk holds the new files, but neither their list nor the commit that names them.
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(RunError, match="FileAlreadyExists"):
+        KeywordIndex(tmp_path, create=False).apply([], [3], "x.2")
+
+    discard_unlisted_files(tmp_path)
+    again = KeywordIndex(tmp_path, create=False)
+    assert again.get_marker() == "x.1"
+    again.apply([], [3], "x.2")
+    # Committed deletions stay, also without the list.
+    (tmp_path / ".managed.json").write_bytes(before[".managed.json"])
+    discard_unlisted_files(tmp_path)
+    again = KeywordIndex(tmp_path, create=False)
+    assert (again.count_chunks(), again.get_marker()) == (9, "x.2")
     assert again.search({"w3": 1}, k=1, allowed=None) == []
 
 

@@ -301,6 +301,28 @@ def _make_folder(folder: Path) -> Path:
     return folder
 
 
+def discard_unlisted_files(folder: Path) -> None:
+    """Remove files that belong neither to the last commit nor to tantivy's list of its files.
+
+    After a loss of power the list may be older than the files. Tantivy removes only what is on it,
+    and refuses to write a file of a name that is taken.
+    """
+    try:
+        listed = set(json.loads((folder / ".managed.json").read_bytes()))
+        segments = json.loads((folder / "meta.json").read_bytes())["segments"]
+    except (OSError, ValueError, KeyError):
+        return  # a folder that cannot be read is made anew
+    deletions = {
+        segment["segment_id"].replace("-", ""): (segment["deletes"] or {}).get("opstamp")
+        for segment in segments
+    }
+    for path in folder.glob(f"{'[0-9a-f]' * 32}.*"):
+        segment, *stamp = path.name.split(".")[:-1]
+        is_committed = segment in deletions and stamp in ([], [str(deletions[segment])])
+        if not is_committed and path.name not in listed:
+            path.unlink(missing_ok=True)
+
+
 def discard_folder(folder: Path) -> None:
     """Remove the folder of a keyword index."""
     shutil.rmtree(folder, ignore_errors=True)

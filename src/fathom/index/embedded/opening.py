@@ -12,7 +12,12 @@ from pathlib import Path
 from fathom.errors import IndexLocked, RunError, UsageError
 from fathom.index.embedded import schema
 from fathom.index.embedded.derived import discard_graphs, list_keyword_entries
-from fathom.index.embedded.keyword import FOLDER, KeywordIndex, discard_folder
+from fathom.index.embedded.keyword import (
+    FOLDER,
+    KeywordIndex,
+    discard_folder,
+    discard_unlisted_files,
+)
 from fathom.index.embedded.limited import connect_viewer
 from fathom.index.embedded.lock import WriterLock, describe_holder
 from fathom.index.embedded.reader import EmbeddedReader
@@ -195,6 +200,7 @@ def discard_strays(directory: Path, store: SqliteStore) -> None:
 def _open_sound_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
     discard_strays(directory, store)
     folder = directory / store.get_keyword_folder()
+    discard_unlisted_files(folder)
     try:
         return KeywordIndex(folder, create=True)
     except RunError:
