@@ -133,7 +133,7 @@ def make_report(
     faults = [fault for reply in [*replies, last] if (fault := describe_fault(reply))]
     statuses = [reply.status for reply in replies]
     return {
-        "requests": len(replies),
+        "probes": len(replies),
         "statuses": {status: statuses.count(status) for status in sorted(set(statuses))},
         "seconds": round(samples[-1].at, 1),
         "answered": compute_quantiles(

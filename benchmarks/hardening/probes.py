@@ -1,4 +1,4 @@
-"""Runners of a row's probes: tests, fuzzers, crowds, and questions to poisoned indexes."""
+"""Runners of a row's probes: tests, fuzzers, benchmarks, and poisoned indexes."""
 
 import json
 import os
@@ -173,32 +173,31 @@ class Fuzzing(Probes):
 
 
 @dataclass(frozen=True, slots=True)
-class Soak(Probes):
-    """A crowd that asks a server for so many seconds as the size of the piece is.
+class Report(Probes):
+    """A benchmark that prints JSON, with its number of `probes` and a line for each of `faults`.
 
     Attributes:
-        clients: The number of clients.
+        module: The module that is run.
+        options: Its options; `{size}` and `{seed}` stand for those of the piece.
     """
 
-    clients: int
+    module: str
+    options: str = ""
 
     @property
     @override
     def files(self) -> Sequence[str]:
-        return ["benchmarks/soak.py", "benchmarks/serving.py"]
+        return [f"{self.module.replace('.', '/')}.py"]
 
     @override
     def run(self, piece: Piece) -> Count:
-        command = [
-            *(sys.executable, "-m", "benchmarks.soak"),
-            *("--clients", str(self.clients), "--seconds", str(piece.size)),
-        ]
+        command = [sys.executable, "-m", self.module, *piece.fill(self.options).split()]
         output = run_command(command, {})
         try:
-            report = json.loads(output)
+            report = json.loads(output[output.index("{") :])
         except ValueError:
             return _count_broken(output)
-        return Count(probes=report["requests"], failures=tuple(report["faults"]))
+        return Count(probes=report["probes"], failures=tuple(report["faults"]))
 
 
 def count_executions(name: str, output: str) -> Count:

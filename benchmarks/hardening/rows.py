@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.hardening.probes import Fuzzing, Piece, Poison, Probes, Soak, Tests
+from benchmarks.hardening.probes import Fuzzing, Piece, Poison, Probes, Report, Tests
 
 FILE = Path(__file__).parent / "rows.toml"
 
@@ -77,14 +77,14 @@ def _restore_row(fields: Mapping[str, Any]) -> Row:
     plain = dict(fields)
     tests, environment = plain.pop("tests", {}), plain.pop("environment", {})
     arm, formats = plain.pop("poison", ""), plain.pop("fuzz", [])
-    clients = plain.pop("soak", 0)
+    module, options = plain.pop("report", ""), plain.pop("options", "")
     row = Row(**plain)
     if tests:
         return replace(row, probes=Tests(_name_nodes(tests), environment=environment))
     if arm:
         return replace(row, probes=Poison(arm, ("wrong alone",)))
-    if clients:
-        return replace(row, probes=Soak(clients))
+    if module:
+        return replace(row, probes=Report(module, options))
     if formats:
         return replace(row, probes=Fuzzing(tuple(formats)), pieces=len(formats))
     return row
