@@ -200,7 +200,7 @@ def measure_deadlines(server: Server, asks: int, seconds: float) -> dict[str, An
 def measure_upload(server: Server, files: int, per_second: int, seconds: float) -> dict[str, Any]:
     """Upload many files beside a steady stream of questions."""
 
-    async def scene() -> dict[str, Any]:
+    async def play_scene() -> dict[str, Any]:
         client = Client(server.port)
         parts = b"".join(
             b'--xyz\r\nContent-Disposition: form-data; name="files"; filename="note-%d.md"\r\n\r\n'
@@ -232,7 +232,7 @@ def measure_upload(server: Server, files: int, per_second: int, seconds: float) 
             },
         }
 
-    return asyncio.run(scene())
+    return asyncio.run(play_scene())
 
 
 async def measure_progress(client: Client, job: str) -> dict[str, Any]:
@@ -254,7 +254,7 @@ async def ask_steadily(client: Client, per_second: int, seconds: float) -> dict[
 def measure_leaving(server: Server, clients: int) -> dict[str, Any]:
     """Begin streams and leave them; measure how soon the work ends."""
 
-    async def scene() -> float:
+    async def play_scene() -> float:
         client = Client(server.port)
         body = json.dumps({"question": QUESTIONS[1], "strategy": "maf"}).encode()
         opened = [await client.open("POST", "/api/v1/ask/stream", body) for _ in range(clients)]
@@ -268,13 +268,13 @@ def measure_leaving(server: Server, clients: int) -> dict[str, Any]:
                 return time.perf_counter() - begun
             await asyncio.sleep(0.02)
 
-    return {"clients": clients, "free again after_s": round(asyncio.run(scene()), 3)}
+    return {"clients": clients, "free again after_s": round(asyncio.run(play_scene()), 3)}
 
 
 def measure_drain(server: Server, streams: int) -> dict[str, Any]:
     """End the server while streams are open; measure how both end."""
 
-    async def scene() -> Counter[str]:
+    async def play_scene() -> Counter[str]:
         client = Client(server.port)
 
         async def follow(number: int) -> str:
@@ -295,7 +295,7 @@ def measure_drain(server: Server, streams: int) -> dict[str, Any]:
         return Counter(await asyncio.gather(*tasks))
 
     begun = time.perf_counter()
-    ends = asyncio.run(scene())
+    ends = asyncio.run(play_scene())
     server.process.wait(timeout=60)
     return {"streams": dict(ends), "ended after_s": round(time.perf_counter() - begun - 1.0, 2)}
 

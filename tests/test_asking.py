@@ -57,7 +57,7 @@ def _set_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY", CANARY)
 
 
-def with_model(folder: Path, url: str, *, floor: float = 0.6, **llm: Any) -> Engine:
+def open_with_model(folder: Path, url: str, *, floor: float = 0.6, **llm: Any) -> Engine:
     model = {
         "model": "openai:m",
         "base_url": url,
@@ -69,7 +69,10 @@ def with_model(folder: Path, url: str, *, floor: float = 0.6, **llm: Any) -> Eng
 
 
 def test_a_language_model_answers_with_verified_quotes(fees_index: Path) -> None:
-    with serve(says(GOOD)) as server, with_model(fees_index, server.base_url, floor=0.1) as engine:
+    with (
+        serve(says(GOOD)) as server,
+        open_with_model(fees_index, server.base_url, floor=0.1) as engine,
+    ):
         answer = engine.ask(QUESTION)
         replayed = engine.replay(str(answer.trace_id))
     assert answer.answer == "One year of mooring costs 40 crowns with a permit. [1]"
@@ -120,7 +123,7 @@ def ask_with_local_fallback(folder: Path, acts: tuple[Act, ...], **budget: Any) 
     """Ask with the local fallback and with `fallback = "abstain"`; replay both."""
     with serve(*acts, *acts) as server:
         for fallback in ("local", "abstain"):
-            with with_model(folder, server.base_url, fallback=fallback) as engine:
+            with open_with_model(folder, server.base_url, fallback=fallback) as engine:
                 answer = engine.ask(QUESTION, budget=Budget(**budget))
                 replayed = engine.replay(str(answer.trace_id))
             assert replayed.same, replayed.difference
@@ -146,7 +149,7 @@ def test_every_server_failure_gives_a_typed_outcome(fees_index: Path, fault: str
 @pytest.mark.parametrize("fault", SLOW)
 def test_a_slow_server_is_cut_off(fees_index: Path, fault: str) -> None:
     acts = SLOW[fault]
-    with serve(*acts * 3) as server, with_model(fees_index, server.base_url) as engine:
+    with serve(*acts * 3) as server, open_with_model(fees_index, server.base_url) as engine:
         # A busy machine may need the whole time for what comes before the model.
         for seconds in (1.5, 6.0, 24.0):
             answer = engine.ask(QUESTION, budget=Budget(seconds=seconds))
@@ -158,14 +161,17 @@ def test_a_slow_server_is_cut_off(fees_index: Path, fault: str) -> None:
 
 
 def test_a_server_that_does_not_listen_is_survived(fees_index: Path) -> None:
-    with with_model(fees_index, find_closed_url()) as engine:
+    with open_with_model(fees_index, find_closed_url()) as engine:
         check_fallback(engine.ask(QUESTION), "local")
 
 
 @pytest.mark.parametrize("tokens", [0, -5, 10**12])
 def test_a_false_usage_report_is_ignored(fees_index: Path, tokens: int) -> None:
     lie = {"prompt_tokens": tokens, "completion_tokens": tokens, "total_tokens": tokens}
-    with serve(says(GOOD, usage=lie)) as server, with_model(fees_index, server.base_url) as engine:
+    with (
+        serve(says(GOOD, usage=lie)) as server,
+        open_with_model(fees_index, server.base_url) as engine,
+    ):
         answer = engine.ask(QUESTION, budget=Budget(tokens=5_000))
     assert 100 < answer.usage.tokens <= 5_000
     assert answer.status == "answered"
@@ -173,14 +179,14 @@ def test_a_false_usage_report_is_ignored(fees_index: Path, tokens: int) -> None:
 
 @pytest.mark.parametrize("budget", [Budget(calls=0), Budget(tokens=50), Budget(cost_usd=0.01)])
 def test_no_call_is_made_without_budget_for_it(fees_index: Path, budget: Budget) -> None:
-    with serve(says(GOOD)) as server, with_model(fees_index, server.base_url) as engine:
+    with serve(says(GOOD)) as server, open_with_model(fees_index, server.base_url) as engine:
         answer = engine.ask(QUESTION, budget=budget)
         assert engine.replay(str(answer.trace_id)).same
     assert (server.calls, answer.answer) == (0, f"{COSTS} [1]")
 
 
 def test_a_budget_spent_before_a_supported_answer_is_reported(fees_index: Path) -> None:
-    with serve(says(GOOD)) as server, with_model(fees_index, server.base_url) as engine:
+    with serve(says(GOOD)) as server, open_with_model(fees_index, server.base_url) as engine:
         answer = engine.ask("Which enzyme unwinds a helix?", budget=Budget(calls=0))
     assert (answer.status, answer.stop_reason) == ("abstained", "budget")
 
@@ -188,7 +194,7 @@ def test_a_budget_spent_before_a_supported_answer_is_reported(fees_index: Path) 
 def test_the_key_is_stored_nowhere(fees_index: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     acts = (says(reply(f"{COSTS} {CANARY}", COSTS)), echoes_the_key(401))
-    with serve(*acts) as server, with_model(fees_index, server.base_url) as engine:
+    with serve(*acts) as server, open_with_model(fees_index, server.base_url) as engine:
         answers = [engine.ask(f"{QUESTION} {CANARY}") for _ in acts]
         traces = [engine.traces.get(str(answer.trace_id)).data for answer in answers]
     assert server.requests[0].headers["authorization"] == f"Bearer {CANARY}"
@@ -291,7 +297,7 @@ def check_replays(
     with serve(Extractive(quote_first_sentence)) as server:
         opened = engine_at(folder)
         if certain is not None:
-            opened = with_model(folder, server.base_url, skip_above_confidence=certain)
+            opened = open_with_model(folder, server.base_url, skip_above_confidence=certain)
         with opened as engine:
             answers = [engine.ask(question) for question in questions]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]

@@ -119,7 +119,7 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_any_question(
         build_assembly(llm={"prompts": {"reader": str(file)}}).prepare()
 
 
-def with_encoder(name: str, embedder: Embedder) -> Assembly:
+def assemble_with_encoder(name: str, embedder: Embedder) -> Assembly:
     settings = Settings.model_validate({"models": {"query_encoder": name}})
     models = Models(settings, embedder=embedder, cross_reader=OVERLAP)
     return Assembly(settings, index=pytest.fail, models=models)
@@ -127,7 +127,10 @@ def with_encoder(name: str, embedder: Embedder) -> Assembly:
 
 def test_only_questions_are_embedded_by_the_query_encoder() -> None:
     shipped = load_embedder(threads=1)
-    parts, before = with_encoder("rounded", shipped), with_encoder("same", shipped)
+    parts, before = (
+        assemble_with_encoder("rounded", shipped),
+        assemble_with_encoder("same", shipped),
+    )
     index: Any = object()
     retrievers = {
         name: parts.retriever(name, index) for name in ("vector", "sentence", "vector_feedback")
@@ -152,9 +155,9 @@ def test_only_questions_are_embedded_by_the_query_encoder() -> None:
 def test_a_search_names_its_query_encoder_unless_it_is_the_embedder() -> None:
     shipped = load_embedder(threads=1)
 
-    identity = with_encoder("rounded", shipped).search("hybrid").identity
+    identity = assemble_with_encoder("rounded", shipped).search("hybrid").identity
     assert identity["query_encoder"] == {"name": "rounded", "sha256": SHA256["rounded"]}
-    assert "query_encoder" not in with_encoder("same", shipped).search("hybrid").identity
+    assert "query_encoder" not in assemble_with_encoder("same", shipped).search("hybrid").identity
 
 
 def test_a_query_encoder_of_another_embedder_is_refused() -> None:

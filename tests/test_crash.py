@@ -42,7 +42,7 @@ cli.main()
 WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "crown", "quarry")
 
 
-def text_of(name: str, generation: int) -> str:
+def make_text(name: str, generation: int) -> str:
     """Return a document's text; about every third one is new in each generation."""
     age = generation if sum(name.encode()) % 3 == generation % 3 else 0
     words = random.Random(f"{name} {age}")
@@ -52,7 +52,7 @@ def text_of(name: str, generation: int) -> str:
 
 def write_generation(folder: Path, generation: int) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
-    texts = {f"n{n:03d}.md": text_of(f"n{n:03d}", generation) for n in range(DOCUMENTS)}
+    texts = {f"n{n:03d}.md": make_text(f"n{n:03d}", generation) for n in range(DOCUMENTS)}
     for name, text in texts.items():
         (folder / name).write_text(text)
     return texts
@@ -99,7 +99,7 @@ def hash_undisturbed(folder: Path, index: Path) -> str:
     return hash_content(index)
 
 
-def words_of(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     return text.replace("#", "").split()
 
 
@@ -111,17 +111,17 @@ def check_killed(
     names = read_acknowledged(log)
     assert names <= set(texts), "an acknowledged document is lost"
     for name, text in texts.items():
-        versions = [words_of(after[name])]
+        versions = [list_words(after[name])]
         if name in before and name not in names:
-            versions.append(words_of(before[name]))
-        assert words_of(text) in versions, f"{name} is neither wholly old nor wholly new"
+            versions.append(list_words(before[name]))
+        assert list_words(text) in versions, f"{name} is neither wholly old nor wholly new"
     assert not before or set(texts) == set(after), "a document vanished while it was replaced"
     return texts
 
 
 def compute_share_left(texts: dict[str, str], after: dict[str, str]) -> float:
     """Return the share of the documents that is still to be stored."""
-    missing = (words_of(texts.get(name, "")) != words_of(text) for name, text in after.items())
+    missing = (list_words(texts.get(name, "")) != list_words(text) for name, text in after.items())
     return sum(missing) / len(after)
 
 

@@ -54,7 +54,7 @@ FAULTS: dict[str, tuple[Callable[[Matrix], Matrix], str]] = {
 }
 
 
-def with_embedder(folder: Path, gives: Callable[[Matrix], Matrix], retriever: str) -> Engine:
+def open_with_embedder(folder: Path, gives: Callable[[Matrix], Matrix], retriever: str) -> Engine:
     tree = {"index": {"directory": folder / "index"}, "retrieval": {"retriever": retriever}}
     settings = Settings.model_validate(tree)
     return Engine(settings, embedder=BreakableEmbedder(gives), cross_reader=OVERLAP)
@@ -66,12 +66,12 @@ def test_without_its_embedder_a_search_falls_back_on_words(
     fees_index: Path, fault: str, retriever: str
 ) -> None:
     gives, part = FAULTS[fault]
-    with with_embedder(fees_index, gives, retriever) as engine:
+    with open_with_embedder(fees_index, gives, retriever) as engine:
         answer = engine.ask(QUESTION)
         trace = engine.traces.get(str(answer.trace_id))
         with pytest.raises(ModelError):
             engine.search(QUESTION)
-    with with_embedder(fees_index, gives, retriever) as engine:
+    with open_with_embedder(fees_index, gives, retriever) as engine:
         assert engine.replay(trace.id).same
     assert answer.answer == COSTS
     (search,) = (step for step in trace.steps if step.name == "search")
@@ -85,7 +85,7 @@ def test_vectors_of_a_broken_embedder_never_enter_the_index(tmp_path: Path, faul
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "a.md").write_text("Some words.")
     gives, _ = FAULTS[fault]
-    with with_embedder(tmp_path, gives, "hybrid") as engine, pytest.raises(ModelError):
+    with open_with_embedder(tmp_path, gives, "hybrid") as engine, pytest.raises(ModelError):
         engine.ingest([tmp_path / "corpus"])
     with engine_at(tmp_path) as engine:
         assert [document.title for document in engine.documents.list()] == [
@@ -113,7 +113,7 @@ def test_a_reader_of_vectors_gets_no_document_without_them(tmp_path: Path) -> No
         assert engine.ingest([tmp_path / "corpus"]).new == 1
 
 
-def with_model(folder: Path, url: str) -> Engine:
+def open_with_model(folder: Path, url: str) -> Engine:
     pytest.importorskip("langchain_openai")
     return engine_at(
         folder, llm={"model": "openai:m", "base_url": url, "tries": 1, "skip_above_confidence": 2}
@@ -126,7 +126,7 @@ def find_reason(engine: Engine, answer: Any) -> str:
 
 
 def test_an_unknown_host_falls_back_on_the_local_answer(fees_index: Path) -> None:
-    with with_model(fees_index, "http://no-such-host.invalid/v1") as engine:
+    with open_with_model(fees_index, "http://no-such-host.invalid/v1") as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=20))
         assert engine.replay(str(answer.trace_id)).same
         assert find_reason(engine, answer).startswith("openai:m ")
@@ -136,7 +136,7 @@ def test_an_unknown_host_falls_back_on_the_local_answer(fees_index: Path) -> Non
 def test_a_server_without_tls_falls_back_on_the_local_answer(fees_index: Path) -> None:
     with serve(raw("{}")) as server:
         url = server.base_url.replace("http://", "https://")
-        with with_model(fees_index, url) as engine:
+        with open_with_model(fees_index, url) as engine:
             answer = engine.ask(QUESTION, budget=Budget(seconds=4))
             assert engine.replay(str(answer.trace_id)).same
             assert "cannot be reached" in find_reason(engine, answer)
@@ -162,7 +162,7 @@ def test_a_silent_name_server_is_not_waited_for(
     fees_index: Path, slow_name_server: threading.Event
 ) -> None:
     threads = set(threading.enumerate())
-    with with_model(fees_index, "http://slow.invalid/v1") as engine:
+    with open_with_model(fees_index, "http://slow.invalid/v1") as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=1.5))
         assert not slow_name_server.is_set()
         assert answer.usage.seconds < 15

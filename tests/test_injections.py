@@ -53,7 +53,7 @@ def _forbid_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert reached == []
 
 
-def engine_of(
+def open_with_model(
     folder: Path,
     model: ChatModel,
     *,
@@ -113,7 +113,10 @@ def test_an_obedient_model_cites_what_an_honest_model_cites(
     honest = ObedientModel(obeys=lambda model, prompt, order: model.honest([]))
     obedient = ObedientModel(obeys=obey)
     first = (sorted(STRATEGIES).index(strategy) + MODELS.index(obey)) % len(STRATEGIES)
-    with engine_of(index_folder, honest) as plain, engine_of(index_folder, obedient) as spoilt:
+    with (
+        open_with_model(index_folder, honest) as plain,
+        open_with_model(index_folder, obedient) as spoilt,
+    ):
         for order in INJECTIONS[first :: len(STRATEGIES)][part :: len(PARTS)]:
             count_probes(1)
             expected = plain.ask(order.question, strategy=strategy)
@@ -129,7 +132,7 @@ def test_the_reader_detects_all_forty_injections(
 ) -> None:
     obedient = ObedientModel(obeys=obey)
     assert len(INJECTIONS) == 40
-    with engine_of(index_folder, obedient) as engine:
+    with open_with_model(index_folder, obedient) as engine:
         for order in INJECTIONS[part :: len(PARTS)]:
             count_probes(1)
             answer = engine.ask(order.question)
@@ -149,7 +152,7 @@ def test_without_the_first_check_quotes_are_still_verified(
     """An order that passes the first check shows no claim that no document states."""
     monkeypatch.setattr(prompt_delimiters, "gives_orders", lambda _: False)
     obedient = ObedientModel(obeys=obey)
-    with engine_of(index_folder, obedient, cross_reader=None, shows_all=True) as engine:
+    with open_with_model(index_folder, obedient, cross_reader=None, shows_all=True) as engine:
         for order in INJECTIONS[::10]:
             answer = engine.ask(order.question)
             assert not repeats_order(answer, order), order.order

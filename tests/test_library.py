@@ -14,7 +14,9 @@ from fathom.errors import IndexMismatch, ModelError, UsageError
 SMALL, LARGE = "openai:small", "openai:large"
 
 
-def engine_with(folder: Path, server: ScriptedServer, *names: str, **retrieval: Any) -> Engine:
+def open_with_embedders(
+    folder: Path, server: ScriptedServer, *names: str, **retrieval: Any
+) -> Engine:
     return engine_at(
         folder,
         retrieval={"embedders": names, **retrieval},
@@ -24,7 +26,7 @@ def engine_with(folder: Path, server: ScriptedServer, *names: str, **retrieval: 
 
 def test_an_embedder_is_added_without_parsing_documents_again(tmp_path: Path) -> None:
     folder, embeds = index_fees(tmp_path), EmbeddingAct()
-    with serve(embeds) as server, engine_with(folder, server, SMALL) as engine:
+    with serve(embeds) as server, open_with_embedders(folder, server, SMALL) as engine:
         with pytest.raises(IndexMismatch, match=f"no vectors of '{SMALL}'; run `fathom ingest`"):
             engine.search(QUESTION, retriever=f"vector:{SMALL}")
         before = engine.status()
@@ -44,7 +46,10 @@ def test_an_embedder_is_added_without_parsing_documents_again(tmp_path: Path) ->
 
 def test_new_documents_get_vectors_of_all_embedders(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+    with (
+        serve(EmbeddingAct()) as server,
+        open_with_embedders(folder, server, SMALL, LARGE) as engine,
+    ):
         engine.ingest()
         (folder / "corpus" / "more.md").write_text("# Tides\n\nThe tide is high at noon.\n")
         report = engine.ingest()
@@ -58,7 +63,10 @@ def test_new_documents_get_vectors_of_all_embedders(tmp_path: Path) -> None:
 
 def test_dropping_vectors_by_name_drops_nothing_else(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+    with (
+        serve(EmbeddingAct()) as server,
+        open_with_embedders(folder, server, SMALL, LARGE) as engine,
+    ):
         engine.ingest()
         engine.drop_vectors(SMALL)
 
@@ -76,11 +84,13 @@ def test_hybrid_search_asks_all_embedders_with_their_weights(tmp_path: Path) -> 
     (folder / "corpus" / "more.md").write_text("# Tides\n\nThe tide is high at noon.\n")
     embeds = EmbeddingAct()
     with serve(embeds) as server:
-        with engine_with(folder, server, SMALL, LARGE, embedder_weights=(0.5, 2.0)) as engine:
+        with open_with_embedders(
+            folder, server, SMALL, LARGE, embedder_weights=(0.5, 2.0)
+        ) as engine:
             engine.ingest()
             best = engine.search(QUESTION)[0]
             alone = engine.search(QUESTION, retriever=f"hybrid:{LARGE}")[0]
-        with engine_with(folder, server) as engine:
+        with open_with_embedders(folder, server) as engine:
             plain = engine.search(QUESTION)[0]
 
     assert all(texts.count(QUESTION) for texts in embeds.texts.values())
@@ -91,9 +101,9 @@ def test_hybrid_search_asks_all_embedders_with_their_weights(tmp_path: Path) -> 
 
 def test_vectors_of_another_server_are_refused_and_rebuilt(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
+    with serve(EmbeddingAct()) as server, open_with_embedders(folder, server, SMALL) as engine:
         engine.ingest()
-    with serve(EmbeddingAct()) as moved, engine_with(folder, moved, SMALL) as engine:
+    with serve(EmbeddingAct()) as moved, open_with_embedders(folder, moved, SMALL) as engine:
         with pytest.raises(IndexMismatch, match=f"another '{SMALL}'.*run `fathom ingest`"):
             engine.search(QUESTION)
         assert engine.ingest().filled == 1
@@ -104,7 +114,7 @@ def test_vectors_stored_before_a_server_failure_are_kept(tmp_path: Path) -> None
     folder = index_fees(tmp_path)
     with (
         serve(status(500), status(500), EmbeddingAct()) as server,
-        engine_with(folder, server, SMALL) as engine,
+        open_with_embedders(folder, server, SMALL) as engine,
     ):
         with pytest.raises(ModelError, match="openai:small answered 500"):
             engine.ingest()
@@ -117,7 +127,7 @@ def test_a_server_that_fails_once_loses_no_vector(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
     with (
         serve(status(500), EmbeddingAct()) as server,
-        engine_with(folder, server, SMALL) as engine,
+        open_with_embedders(folder, server, SMALL) as engine,
     ):
         report = engine.ingest()
     assert (report.filled, report.unembedded) == (1, 0)
@@ -125,9 +135,9 @@ def test_a_server_that_fails_once_loses_no_vector(tmp_path: Path) -> None:
 
 def test_a_question_falls_back_on_words_where_the_server_is_gone(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
+    with serve(EmbeddingAct()) as server, open_with_embedders(folder, server, SMALL) as engine:
         engine.ingest()
-    with engine_with(folder, server, SMALL) as engine:
+    with open_with_embedders(folder, server, SMALL) as engine:
         answer = engine.ask(QUESTION)
 
     assert answer.status == "answered"
@@ -135,7 +145,7 @@ def test_a_question_falls_back_on_words_where_the_server_is_gone(tmp_path: Path)
 
 def test_a_rebuild_embeds_with_all_of_them(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
+    with serve(EmbeddingAct()) as server, open_with_embedders(folder, server, SMALL) as engine:
         engine.ingest(rebuild=True)
 
         assert [space.chunks for space in engine.status().spaces] == [1]

@@ -193,7 +193,7 @@ class Haystack(System):
     def __init__(self, folder: Path, embedder: TimedEmbedder) -> None:
         self._folder, self._embedder = folder, embedder
 
-    def _near(self) -> Any:  # noqa: ANN401 - of the other environment
+    def _open_vector_store(self) -> Any:  # noqa: ANN401 - of the other environment
         from haystack_integrations.document_stores.faiss import FAISSDocumentStore
 
         return FAISSDocumentStore(
@@ -206,7 +206,7 @@ class Haystack(System):
         from haystack.document_stores.in_memory import InMemoryDocumentStore
 
         vectors = self._embedder.embed(list(documents.values())).tolist()
-        near, words = self._near(), InMemoryDocumentStore()
+        near, words = self._open_vector_store(), InMemoryDocumentStore()
         near.write_documents(
             [
                 Document(id=name, content=text, embedding=vector)
@@ -236,7 +236,9 @@ class Haystack(System):
         words = InMemoryDocumentStore.load_from_disk(str(self._folder / "words.json"))
         both = Pipeline()
         both.add_component("embedder", Given())
-        both.add_component("near", FAISSEmbeddingRetriever(document_store=self._near(), top_k=K))
+        both.add_component(
+            "near", FAISSEmbeddingRetriever(document_store=self._open_vector_store(), top_k=K)
+        )
         both.add_component("words", InMemoryBM25Retriever(document_store=words, top_k=K))
         both.add_component("join", DocumentJoiner(join_mode="reciprocal_rank_fusion", top_k=K))
         both.connect("embedder.embedding", "near.query_embedding")

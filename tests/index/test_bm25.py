@@ -21,8 +21,8 @@ def test_scores_equal_those_of_the_embedded_index(seed: int) -> None:
     shares = 1 / np.arange(1, len(WORDS) + 1)
     shares /= shares.sum()
     texts = [rng.choice(WORDS, size=rng.integers(1, 400), p=shares).tolist() for _ in range(300)]
-    leg = KeywordIndex(None, create=True)
-    leg.apply((KeywordEntry(n, n, terms) for n, terms in enumerate(texts)), [], "x.1")
+    index = KeywordIndex(None, create=True)
+    index.apply((KeywordEntry(n, n, terms) for n, terms in enumerate(texts)), [], "x.1")
     lengths = quantise_lengths(np.array([len(terms) for terms in texts]))
     for query in ({"w1": 1, "w7": 1, "w40": 1}, {"w59": 1, "none": 1}, {"w0": 3, "w3": 1}):
         frequencies = {term: sum(term in text for text in texts) for term in query}
@@ -34,7 +34,7 @@ def test_scores_equal_those_of_the_embedded_index(seed: int) -> None:
         for term, weight in weights.items():
             counts = np.array([text.count(term) for text in texts])
             scores += weight * counts / (counts + below)
-        hits = leg.search(query, k=len(texts), allowed=None)
+        hits = index.search(query, k=len(texts), allowed=None)
         assert {number for number, _ in hits} == set(np.flatnonzero(scores).tolist())
         for number, score in hits:
             assert score == pytest.approx(scores[number], rel=2e-6)

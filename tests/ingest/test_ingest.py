@@ -430,9 +430,9 @@ def test_words_of_deleted_files_are_purged_once_for_all_pages(
     filled: list[str] = []
     refill = KeywordIndex.refill
 
-    def record_entered(leg: KeywordIndex, entered: Iterable[KeywordEntry], marker: str) -> None:
+    def record_entered(index: KeywordIndex, entered: Iterable[KeywordEntry], marker: str) -> None:
         filled.append(marker)
-        refill(leg, entered, marker)
+        refill(index, entered, marker)
 
     monkeypatch.setattr(KeywordIndex, "refill", record_entered)
     for number in range(8):

@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def be_ollama(tags: Mapping[str, object] = TAGS) -> Act:
+def act_as_ollama(tags: Mapping[str, object] = TAGS) -> Act:
     """List models, and answer each question by the first sentence of its first chunk."""
 
     async def act(request: ReceivedRequest, wire: Wire) -> None:
@@ -75,7 +75,7 @@ def make_weights(folder: Path, name: str, size: int) -> None:
 
 
 def test_the_largest_model_of_ollama_that_fits_and_writes_is_taken() -> None:
-    with serve(be_ollama(), be_ollama()) as server:
+    with serve(act_as_ollama(), act_as_ollama()) as server:
         settings = make_settings(server.base_url)
         assert find_model(settings).name == "ollama:large:4b"
         chosen, caution = choose_model(settings)
@@ -95,8 +95,8 @@ def test_the_largest_model_of_ollama_that_fits_and_writes_is_taken() -> None:
         raw("[]"),
         status(404),
         stalls(),
-        be_ollama(()),  # type: ignore[arg-type]
-        be_ollama({"huge:70b": 0, "nomic-embed-text:latest": 0, "away:480b-cloud": 0}),
+        act_as_ollama(()),  # type: ignore[arg-type]
+        act_as_ollama({"huge:70b": 0, "nomic-embed-text:latest": 0, "away:480b-cloud": 0}),
     ],
 )
 def test_a_server_without_a_usable_model_is_passed_over(act: Act, folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_without_a_model_the_caution_names_the_next_step(folder: Path) -> None:
 
 
 def test_offline_asks_no_ollama(folder: Path) -> None:
-    with serve(be_ollama()) as server:
+    with serve(act_as_ollama()) as server:
         settings = make_settings(server.base_url, offline=True)
         assert choose_model(settings)[0].llm.model == ""
         make_weights(folder, "tiny", 1_000)
@@ -147,7 +147,7 @@ def test_a_trace_names_the_model_itself_and_replays_without_looking_for_one(
     tmp_path: Path,
 ) -> None:
     index_fees(tmp_path)
-    with serve(*[be_ollama()] * 4) as server:
+    with serve(*[act_as_ollama()] * 4) as server:
         url = server.base_url.removesuffix("/v1")
         llm = {"model": "auto", "base_url": url, "skip_above_confidence": 2}
         with engine_at(tmp_path, llm=llm) as engine:

@@ -244,7 +244,7 @@ def test_cancelling_closes_the_connection(run: Run) -> None:
 
 
 def test_an_error_of_the_listener_ends_the_call(run: Run) -> None:
-    def broken(text: str) -> None:
+    def raise_broken_pipe(text: str) -> None:
         raise BrokenPipeError(text)
 
     async def go() -> None:
@@ -252,7 +252,7 @@ def test_an_error_of_the_listener_ends_the_call(run: Run) -> None:
             chat = make_chat(server.base_url, limits=LIMITS)
             with pytest.raises(BrokenPipeError, match="Par"):
                 await chat.complete(
-                    Call(HELLO, max_tokens=5, deadline=make_deadline(), on_text=broken)
+                    Call(HELLO, max_tokens=5, deadline=make_deadline(), on_text=raise_broken_pipe)
                 )
             await asyncio.wait_for(server.wait_until_idle(), 2)
 

@@ -110,11 +110,11 @@ def _send_lines(lines: Sequence[str], kind: str) -> Act:
 
 
 def _hold_open(act: Act) -> Act:
-    async def holding(request: ReceivedRequest, wire: Wire) -> None:
+    async def hold_connection(request: ReceivedRequest, wire: Wire) -> None:
         await act(request, wire)
         await asyncio.Event().wait()
 
-    return holding
+    return hold_connection
 
 
 def _fail(code: int, body: Mapping[str, object], headers: Mapping[str, str]) -> Act:

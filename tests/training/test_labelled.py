@@ -13,7 +13,7 @@ class MarkingLabeller(Labeller):
     """Two readers, each of which marks a number of words before "by all"."""
 
     @staticmethod
-    def _best(reader: object, row: Row) -> tuple[int, int] | None:
+    def _find_best(reader: object, row: Row) -> tuple[int, int] | None:
         before = row.text.removesuffix(" by all.")
         words = before.split(" ")[-int(str(reader)) :]
         return len(before) - len(" ".join(words)), len(before)

@@ -43,15 +43,15 @@ class Labeller:
 
     def get_span(self, row: Row) -> tuple[int, int] | None:
         """Return the characters of the answer that both readers mark, in the words of the first."""
-        first_span = self._best(self.first, row)
-        other = self._best(self.second, row) if first_span else None
+        first_span = self._find_best(self.first, row)
+        other = self._find_best(self.second, row) if first_span else None
         if not first_span or not other or first_span[1] - first_span[0] > _LONGEST:
             return None
         is_agreed = compute_f1(row.text[slice(*first_span)], [row.text[slice(*other)]]) >= _AGREED
         return first_span if is_agreed else None
 
     @staticmethod
-    def _best(reader: OnnxCrossReader, row: Row) -> tuple[int, int] | None:
+    def _find_best(reader: OnnxCrossReader, row: Row) -> tuple[int, int] | None:
         (raw,) = reader.score_pairs(row.question, [make_chunk(row.title, row.text)])
         spans = raw.build_reading(ReadingCalibration(), 1).spans if raw else ()
         return (spans[0].span.start, spans[0].span.end) if spans else None

@@ -241,8 +241,8 @@ def test_confidence_is_a_law_of_the_score() -> None:
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
     wants = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
     for law, expected in wants.items():
-        mind = LocalReader(pairs=pairs, laws=make_laws(0.8, law))
-        assert mind.draft(Question(QUESTION), [hit_of()]).confidence == pytest.approx(
+        reader = LocalReader(pairs=pairs, laws=make_laws(0.8, law))
+        assert reader.draft(Question(QUESTION), [hit_of()]).confidence == pytest.approx(
             expected, abs=1e-6
         )
 
@@ -253,10 +253,10 @@ def test_the_law_depends_on_the_language_of_the_question() -> None:
         "en": ReaderLaw(fall=0.8, sureness=(1.0, 0.0, 0.0)),
         "id": ReaderLaw(fall=0.8, sureness=(0.0, 1.0, 0.0)),
     }
-    mind = LocalReader(pairs=pairs, laws=laws)
-    assert mind.draft(Question("What does it cost?"), [hit_of()]).confidence == pytest.approx(
+    reader = LocalReader(pairs=pairs, laws=laws)
+    assert reader.draft(Question("What does it cost?"), [hit_of()]).confidence == pytest.approx(
         0.5, abs=1e-6
     )
-    assert mind.draft(Question("Berapa biayanya?"), [hit_of()]).confidence == pytest.approx(
+    assert reader.draft(Question("Berapa biayanya?"), [hit_of()]).confidence == pytest.approx(
         0.8, abs=1e-6
     )

@@ -158,21 +158,21 @@ def test_files_that_a_loss_of_power_took_from_the_list_are_no_obstacle(tmp_path:
 
 
 def test_a_reader_takes_no_lock(tmp_path: Path) -> None:
-    leg = KeywordIndex(tmp_path, create=True)
-    leg.apply([KeywordEntry(1, 1, ["red"])], [], "first")
+    index = KeywordIndex(tmp_path, create=True)
+    index.apply([KeywordEntry(1, 1, ["red"])], [], "first")
     lock = tmp_path / ".tantivy-meta.lock"
     lock.unlink(missing_ok=True)
     # A thread that follows commits looks twice a second.
     for _ in range(15):
         time.sleep(0.1)
         assert not lock.exists()
-    leg.close()
+    index.close()
 
 
 def count_words(directory: Path) -> list[int]:
     """Return the number of chunks with each of the words, including removed chunks."""
-    leg = KeywordIndex(directory / "tantivy", create=False)
-    return [leg._searcher.doc_freq("body", word) for word in ("cat", "bark", "sail")]
+    index = KeywordIndex(directory / "tantivy", create=False)
+    return [index._searcher.doc_freq("body", word) for word in ("cat", "bark", "sail")]
 
 
 def test_after_a_kill_before_the_purge_the_next_forget_purges(

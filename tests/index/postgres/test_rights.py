@@ -26,7 +26,7 @@ def address(postgres: Server) -> Address:
     return place
 
 
-def as_superuser(address: Address) -> Address:
+def name_superuser(address: Address) -> Address:
     return Address.from_url(str(address).replace(f"{USER}@", "postgres@"))
 
 
@@ -44,7 +44,7 @@ def test_the_server_hides_rows_from_every_statement(address: Address) -> None:
 
 
 def test_a_superuser_gets_no_viewer_and_no_rules(address: Address) -> None:
-    root = as_superuser(address)
+    root = name_superuser(address)
     with pytest.raises(UsageError, match="do not bind a superuser"):
         open_reader(root, viewer=SAILOR)
     with open_writer(root, None) as writer:

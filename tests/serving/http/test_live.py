@@ -141,7 +141,7 @@ def test_open_streams_are_told_that_the_server_ends(settings: Settings, live: Li
             async for line in reply.aiter_lines():
                 last.append(line) if line.startswith("event: error") else None
 
-    async def crowd(address: str) -> None:
+    async def ask_as_crowd(address: str) -> None:
         limits = httpx.Limits(max_connections=200)
         async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
             tasks = [asyncio.create_task(follow(client)) for _ in range(100)]
@@ -151,7 +151,7 @@ def test_open_streams_are_told_that_the_server_ends(settings: Settings, live: Li
             await asyncio.gather(*tasks)
 
     with live(app) as address:
-        asyncio.run(crowd(address))
+        asyncio.run(ask_as_crowd(address))
     assert last == ["event: error"] * 100
     assert slow.cancelled == 100
 
@@ -205,7 +205,7 @@ def test_a_body_that_stalls_or_drips_ends_in_time_with_its_connection(
 
 
 def test_a_hopeless_request_is_refused_at_once_and_a_waiting_one_gets_its_turn() -> None:
-    async def scene() -> None:
+    async def play_scene() -> None:
         admission = Admission(running=1, waiting=2, patience_s=60)
         ended: list[int] = []
 
@@ -232,7 +232,7 @@ def test_a_hopeless_request_is_refused_at_once_and_a_waiting_one_gets_its_turn()
         assert ended == [0, 2]
         assert (admission.running, admission.waiting) == (0, 0)
 
-    asyncio.run(scene())
+    asyncio.run(play_scene())
 
 
 def test_a_crowd_is_told_when_to_retry(settings: Settings, live: Live) -> None:
@@ -240,7 +240,7 @@ def test_a_crowd_is_told_when_to_retry(settings: Settings, live: Live) -> None:
     app = create_app(settings.model_copy(update={"serve": few}))
     slow = SlowEngine(app)
 
-    async def crowd(address: str) -> list[httpx.Response]:
+    async def ask_as_crowd(address: str) -> list[httpx.Response]:
         async with httpx.AsyncClient(base_url=address, timeout=60) as client:
             jobs = [client.post("/api/v1/ask", json=ASK) for _ in range(20)]
             tasks = [asyncio.create_task(job) for job in jobs]
@@ -253,7 +253,7 @@ def test_a_crowd_is_told_when_to_retry(settings: Settings, live: Live) -> None:
             return replies
 
     with live(app) as address:
-        replies = asyncio.run(crowd(address))
+        replies = asyncio.run(ask_as_crowd(address))
     assert {reply.status_code for reply in replies} == {503}
     assert all(reply.json()["type"] == "urn:fathom:problem:overloaded" for reply in replies)
     assert all(int(reply.headers["retry-after"]) >= 1 for reply in replies)
@@ -310,7 +310,7 @@ def test_work_in_threads_holds_its_turn_until_it_ends_even_if_its_client_leaves(
 
 
 def test_a_question_that_cannot_be_answered_in_time_is_refused() -> None:
-    async def scene() -> None:
+    async def play_scene() -> None:
         admission = Admission(running=1, waiting=10, patience_s=60)
         async with admission.take_turn() as waited:
             assert waited < 1
@@ -322,7 +322,7 @@ def test_a_question_that_cannot_be_answered_in_time_is_refused() -> None:
                 async with admission.take_turn():
                     pass
 
-    asyncio.run(scene())
+    asyncio.run(play_scene())
 
 
 def test_a_failing_stream_ends_with_a_problem_and_a_silent_one_sends_heartbeats(
@@ -330,13 +330,13 @@ def test_a_failing_stream_ends_with_a_problem_and_a_silent_one_sends_heartbeats(
 ) -> None:
     monkeypatch.setattr(streams, "HEARTBEAT_S", 0.01)
 
-    async def events() -> Any:
+    async def iterate_events() -> Any:
         yield ServerEvent("plan", "{}")
         await asyncio.sleep(0.1)
         raise RuntimeError("secret of a document")
 
     async def read_frames() -> bytes:
-        return b"".join([frame async for frame in iterate_frames(events(), Shutdown(1))])
+        return b"".join([frame async for frame in iterate_frames(iterate_events(), Shutdown(1))])
 
     text = asyncio.run(read_frames()).decode()
     assert text.startswith("id: 1\nevent: plan\ndata: {}\n\n: still at work\n\n")
@@ -347,7 +347,7 @@ def test_a_failing_stream_ends_with_a_problem_and_a_silent_one_sends_heartbeats(
 def test_concurrent_equal_requests_are_done_once_and_a_failed_one_is_retried(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
+    async def play_scene() -> None:
         once, done = create_reply_store(EmbeddedIndex(tmp_path)), 0
 
         async def work() -> Response:
@@ -367,7 +367,7 @@ def test_concurrent_equal_requests_are_done_once_and_a_failed_one_is_retried(
         assert len({id(reply) for reply in replies}) == 1
         once.close()
 
-    asyncio.run(scene())
+    asyncio.run(play_scene())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a POSIX system")

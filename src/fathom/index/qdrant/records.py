@@ -106,16 +106,16 @@ def read_query_terms(
     return collection, statistics, {row["term"]: row["no"] for row in rows}
 
 
-def store_collection_record(store: PostgresStore, leg: CollectionRecord) -> None:
+def store_collection_record(store: PostgresStore, collection: CollectionRecord) -> None:
     """Store the record of a space, in place of an older one."""
     store.run(
         "INSERT INTO fathom.legs(index_no, workspace_no, space_no, mark, average) VALUES "
         "(%(index)s, %(workspace)s, %(space)s, %(mark)s, %(average)s) "
         "ON CONFLICT (index_no, space_no) DO UPDATE SET mark = excluded.mark, "
         "average = excluded.average",
-        space=leg.space,
-        mark=leg.mark,
-        average=leg.average,
+        space=collection.space,
+        mark=collection.mark,
+        average=collection.average,
     )
 
 
