@@ -1,5 +1,6 @@
 """Fixtures and options of all tests."""
 
+import fcntl
 import gc
 import os
 import shutil
@@ -64,6 +65,24 @@ def count_probes(
     record_property("probes", sum(counts))
 
 
+def locate_shared_folder(folders: pytest.TempPathFactory) -> Path:
+    """Return the temporary folder that all processes of this run of the tests share."""
+    folder = folders.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+def make_once(place: Path, make: Callable[[Path], None]) -> Path:
+    """Make a folder in the first process that needs it; the others wait for it, and read only."""
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            unfinished = place.with_suffix(".unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            make(unfinished)
+            unfinished.rename(place)
+    return place
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _load_models_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -79,10 +98,11 @@ def _keep_reading_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session")
 def _sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("ingested")
-    with engine_at(place) as engine:
-        engine.ingest([SAMPLES / "corpus"])
-    return place
+    def ingest(place: Path) -> None:
+        with engine_at(place) as engine:
+            engine.ingest([SAMPLES / "corpus"])
+
+    return make_once(locate_shared_folder(tmp_path_factory) / "ingested", ingest)
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +115,11 @@ def samples(_sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def _embedded_sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("embedded") / "index"
-    with Engine(Settings.model_validate({"index": {"directory": place}})) as engine:
-        engine.ingest([SAMPLES / "corpus"])
-    return place
+    def ingest(place: Path) -> None:
+        with Engine(Settings.model_validate({"index": {"directory": place}})) as engine:
+            engine.ingest([SAMPLES / "corpus"])
+
+    return make_once(locate_shared_folder(tmp_path_factory) / "embedded", ingest)
 
 
 @pytest.fixture(scope="module")
