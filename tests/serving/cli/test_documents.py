@@ -7,7 +7,7 @@ import pytest
 from tests.embedding_server import EmbeddingAct
 from tests.factories import index_fees
 from tests.scripted_server import serve
-from tests.test_library import LARGE, SMALL, engine_with
+from tests.test_library import LARGE, SMALL, open_with_embedders
 
 from fathom.engine import Engine
 from fathom.index.base import SpaceStatus
@@ -20,7 +20,10 @@ Captured = pytest.CaptureFixture[str]
 
 def test_spaces_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
     folder = index_fees(tmp_path)
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+    with (
+        serve(EmbeddingAct()) as server,
+        open_with_embedders(folder, server, SMALL, LARGE) as engine,
+    ):
         engine.ingest()
     index = str(folder / "index")
     list_vectors(str(index))
@@ -58,9 +61,9 @@ def test_the_doctor_asks_each_embedder(tmp_path: Path) -> None:
             if SMALL in finding.name
         }
 
-    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
+    with serve(EmbeddingAct()) as server, open_with_embedders(folder, server, SMALL) as engine:
         assert list_checks(engine) == {f"embedder {SMALL}": (True, "32 numbers a vector")}
-    with engine_with(folder, server, SMALL) as engine:
+    with open_with_embedders(folder, server, SMALL) as engine:
         ((ok, detail),) = list_checks(engine).values()
     assert not ok
     assert "cannot be reached" in detail
