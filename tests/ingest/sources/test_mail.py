@@ -68,3 +68,11 @@ def test_a_mailbox_that_is_missing_or_written_meanwhile_is_not_whole(tmp_path: P
     file.write_text(file.read_text() + "From ana Fri Nov 27 10:00:00 2026\n\nThree.\n")
     with pytest.raises(SourceUnavailable, match="written while"):
         list(items)
+
+
+def test_no_id_hides_a_message_or_makes_its_address_long(tmp_path: Path) -> None:
+    file = tmp_path / "box"
+    write_mailbox(file, "Message-ID: <.a@x>\n\nOne.", f"Message-ID: <{'b' * 900}>\n\nTwo.")
+    hidden, long = open_mailbox(file).list_objects()
+    assert hidden.name == "%2Ea@x.eml"
+    assert len(long.address) < len(f"mbox://{file}") + 50
