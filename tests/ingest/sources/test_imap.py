@@ -29,13 +29,14 @@ HEADS = (
     b"Message-ID: <a@x>\r\n\r\n)\r\n",
     b'* 1 FETCH (FLAGS (\\Seen "(" work))\r\n',
     b'* 2 FETCH (BODY[HEADER.FIELDS ("MESSAGE-ID")] "" FLAGS () UID 9)\r\n',
+    b"* 3 FETCH (UID 11 BODY[HEADER.FIELDS (MESSAGE-ID)] NIL FLAGS ())\r\n",
     b"OK done\r\n",
 )
 CONTENT = [b"* 1 FETCH (UID 5 BODY[] {3}\r\nOne)\r\n", b"OK done\r\n"]
 FIXED: Mapping[str, Reply] = {
     "CAPABILITY": [b"* CAPABILITY IMAP4rev1\r\n", b"OK done\r\n"],
     "LOGIN": [b"OK done\r\n"],
-    "EXAMINE": [b"* 2 EXISTS\r\n", b"* OK [UIDVALIDITY 7] numbers\r\n", b"OK done\r\n"],
+    "EXAMINE": [b"* 3 EXISTS\r\n", b"* OK [UIDVALIDITY 7] numbers\r\n", b"OK done\r\n"],
     "FETCH": HEADS,
     "UID": CONTENT,
     "LOGOUT": [b"* BYE\r\n", b"OK done\r\n"],
@@ -276,6 +277,7 @@ def test_replies_are_read_in_every_form_that_servers_use(certificate: Path, tmp_
         assert [(item.name, item.token) for item in items] == [
             ("a@x.eml", "7:5"),
             ("message-9.eml", "7:9"),
+            ("message-11.eml", "7:11"),
         ]
         source.fetch(items[0], tmp_path / "a")
         assert (tmp_path / "a").read_bytes() == b"One"
@@ -291,7 +293,7 @@ def test_a_folder_that_changes_during_a_listing_is_listed_again(certificate: Pat
         return {1: moved, 2: [HEADS[0], b"NO [EXPUNGEISSUED] gone\r\n"]}.get(next(tries), HEADS)
 
     with serve_script(certificate, {"FETCH": list_later}) as url, open_imap(url) as source:
-        assert len(list(source.list_objects())) == 2
+        assert len(list(source.list_objects())) == 3
     assert next(tries) == 4
 
 

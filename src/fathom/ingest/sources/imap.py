@@ -170,8 +170,12 @@ def _parse_messages(data: Sequence[Any]) -> Mapping[int, _MessageReply]:
 
 
 def _find_head(message: _MessageReply) -> bytes | None:
-    """Return the header with the id of a message; servers write the name of the field variously."""
-    return next((message[name] for name in message if name.startswith(b"BODY[HEADER")), None)
+    """Return the header with the id of a message, `None` if the server does not tell it.
+
+    Servers write the name of the field variously, and NIL in place of an empty header.
+    """
+    heads = (message[name] or b"" for name in message if name.startswith(b"BODY[HEADER"))
+    return next(heads, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +250,7 @@ class ImapSource:
                 raise ObjectFailure(describe_size_limit(self._options.most_bytes)) from None
             self._used = time.monotonic()
         if content is None:
-            raise ObjectFailure("is gone since it was listed")
+            raise ObjectFailure("is gone since it was listed, or the server refuses it")
         if len(content) > self._options.most_bytes:
             raise ObjectFailure(describe_size_limit(self._options.most_bytes))
         file.write_bytes(content)
