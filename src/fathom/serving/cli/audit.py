@@ -72,7 +72,7 @@ def _format_cell(value: object) -> str:
 
 
 def _format_line(line: "AuditLine") -> str:
-    who = f"{line.name} ({line.key})" if line.key else "this machine"
+    who = f"{line.name or 'nobody known'} ({line.key})" if line.key else "this machine"
     where = f" in {line.workspace}" if line.workspace else ""
     asked = json.dumps(line.to_json()["asked"], ensure_ascii=False)
     documents = list(dict.fromkeys(place.document for place in line.shown.places))

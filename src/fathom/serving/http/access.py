@@ -127,6 +127,11 @@ class Access:
             )
         return caller
 
+    async def count_event(self, name: str, per_minute: int) -> bool:
+        """Count an event of the server, and return whether it is within its rate."""
+        loop = asyncio.get_running_loop()
+        return not await loop.run_in_executor(self._threads, self._rates.take, name, per_minute)
+
     async def open_account_async(self, caller: Caller) -> Account | None:
         """Open the caller's account of today without blocking the event loop."""
         if not self._list_budgets(caller):

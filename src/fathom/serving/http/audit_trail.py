@@ -29,10 +29,11 @@ from fathom.serving.http.event_stream import build_error_event
 from fathom.serving.http.mcp import PATH as MCP_PATH
 from fathom.serving.http.metrics import get_route_pattern
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.sign_on_events import SIGN_ON_KEY, SignOnEvent, find_event
 
 LOG = open_log("fathom.serving")
 OPENAI_PREFIX = "/v1"
-PREFIXES = ("/api/v1/", f"{OPENAI_PREFIX}/")
+PREFIXES = ("/api/v1/", f"{OPENAI_PREFIX}/", "/sign-on/")
 UNWRITTEN = frozenset(
     {
         "/api/v1/session",
@@ -164,6 +165,10 @@ class _WrittenReply:
     def _add_line(self, status: int, shown: Shown) -> None:
         caller, asked = self._find_caller(), self._body.parse()
         route = _name_route(self._scope)
+        if (event := find_event(self._scope)) is not None:
+            self._is_silent = True
+            self._line = self._log.add(self._describe_event(event, route, status))
+            return
         self._is_silent = caller is None or route in UNWRITTEN or _is_silent_call(route, asked)
         if caller is None or self._is_silent:
             return
@@ -185,6 +190,17 @@ class _WrittenReply:
                 status=status,
                 shown=self._shown,
             )
+        )
+
+    def _describe_event(self, event: SignOnEvent, route: str, status: int) -> AuditLine:
+        return AuditLine(
+            requested=self._requested,
+            key=f"{SIGN_ON_KEY}:{event.name}" if event.name else SIGN_ON_KEY,
+            name=event.name,
+            groups=event.groups,
+            route=f"{self._scope['method']} {route}",
+            asked=event.to_json(),
+            status=status,
         )
 
     def _add_shown(self, frame: bytes) -> None:

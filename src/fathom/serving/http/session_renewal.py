@@ -146,9 +146,10 @@ class SessionRenewal:
             session: The session as it is stored.
 
         Returns:
-            The session; `None` if it has ended.
+            The session; `None` if it has ended meanwhile.
 
         Raises:
+            TokenRefusal: If the issuer has withdrawn the sign-on; the session has then ended.
             Problem: 502 if the issuer cannot be reached: the rights are then not known.
         """
         turn, end = token_hex(8), asyncio.get_running_loop().time() + MOST_S
@@ -174,7 +175,7 @@ class SessionRenewal:
     async def _ask_issuer(
         self, sessions: Sessions, mark: SessionMark, session: ObjectData
     ) -> ObjectData | None:
-        """Return a session with the rights that the issuer tells now; `None` if it ends."""
+        """Return a session with the rights that the issuer tells now; end it if it refuses."""
         asked = self._clock()
         try:
             async with asyncio.timeout(MOST_S):
@@ -182,7 +183,7 @@ class SessionRenewal:
         except TokenRefusal as refusal:
             LOG.info("sign-on: a session ends: %s", refusal)
             await sessions.drop(mark.id)
-            return None
+            raise
         except (RunError, TimeoutError) as error:
             reason = str(error).partition(";")[0] or "it takes too long"
             LOG.warning("sign-on: a session waits: %s", reason)

@@ -28,7 +28,8 @@ from fathom.serving.http.openid import OFFLINE_SCOPE, Issuer, PendingSignOn, Tok
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.session_renewal import INTERVAL_S, SessionMark, SessionRenewal
 from fathom.serving.http.sessions import Sessions, Use, make_session_id
-from fathom.serving.http.sign_on_plan import SignOnPlan
+from fathom.serving.http.sign_on_events import SIGN_ON_KEY, SignOnAct, SignOnEvent, note_event
+from fathom.serving.http.sign_on_plan import SignedOnUser, SignOnPlan
 from fathom.serving.sockets import LOOPBACK
 
 REPLY_PATH = "/sign-on/reply"
@@ -136,14 +137,17 @@ class SignOn:
             redirect_uri=str(content["redirect_uri"]),
         )
         try:
-            cookie = await self._open_session(query["code"], pending, sessions)
+            user, cookie = await self._open_session(query["code"], pending, sessions)
         except RunError as error:
             status = 401 if isinstance(error, TokenRefusal) else 502
             raise build_sign_on_problem(status, error) from None
+        note_event(request, SignOnEvent(act="signed on", name=user.name, groups=user.groups))
         return f"/{content['place']}", cookie
 
-    async def _open_session(self, code: str, pending: PendingSignOn, sessions: Sessions) -> str:
-        """Store a session for the user of a code, and return the value of its cookie."""
+    async def _open_session(
+        self, code: str, pending: PendingSignOn, sessions: Sessions
+    ) -> tuple[SignedOnUser, str]:
+        """Store a session for the user of a code; return the user and the value of its cookie."""
         asked = self._clock()
         claims, first_grant = await self.issuer.exchange_code(code, pending)
         user = self.plan.parse_user(claims)
@@ -153,7 +157,7 @@ class SignOn:
         )
         session = self._renewal.describe_session(mark, user, grant, asked)
         await sessions.put_once("session", mark.id, session, self._clock())
-        return self._sign("session", {"session": mark.number}, mark.ends)
+        return user, self._sign("session", {"session": mark.number}, mark.ends)
 
     def read_mark(self, request: Request) -> SessionMark | None:
         """Return what the cookie of a browser's session says; `None` without a valid one."""
@@ -174,7 +178,11 @@ class SignOn:
         session = await sessions.get(mark.id) if mark else None
         if mark is None or session is None or not self._renewal.is_due(session):
             return session
-        return await self._renewal.renew(sessions, mark, session)
+        try:
+            return await self._renewal.renew(sessions, mark, session)
+        except TokenRefusal as refusal:
+            note_event(request, _describe_event("ended by the issuer", session, str(refusal)))
+            return None
 
     async def identify_user(self, request: Request, sessions: Sessions) -> Caller | None:
         """Return the signed-on user behind a request; `None` if it carries no session.
@@ -197,7 +205,7 @@ class SignOn:
                 next="ask from the page of this server, or with a key",
             )
         key = Key(
-            id=f"oidc:{session['name']}",
+            id=f"{SIGN_ON_KEY}:{session['name']}",
             name=session["name"],
             groups=frozenset(session["groups"]),
             scopes=frozenset(session["scopes"]),
@@ -206,8 +214,11 @@ class SignOn:
 
     async def end_session(self, request: Request, sessions: Sessions) -> None:
         """End the session of a browser, at every server."""
-        if (mark := self.read_mark(request)) is not None:
+        mark = self.read_mark(request)
+        session = await sessions.get(mark.id) if mark else None
+        if mark is not None and session is not None:
             await sessions.drop(mark.id)
+            note_event(request, _describe_event("signed out", session))
 
     def set_cookie(self, reply: Response, use: Use, value: str) -> None:
         """Give a browser a cookie that no script reads and no page of another site sends."""
@@ -301,6 +312,15 @@ def build_sign_on_problem(status: int, error: RunError) -> Problem:
     LOG.warning("sign-on: %s", detail)
     return Problem(
         status, "sign_on_refused" if status == 401 else "sign_on_failed", detail, next=step
+    )
+
+
+def _describe_event(act: SignOnAct, session: ObjectData, reason: str = "") -> SignOnEvent:
+    return SignOnEvent(
+        act=act,
+        name=session["name"],
+        groups=tuple(session["groups"]),
+        reason=reason.partition("; ")[0],
     )
 
 

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from fathom.serving.http.access import Access
 from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.sessions import Sessions
+from fathom.serving.http.sign_on_events import REFUSALS_PER_MINUTE, SignOnEvent, note_event
 
 if TYPE_CHECKING:  # needs the extra `oidc`
     from fathom.serving.http.sign_on import SignOn
@@ -29,14 +31,19 @@ async def begin_sign_on(request: Request, place: str = "") -> Response:
 async def finish_sign_on(request: Request) -> Response:
     """Take the issuer's reply, and begin a session."""
     sign_on, sessions = _get_sign_on(request), _get_sessions(request)
+    # A browser has one session: nothing may be left of an earlier user's.
+    earlier = sign_on.read_mark(request)
     try:
         place, cookie = await sign_on.finish(request, sessions)
     except Problem as problem:
+        access: Access = request.app.state.access
+        if await access.count_event("sign-on refused", REFUSALS_PER_MINUTE):
+            note_event(request, SignOnEvent(act="refused", reason=problem.detail))
         refusal = problem.build_response()
         sign_on.delete_cookie(refusal, "sign_on")
         return refusal
-    # A browser has one session: nothing may be left of an earlier user's.
-    await sign_on.end_session(request, sessions)
+    if earlier is not None:
+        await sessions.drop(earlier.id)
     reply = RedirectResponse(place, status_code=303)
     sign_on.delete_cookie(reply, "sign_on")
     sign_on.set_cookie(reply, "session", cookie)
