@@ -3,16 +3,23 @@
 import base64
 import hmac
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from secrets import token_urlsafe
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
@@ -30,6 +37,7 @@ class Provider:
         changes: Fields that replace those of the discovery document.
         bodies: Replies in place of the right ones, by path: status, headers, content.
         requests: The paths that were asked for.
+        hosts: The host and port that each of these requests was for.
         refreshes: Whether codes and refresh tokens are exchanged for a refresh token.
         later_claims: The claims that later ID tokens hold; all by default, and no token for none.
         grants: The sign-ons of valid access and refresh tokens.
@@ -46,6 +54,7 @@ class Provider:
         self.changes: dict[str, Any] = {}
         self.bodies: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.requests: list[str] = []
+        self.hosts: list[str] = []
         self.refreshes = False
         self.later_claims: frozenset[str] | None = None
         self.grants: dict[str, dict[str, str]] = {}
@@ -169,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
-        self.provider.requests.append(parts.path)
+        self._note(parts.path)
         if parts.path in self.provider.bodies:
             self._send(*self.provider.bodies[parts.path])
         elif parts.path == "/.well-known/openid-configuration":
@@ -186,12 +195,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.provider.requests.append(self.path)
+        self._note(self.path)
         if self.path in self.provider.bodies:
             self._send(*self.provider.bodies[self.path])
             return
         form = {name: values[0] for name, values in parse_qs(content).items()}
         self._send_json(*self.provider.exchange(form, self.headers.get("Authorization", "")))
+
+    def _note(self, path: str) -> None:
+        self.provider.requests.append(path)
+        self.provider.hosts.append(self.headers["Host"])
 
     def _send_json(self, status: int, content: dict[str, Any]) -> None:
         self._send(status, {"Content-Type": "application/json"}, json.dumps(content).encode())
@@ -213,16 +226,53 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve_provider() -> Iterator[Provider]:
-    """Serve a provider on a real socket."""
+def serve_provider(certificate: Path | None = None) -> Iterator[Provider]:
+    """Serve a provider on a real socket; with the file of a certificate and its key by https."""
     provider = Provider()
+    with serve_port(provider, certificate) as url:
+        provider.url = url
+        yield provider
+
+
+@contextmanager
+def serve_port(provider: Provider, certificate: Path | None = None) -> Iterator[str]:
+    """Serve a provider at a further port, and yield the address."""
     handler = type("Handler", (_Handler,), {"provider": provider})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        provider.url = f"http://127.0.0.1:{server.server_address[1]}"
+        port = server.server_address[1]
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield provider
+            yield f"https://localhost:{port}" if certificate else f"http://127.0.0.1:{port}"
         finally:
             server.shutdown()
             thread.join()
+
+
+def write_certificate(file: Path) -> Path:
+    """Write a certificate of `localhost`, which counts as its own authority, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = serialization.PrivateFormat.PKCS8
+    file.write_bytes(
+        certificate.public_bytes(pem)
+        + key.private_bytes(pem, private, serialization.NoEncryption())
+    )
+    return file

@@ -1,5 +1,6 @@
 """Sign-on by OpenID Connect, against a provider that signs real tokens over HTTP."""
 
+import asyncio
 import json
 import os
 import socket
@@ -10,12 +11,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 from tests import openid_provider as providers
-from tests.openid_provider import CLIENT, SECRET, Provider, Sign, serve_provider
+from tests.openid_provider import (
+    CLIENT,
+    SECRET,
+    Provider,
+    Sign,
+    serve_port,
+    serve_provider,
+    write_certificate,
+)
 from tests.postgres_server import Server
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - fixture
 from tests.serving.http.conftest import ADDRESS, CANARY, SEARCH, KeyMaker
@@ -51,7 +61,8 @@ def provider(running: Provider) -> Provider:
     fresh = Provider()
     running.user, running.sign = fresh.user, fresh.sign
     running.keys = [running.key.as_dict(private=False)]
-    running.changes, running.bodies, running.requests = {}, {}, []
+    running.changes, running.bodies = {}, {}
+    running.requests, running.hosts = [], []
     running.refreshes, running.later_claims = fresh.refreshes, fresh.later_claims
     running.grants, running.tokens = {}, []
     return running
@@ -462,8 +473,10 @@ def test_an_issuer_is_asked_alone_and_within_bounds(server: TestClient, provider
     elsewhere = "http://127.0.0.1:9"
     failures: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({"issuer": "https://evil.example"}, {}, "calls itself 'https://evil.example'"),
-        ({"jwks_uri": f"{elsewhere}/keys"}, {}, "as jwks_uri, at another host"),
-        ({"token_endpoint": f"{elsewhere}/token"}, {}, "as token_endpoint, at another host"),
+        ({"jwks_uri": "http://sso.example.org/keys"}, {}, "as jwks_uri, without https"),
+        ({"token_endpoint": "ftp://127.0.0.1/token"}, {}, "as token_endpoint, without https"),
+        ({"userinfo_endpoint": "https://[/user"}, {}, "as userinfo_endpoint, without https"),
+        ({"jwks_uri": "https://ana@sso.example.org/keys"}, {}, "as jwks_uri, without https"),
         ({"authorization_endpoint": "javascript:alert(1)"}, {}, "as authorization_endpoint"),
         ({"token_endpoint_auth_methods_supported": ["none"]}, {}, "takes no client secret"),
         ({}, {place: (302, {"Location": f"{elsewhere}/"}, b"")}, "answers with status 302"),
@@ -496,6 +509,85 @@ def test_an_issuer_is_asked_alone_and_within_bounds(server: TestClient, provider
     assert search(server) == (401, False)
     sign_on(server)
     assert search(server) == (200, True)
+
+
+def test_an_issuer_may_answer_at_several_hosts(
+    guarded: Settings, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(write_certificate(tmp_path / "localhost.pem")))
+    paths = {"token_endpoint": "/token", "jwks_uri": "/keys", "userinfo_endpoint": "/user"}
+    with (
+        serve_port(provider) as second,
+        serve_port(provider, tmp_path / "localhost.pem") as third,
+    ):
+        for place in (second, third):
+            provider.changes = {name: f"{place}{path}" for name, path in paths.items()}
+            provider.requests, provider.hosts = [], []
+            with TestClient(
+                create_app(guarded, sign_on=make_sign_on(provider, renewal_s=0.0)),
+                base_url=ADDRESS,
+                follow_redirects=False,
+            ) as server:
+                assert sign_on(server).status_code == 303
+                assert search(server) == (200, True)
+            asked = dict(zip(provider.requests, provider.hosts, strict=True))
+            for path in paths.values():
+                assert asked[path] == urlsplit(place).netloc
+            assert asked["/authorize"] == urlsplit(provider.url).netloc
+
+
+def test_an_issuer_with_https_signs_on_by_a_certificate_that_is_trusted(
+    guarded: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = write_certificate(tmp_path / "localhost.pem")
+    with serve_provider(certificate) as provider, serve_port(provider) as plain:
+        unknown = Issuer(provider.url, CLIENT, SECRET)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        with (
+            TestClient(
+                create_app(guarded, sign_on=make_sign_on(provider)),
+                base_url=ADDRESS,
+                follow_redirects=False,
+            ) as server,
+        ):
+            assert sign_on(server).status_code == 303
+            assert search(server) == (200, True)
+            # An issuer with https names no address without, not even on this machine.
+            provider.changes = {"jwks_uri": f"{plain}/keys"}
+            server.app.state.sign_on.issuer._addresses = None  # type: ignore[attr-defined]
+            assert "without https" in server.get("/sign-on").json()["detail"]
+        provider.changes = {}
+        with pytest.raises(IssuerFailure, match="CERTIFICATE_VERIFY_FAILED"):
+            asyncio.run(unknown.fetch_addresses())
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
+    with pytest.raises(UsageError, match=r"SSL_CERT_FILE .*missing\.pem"):
+        make_sign_on(provider)
+
+
+def test_an_issuer_without_groups_names_people_by_verified_addresses_and_a_domain(
+    guarded: Settings, provider: Provider
+) -> None:
+    google = {"sub": "117", "email": "ana@example.org", "hd": "keepers", "email_verified": True}
+    provider.changes = {"userinfo_endpoint": f"{provider.url}/user"}
+    plan = SignOnPlan(user_claim="email", groups_claim="hd")
+    app = create_app(guarded, sign_on=make_sign_on(provider, plan=plan, renewal_s=0.0))
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as server:
+        provider.user = google
+        assert sign_on(server).status_code == 303
+        assert search(server) == (200, True)
+        provider.user = {**google, "hd": "other.example"}
+        assert search(server) == (200, False)
+        provider.user = {**google, "email": "ben@example.org"}
+        assert search(server) == (401, False)
+        provider.user = {**google, "email_verified": "true"}
+        reply = sign_on(server)
+        assert (reply.status_code, "that it has verified" in reply.text) == (401, True)
+    # An address counts as a group too, and only a verified one.
+    for is_verified, groups in ((True, ("ana@example.org",)), (False, ()), (None, ())):
+        user = SignOnPlan(groups_claim="email").parse_user(
+            {**google, "email_verified": is_verified}
+        )
+        assert user.groups == groups
 
 
 def test_an_issuer_that_drips_is_left_in_time(guarded: Settings, provider: Provider) -> None:

@@ -1,6 +1,7 @@
 """The issuer of OpenID Connect: its addresses, its keys, and the tokens that it signs.
 
-Everything is fetched from the issuer's own origin, without redirects, bounded in bytes and seconds.
+The issuer's own origin says where its other addresses are, by https alone (http from this machine
+to this machine). Everything is fetched without redirects, bounded in bytes and seconds.
 Source: OpenID Connect Core 1.0 and Discovery 1.0, RFC 7636 (PKCE), RFC 9207 (issuer in the reply).
 """
 
@@ -8,6 +9,7 @@ import asyncio
 import hmac
 import json
 import os
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,6 +28,7 @@ from httpx2 import (
     Request,
     Response,
     TransportError,
+    create_ssl_context,
 )
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
@@ -164,11 +167,13 @@ class Issuer:
             clock: The seconds since any instant.
 
         Raises:
-            UsageError: If the address is neither https nor http on this machine.
+            UsageError: If the address is neither https nor http on this machine, or the file of
+                trusted authorities cannot be read.
         """
         self.url, self.client_id, self._secret = url, client_id, secret
         self._origin = _check_url(url)
         self._seconds, self._clock = seconds, clock
+        self._tls = _load_authorities()
         self._addresses: tuple[float, IssuerAddresses] | None = None
         self._keys: tuple[float, tuple[Key, ...]] | None = None
         self._turns = asyncio.Semaphore(8)
@@ -205,10 +210,10 @@ class Issuer:
         if user_info:
             urls["userinfo_endpoint"] = str(user_info)
         for name, url in urls.items():
-            if not _has_origin(url, self._origin):
+            if not self._is_allowed(url):
                 raise IssuerFailure(
-                    f"{self.url} names {url[:200]!r} as {name}, at another host; use an issuer "
-                    "that answers at one host, or a proxy that signs users on"
+                    f"{self.url} names {url[:200]!r} as {name}, without https; let the issuer name "
+                    "an address with https"
                 )
         methods = document.get("token_endpoint_auth_methods_supported") or _METHODS[:1]
         method = next((method for method in _METHODS if method in methods), None)
@@ -226,6 +231,16 @@ class Issuer:
             grants=_parse_names(document.get("grant_types_supported")),
         )
 
+    def _is_allowed(self, url: str) -> bool:
+        """Return whether an address of the issuer is safe: by https, or all on this machine."""
+        try:
+            parts = urlsplit(url)
+            scheme, host, _ = _get_origin(parts)
+        except ValueError:
+            return False
+        is_private = scheme == self._origin[0] == "http" and host in LOOPBACK
+        return bool(host) and not parts.username and (scheme == "https" or is_private)
+
     async def build_authorization_url(self, pending: PendingSignOn, scope: str) -> str:
         """Return the address at which a user signs on.
 
@@ -237,7 +252,7 @@ class Issuer:
             IssuerFailure: If the issuer does not tell its addresses.
         """
         addresses = await self.fetch_addresses()
-        async with self._open_client(addresses) as client:
+        async with self._open_client(addresses.authorization, addresses.method) as client:
             url, _ = client.create_authorization_url(
                 addresses.authorization,
                 state=pending.state,
@@ -330,7 +345,10 @@ class Issuer:
     async def _fetch_tokens(self, grant_type: str, **fields: str) -> Mapping[str, Any]:
         addresses = await self.fetch_addresses()
         try:
-            async with asyncio.timeout(self._seconds), self._open_client(addresses) as client:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._open_client(addresses.token, addresses.method) as client,
+            ):
                 tokens: Mapping[str, Any] = await client.fetch_token(
                     addresses.token, grant_type=grant_type, **fields
                 )
@@ -421,7 +439,7 @@ class Issuer:
         self, url: str, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         try:
-            async with asyncio.timeout(self._seconds), self._open_client(None) as client:
+            async with asyncio.timeout(self._seconds), self._open_client(url) as client:
                 reply = await client.request("GET", url, withhold_token=True, headers=headers)
                 if headers and reply.status_code in _REFUSALS:
                     raise TokenRefusal(f"{self.url} has withdrawn the sign-on; sign on again")
@@ -436,13 +454,13 @@ class Issuer:
             raise IssuerFailure(f"{url} gives no JSON object; check --oidc")
         return document
 
-    def _open_client(self, addresses: IssuerAddresses | None) -> AsyncOAuth2Client:
+    def _open_client(self, url: str, method: str | None = None) -> AsyncOAuth2Client:
         return AsyncOAuth2Client(
             client_id=self.client_id,
             client_secret=self._secret,
-            token_endpoint_auth_method=addresses.method if addresses else None,
+            token_endpoint_auth_method=method,
             code_challenge_method="S256",
-            transport=IssuerTransport(self._origin),
+            transport=IssuerTransport(_get_origin(urlsplit(url)), self._tls),
             timeout=self._seconds,
             follow_redirects=False,
         )
@@ -460,14 +478,15 @@ class Issuer:
 class IssuerTransport(AsyncBaseTransport):
     """A transport to one origin that bounds what a reply may bring."""
 
-    def __init__(self, origin: tuple[str, str, int]) -> None:
+    def __init__(self, origin: tuple[str, str, int], tls: ssl.SSLContext) -> None:
         """Create the transport; nothing is opened yet.
 
         Args:
             origin: The scheme, the host and the port to which requests may go.
+            tls: The authorities whose certificates count.
         """
         self._origin = origin
-        self._transport = AsyncHTTPTransport()
+        self._transport = AsyncHTTPTransport(verify=tls)
 
     @override
     async def handle_async_request(self, request: Request) -> Response:
@@ -564,6 +583,18 @@ def _parse_names(value: object) -> frozenset[str]:
 
 def _select_keys(keys: tuple[Key, ...], key_id: object) -> list[Key]:
     return [key for key in keys if key_id is None or key.kid == key_id]
+
+
+def _load_authorities() -> ssl.SSLContext:
+    """Load the authorities that this machine trusts, or those that the environment names."""
+    # Once, as it takes longer than a request.
+    try:
+        return create_ssl_context()
+    except OSError as error:
+        file = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR", "")
+        raise UsageError(
+            f"SSL_CERT_FILE {file!r}: {error}; name a file with certificates, or none"
+        ) from None
 
 
 def _check_url(url: str) -> tuple[str, str, int]:
