@@ -29,7 +29,7 @@ from tests.serving.http.test_sign_on import (  # noqa: F401 - fixtures
 )
 
 from fathom.serving.http.app import create_app
-from fathom.serving.http.openid import Issuer, TokenGrant
+from fathom.serving.http.openid import LOGOUT_EVENT, Issuer, TokenGrant
 from fathom.serving.http.session_renewal import SessionMark
 from fathom.serving.http.sign_on import SignOn
 from fathom.serving.http.sign_on_plan import SignOnPlan
@@ -355,6 +355,65 @@ def test_offline_access_is_asked_for_where_the_issuer_names_it(
         address = server.get("/sign-on").headers["location"]
         [scope] = parse_qs(urlsplit(address).query)["scope"]
         assert scope == f"openid profile email{wanted}"
+
+
+def sign_out(
+    server: TestClient,
+    provider: Provider,  # noqa: F811
+    **claims: object,
+) -> int:
+    """Send the token by which the provider signs somebody out, and return the status."""
+    token = provider.sign(
+        provider,
+        {
+            "iss": provider.url,
+            "aud": CLIENT,
+            "iat": int(time.time()),
+            "exp": int(time.time()) + 60,
+            "jti": "1",
+            "events": {LOGOUT_EVENT: {}},
+            **claims,
+        },
+    )
+    return server.post("/sign-on/back-channel", data={"logout_token": token}).status_code
+
+
+def test_the_issuer_ends_sessions_by_itself(
+    server: TestClient,
+    provider: Provider,  # noqa: F811
+) -> None:
+    wrong: list[dict[str, object]] = [
+        {},
+        {"sub": "ana", "events": {}},
+        {"sub": "ana", "events": [LOGOUT_EVENT]},
+        {"sub": "ana", "nonce": "of an ID token"},
+        {"sub": "ana", "aud": "another-client"},
+        {"sub": "ana", "iss": "https://evil.example"},
+        {"sub": "ana", "exp": int(time.time()) - 300},
+        {"sub": "ana", "iat": None},
+    ]
+    provider.user["sid"] = "first"
+    sign_on(server)
+    for claims in wrong:
+        assert sign_out(server, provider, **claims) == 400, claims
+    for sign in (providers.sign_with_other_key, providers.sign_without_algorithm):
+        provider.sign = sign
+        assert sign_out(server, provider, sub="ana") == 400
+    assert server.post("/sign-on/back-channel", content=b"\xff").status_code == 400
+    provider.sign = providers.sign_token
+    for others in ({"sub": "ben"}, {"sub": "ana", "sid": "second"}):
+        assert sign_out(server, provider, **others) == 200
+    assert search(server) == (200, True)
+    ends: list[dict[str, str]] = [{"sub": "ana"}, {"sid": "first"}, {"sub": "ana", "sid": "first"}]
+    for names in ends:
+        sign_on(server)
+        assert search(server) == (200, True)
+        assert sign_out(server, provider, **names) == 200
+        assert search(server) == (401, False)
+    lines = server.app.state.audit_log.list_lines()  # type: ignore[attr-defined]
+    [*_, line] = [line for line in lines if line.route == "POST /sign-on/back-channel"]
+    assert (line.key, line.status) == ("oidc:ana", 200)
+    assert line.asked["reason"] == f"{provider.url} signs the user out"
 
 
 def test_a_provider_of_another_author_withdraws_groups_and_sign_ons(guarded: Settings) -> None:

@@ -62,6 +62,7 @@ _ALGORITHMS: Mapping[str, frozenset[str]] = {
 """The algorithms of each kind of public key. `none` and those with a shared secret are none."""
 _PUBLIC_KINDS = frozenset({"RSA", "EC", "OKP"})
 _METHODS = ("client_secret_basic", "client_secret_post")
+LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 OFFLINE_SCOPE = "offline_access"
 """The scope by which many issuers give a refresh token."""
 _PASSING_ERRORS = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
@@ -143,6 +144,30 @@ class TokenGrant:
     access: str = field(repr=False)
     refresh: str = field(repr=False)
     is_from_user_info: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SignedOut:
+    """The user, or the session at the issuer, that the issuer signs out.
+
+    Attributes:
+        subject: The user; empty if only the session is named.
+        session: The session; empty for all of the user.
+    """
+
+    subject: str
+    session: str
+
+    def matches(self, subject: str, session: str) -> bool:
+        """Return whether a session here ends.
+
+        Args:
+            subject: The user of the session.
+            session: The session at the issuer that began it; empty if the issuer named none.
+        """
+        if self.session and session:
+            return self.session == session
+        return bool(self.subject) and self.subject == subject
 
 
 class Issuer:
@@ -384,12 +409,7 @@ class Issuer:
             TokenRefusal: If anything about the token does not hold.
         """
         try:
-            header = jws.extract_compact(token.encode()).headers()
-            key = await self._find_key(header.get("kid"))
-            registry = jws.JWSRegistry(
-                algorithms=sorted(list_algorithms(key)), strict_check_header=False
-            )
-            signed = jwt.decode(token, key, registry=registry)
+            signed = await self._decode_token(token)
             names_nonce = is_first or "nonce" in signed.claims
             claims = CodeIDToken(
                 signed.claims,
@@ -402,11 +422,47 @@ class Issuer:
             )
             claims.validate(leeway=LEEWAY_S)
         except (JoseError, ValueError, TypeError, KeyError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise TokenRefusal(
-                f"the token of {self.url} does not hold: {reason}; sign on again"
-            ) from None
+            raise self._build_token_refusal(error) from None
         return dict(claims)
+
+    async def verify_logout_token(self, token: str) -> SignedOut:
+        """Return the user or the session that a token of this issuer signs out.
+
+        Source: OpenID Connect Back-Channel Logout 1.0, section 2.6.
+
+        Raises:
+            IssuerFailure: If the issuer's keys cannot be fetched.
+            TokenRefusal: If anything about the token does not hold.
+        """
+        try:
+            claims = (await self._decode_token(token)).claims
+            jwt.JWTClaimsRegistry(
+                leeway=LEEWAY_S,
+                iss={"essential": True, "value": self.url},
+                aud={"essential": True, "value": self.client_id},
+                iat={"essential": True},
+            ).validate(claims)
+            is_event = isinstance(claims.get("events", {}).get(LOGOUT_EVENT), dict)
+        except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise self._build_token_refusal(error) from None
+        signed_out = SignedOut(*(str(claims.get(name) or "") for name in ("sub", "sid")))
+        # An ID token has a nonce: it must not count as a token that signs out.
+        if not is_event or "nonce" in claims or signed_out == SignedOut("", ""):
+            raise self._build_token_refusal(ValueError("it signs nobody out"))
+        return signed_out
+
+    async def _decode_token(self, token: str) -> jwt.Token:
+        """Return a token that this issuer signed; its claims are not checked yet."""
+        header = jws.extract_compact(token.encode()).headers()
+        key = await self._find_key(header.get("kid"))
+        registry = jws.JWSRegistry(
+            algorithms=sorted(list_algorithms(key)), strict_check_header=False
+        )
+        return jwt.decode(token, key, registry=registry)
+
+    def _build_token_refusal(self, error: Exception) -> TokenRefusal:
+        reason = " ".join(str(error).split())[:200]
+        return TokenRefusal(f"the token of {self.url} does not hold: {reason}; sign on again")
 
     async def _find_key(self, key_id: object) -> Key:
         """Return the key that a token names; without a name, the only key of the issuer."""

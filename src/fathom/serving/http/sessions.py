@@ -39,6 +39,10 @@ class Sessions:
         """Change a session after all earlier changes; return it, or `None` if it has ended."""
         return await asyncio.to_thread(self.objects.change, "session", session_id, alter)
 
+    async def list_all(self) -> dict[str, ObjectData]:
+        """Return all sessions by their ids."""
+        return await asyncio.to_thread(self.objects.list_all, "session")
+
     async def drop(self, session_id: str) -> None:
         """End a session at every server."""
         await asyncio.to_thread(self.objects.drop, "session", session_id)

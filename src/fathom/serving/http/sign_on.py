@@ -155,7 +155,11 @@ class SignOn:
         mark = SessionMark(
             number=token_urlsafe(32), ends=int(self._clock() + self.plan.hours * 3600)
         )
-        session = self._renewal.describe_session(mark, user, grant, asked)
+        session = {
+            **self._renewal.describe_session(mark, user, grant, asked),
+            "subject": first_grant.subject,
+            "issuer_session": first_grant.session,
+        }
         await sessions.put_once("session", mark.id, session, self._clock())
         return user, self._sign("session", {"session": mark.number}, mark.ends)
 
@@ -219,6 +223,29 @@ class SignOn:
         if mark is not None and session is not None:
             await sessions.drop(mark.id)
             note_event(request, _describe_event("signed out", session))
+
+    async def end_sessions(self, request: Request, token: str, sessions: Sessions) -> None:
+        """End the sessions that the issuer signs out, at every server.
+
+        Args:
+            request: The request of the issuer.
+            token: The issuer's token that names the user or the session.
+            sessions: The store of sessions.
+
+        Raises:
+            Problem: 400 if the token does not hold; 502 if it cannot be verified.
+        """
+        try:
+            signed_out = await self.issuer.verify_logout_token(token)
+        except RunError as error:
+            raise build_sign_on_problem(
+                400 if isinstance(error, TokenRefusal) else 502, error
+            ) from None
+        reason = f"{self.issuer.url} signs the user out"
+        for session_id, session in (await sessions.list_all()).items():
+            if signed_out.matches(session["subject"], session["issuer_session"]):
+                await sessions.drop(session_id)
+                note_event(request, _describe_event("ended by the issuer", session, reason))
 
     def set_cookie(self, reply: Response, use: Use, value: str) -> None:
         """Give a browser a cookie that no script reads and no page of another site sends."""
@@ -311,7 +338,7 @@ def build_sign_on_problem(status: int, error: RunError) -> Problem:
     detail, _, step = str(error).partition("; ")
     LOG.warning("sign-on: %s", detail)
     return Problem(
-        status, "sign_on_refused" if status == 401 else "sign_on_failed", detail, next=step
+        status, "sign_on_failed" if status == 502 else "sign_on_refused", detail, next=step
     )
 
 

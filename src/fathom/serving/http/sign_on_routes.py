@@ -1,6 +1,7 @@
 """The routes by which browsers sign on at an issuer, and sign out."""
 
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -70,6 +71,16 @@ async def end_session(request: Request) -> Response:
     reply = Response(status_code=204)
     sign_on.delete_cookie(reply, "session")
     return reply
+
+
+@router.post("/back-channel")
+async def end_sessions(request: Request) -> Response:
+    """End the sessions that the issuer signs out, by a token that it sends itself."""
+    sign_on = _get_sign_on(request)
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    token = fields.get("logout_token", [""])[0]
+    await sign_on.end_sessions(request, token, _get_sessions(request))
+    return Response(status_code=200)
 
 
 def _get_sign_on(request: Request) -> "SignOn":
