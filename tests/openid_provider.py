@@ -84,8 +84,7 @@ class Provider:
 
     def exchange(self, form: dict[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
         """Return the reply to a code, which counts once."""
-        credentials = base64.b64decode(authorization.removeprefix("Basic ")).decode()
-        if credentials != f"{CLIENT}:{SECRET}":
+        if not is_client(authorization):
             return 401, {"error": "invalid_client"}
         if form["grant_type"] == "refresh_token":
             return self._refresh(form["refresh_token"])
@@ -116,10 +115,21 @@ class Provider:
         id_token = {"id_token": self.sign(self, claims | user)} if user else {}
         return {"token_type": "Bearer", **tokens, **id_token}
 
+    def revoke(self, form: dict[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
+        if not is_client(authorization):
+            return 401, {"error": "invalid_client"}
+        self.grants.pop(form["token"], None)
+        return 200, {}
+
     def tell_user(self, authorization: str) -> tuple[int, dict[str, Any]]:
         """Return the claims of a user to whoever has an access token."""
         is_valid = authorization.removeprefix("Bearer ") in self.grants
         return (200, self.user) if is_valid else (401, {"error": "invalid_token"})
+
+
+def is_client(authorization: str) -> bool:
+    credentials = base64.b64decode(authorization.removeprefix("Basic ")).decode()
+    return credentials == f"{CLIENT}:{SECRET}"
 
 
 def encode_part(part: dict[str, Any]) -> str:
@@ -200,7 +210,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(*self.provider.bodies[self.path])
             return
         form = {name: values[0] for name, values in parse_qs(content).items()}
-        self._send_json(*self.provider.exchange(form, self.headers.get("Authorization", "")))
+        answer = self.provider.revoke if self.path == "/revoke" else self.provider.exchange
+        self._send_json(*answer(form, self.headers.get("Authorization", "")))
 
     def _note(self, path: str) -> None:
         self.provider.requests.append(path)

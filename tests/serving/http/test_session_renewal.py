@@ -357,6 +357,25 @@ def test_offline_access_is_asked_for_where_the_issuer_names_it(
         assert scope == f"openid profile email{wanted}"
 
 
+def test_signing_out_withdraws_the_tokens_at_the_issuer(
+    server: TestClient,
+    provider: Provider,  # noqa: F811
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    provider.changes = {"revocation_endpoint": f"{provider.url}/revoke"}
+    sign_on(server)
+    assert provider.tokens[-1] in provider.grants
+    assert server.post("/sign-on/end", headers=ORIGIN).status_code == 204
+    assert provider.tokens[-1] not in provider.grants
+    # Without the issuer a user signs out here all the same.
+    sign_on(server)
+    provider.bodies = {"/revoke": (503, {}, b"")}
+    assert server.post("/sign-on/end", headers=ORIGIN).status_code == 204
+    assert search(server) == (401, False)
+    assert "tokens are not withdrawn" in caplog.text
+    assert provider.tokens[-1] not in caplog.text
+
+
 def sign_out(
     server: TestClient,
     provider: Provider,  # noqa: F811

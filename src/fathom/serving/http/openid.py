@@ -87,6 +87,7 @@ class IssuerAddresses:
         token: The address of codes and refresh tokens.
         keys: The address of the public keys.
         user_info: The address of the claims of a user; empty without one.
+        revocation: The address at which tokens are withdrawn; empty without one.
         method: The way in which the issuer wants to be told the secret.
         scopes: The scopes that the issuer names.
         grants: The kinds of grants that the issuer names.
@@ -96,6 +97,7 @@ class IssuerAddresses:
     token: str
     keys: str
     user_info: str = ""
+    revocation: str = ""
     method: str
     scopes: frozenset[str] = frozenset()
     grants: frozenset[str] = frozenset()
@@ -231,9 +233,8 @@ class Issuer:
             )
         fields = ("authorization_endpoint", "token_endpoint", "jwks_uri")
         urls = {name: str(document.get(name, "")) for name in fields}
-        user_info = document.get("userinfo_endpoint")
-        if user_info:
-            urls["userinfo_endpoint"] = str(user_info)
+        further = ("userinfo_endpoint", "revocation_endpoint")
+        urls |= {name: str(document[name]) for name in further if document.get(name)}
         for name, url in urls.items():
             if not self._is_allowed(url):
                 raise IssuerFailure(
@@ -251,6 +252,7 @@ class Issuer:
             token=urls["token_endpoint"],
             keys=urls["jwks_uri"],
             user_info=urls.get("userinfo_endpoint", ""),
+            revocation=urls.get("revocation_endpoint", ""),
             method=method,
             scopes=_parse_names(document.get("scopes_supported")),
             grants=_parse_names(document.get("grant_types_supported")),
@@ -362,6 +364,28 @@ class Issuer:
             )
         self._check_subject(claims, grant)
         return claims
+
+    async def revoke_grant(self, grant: TokenGrant) -> None:
+        """Withdraw the tokens of a user who signs out, where the issuer can.
+
+        Source: RFC 7009.
+
+        Raises:
+            IssuerFailure: If the issuer cannot be reached.
+        """
+        addresses = await self.fetch_addresses()
+        token = grant.refresh or grant.access
+        if not addresses.revocation or not token:
+            return
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._open_client(addresses.revocation, addresses.method) as client,
+            ):
+                reply = await client.revoke_token(addresses.revocation, token=token)
+                reply.raise_for_status()
+        except (HTTPError, InvalidURL, ValueError, TimeoutError) as error:
+            raise self._build_failure(error) from None
 
     def _check_subject(self, claims: Mapping[str, Any], grant: TokenGrant) -> None:
         if claims.get("sub") != grant.subject:
@@ -515,6 +539,7 @@ class Issuer:
             client_id=self.client_id,
             client_secret=self._secret,
             token_endpoint_auth_method=method,
+            revocation_endpoint_auth_method=method,
             code_challenge_method="S256",
             transport=IssuerTransport(_get_origin(urlsplit(url)), self._tls),
             timeout=self._seconds,

@@ -31,6 +31,8 @@ LEASE_S = 30.0
 """The time after which another request renews in place of one that was killed."""
 PAUSE_S = 5.0
 """The pause before an issuer that was not reached is asked again for the same session."""
+REVOCATION_S = 3.0
+"""The time for withdrawing tokens, for which a user who signs out waits."""
 POLL_S = 0.05
 LOG = open_log("fathom.serving")
 
@@ -126,6 +128,16 @@ class SessionRenewal:
             "turn": "",
             "turn_ends": 0.0,
         }
+
+    async def revoke_tokens(self, mark: SessionMark, session: ObjectData) -> None:
+        """Withdraw the tokens of a session that has ended; without the issuer they expire."""
+        if not session["tokens"]:
+            return
+        try:
+            async with asyncio.timeout(REVOCATION_S):
+                await self.issuer.revoke_grant(self._decrypt(mark, session["tokens"]))
+        except (RunError, TimeoutError) as error:
+            LOG.warning("sign-on: tokens are not withdrawn: %s", str(error).partition(";")[0])
 
     def is_due(self, session: ObjectData) -> bool:
         """Return whether the issuer must be asked again before a session counts."""

@@ -223,6 +223,7 @@ class SignOn:
         if mark is not None and session is not None:
             await sessions.drop(mark.id)
             note_event(request, _describe_event("signed out", session))
+            await self._renewal.revoke_tokens(mark, session)
 
     async def end_sessions(self, request: Request, token: str, sessions: Sessions) -> None:
         """End the sessions that the issuer signs out, at every server.
