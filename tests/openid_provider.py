@@ -7,7 +7,6 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,10 +15,6 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
@@ -258,32 +253,7 @@ def serve_port(provider: Provider, certificate: Path | None = None) -> Iterator[
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield f"https://localhost:{port}" if certificate else f"http://127.0.0.1:{port}"
+            yield f"http{'s' if certificate else ''}://127.0.0.1:{port}"
         finally:
             server.shutdown()
             thread.join()
-
-
-def write_certificate(file: Path) -> Path:
-    """Write a certificate of `localhost`, which counts as its own authority, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = serialization.PrivateFormat.PKCS8
-    file.write_bytes(
-        certificate.public_bytes(pem)
-        + key.private_bytes(pem, private, serialization.NoEncryption())
-    )
-    return file

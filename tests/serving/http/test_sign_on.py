@@ -17,6 +17,7 @@ import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 from tests import openid_provider as providers
+from tests.certificates import make_certificate
 from tests.openid_provider import (
     CLIENT,
     SECRET,
@@ -24,7 +25,6 @@ from tests.openid_provider import (
     Sign,
     serve_port,
     serve_provider,
-    write_certificate,
 )
 from tests.postgres_server import Server
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run  # noqa: F401 - fixture
@@ -514,7 +514,7 @@ def test_an_issuer_is_asked_alone_and_within_bounds(server: TestClient, provider
 def test_an_issuer_may_answer_at_several_hosts(
     guarded: Settings, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(write_certificate(tmp_path / "localhost.pem")))
+    monkeypatch.setenv("SSL_CERT_FILE", str(make_certificate(tmp_path / "localhost.pem")))
     paths = {"token_endpoint": "/token", "jwks_uri": "/keys", "userinfo_endpoint": "/user"}
     with (
         serve_port(provider) as second,
@@ -539,7 +539,7 @@ def test_an_issuer_may_answer_at_several_hosts(
 def test_an_issuer_with_https_signs_on_by_a_certificate_that_is_trusted(
     guarded: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificate = write_certificate(tmp_path / "localhost.pem")
+    certificate = make_certificate(tmp_path / "localhost.pem")
     with serve_provider(certificate) as provider, serve_port(provider) as plain:
         unknown = Issuer(provider.url, CLIENT, SECRET)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
