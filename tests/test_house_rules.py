@@ -58,6 +58,7 @@ RULED_NODES = {
     ast.FunctionDef,
     ast.AsyncFunctionDef,
     ast.Name,
+    ast.arg,
     ast.Import,
     ast.ImportFrom,
 }
@@ -100,6 +101,15 @@ def iterate_functions(
                 list_decorators(node) & {"property", "cached_property", "fixture"}
             ):
                 yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def iterate_locals(file: Path) -> Iterator[tuple[ast.Name | ast.arg, str]]:
+    """Yield each parameter, and each name that is given a value, with the node that names it."""
+    for node in list_nodes(file):
+        if isinstance(node, ast.arg):
+            yield node, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node, node.id
 
 
 def split_name(name: str) -> list[str]:
@@ -145,12 +155,10 @@ def test_docstrings_are_plain_sentences() -> None:
 
 def test_locals_are_named_after_what_they_hold() -> None:
     guilty = [
-        f"{file.relative_to(ROOT)}:{node.lineno} {node.id}"
+        f"{file.relative_to(ROOT)}:{node.lineno} {name}"
         for file in ALL_FILES
-        for node in list_nodes(file)
-        if isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Store)
-        and node.id in CATCH_ALL_LOCALS
+        for node, name in iterate_locals(file)
+        if name in CATCH_ALL_LOCALS
     ]
     # Stored records keep their keys: what a person said of an answer, and how many quotes of a
     # role's call were found.

@@ -28,7 +28,7 @@ AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_con
 VERIFIED = "verified"
 """The phase of an answer that a person verified and that is given again."""
 SECTION_SEPARATOR = " > "
-"""What stands between the headings of a section."""
+"""The separator of the headings of a section."""
 PARTIAL_LIST = "partial_list"
 """The stop reason of an answer that gives fewer things than were asked for."""
 

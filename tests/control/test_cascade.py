@@ -43,7 +43,7 @@ def climb(to: Phase, reason: str = "BELOW_THRESHOLD") -> CascadeVerdict:
 def test_every_case_of_the_ladder(
     phase: Phase, confidence: float, is_known: bool, verdict: CascadeVerdict
 ) -> None:
-    assert FULL.decide(phase, confidence, known=is_known) == verdict
+    assert FULL.decide(phase, confidence, has_answer=is_known) == verdict
 
 
 def test_conflict_alone_leads_to_the_debate_from_any_phase() -> None:
@@ -61,7 +61,7 @@ def test_conflict_alone_leads_to_the_debate_from_any_phase() -> None:
 
 def test_the_web_is_off_by_default() -> None:
     assert Cascade().decide("debate", 0.5) == LOST
-    assert Cascade().decide("debate", 0.9, known=False) == LOST
+    assert Cascade().decide("debate", 0.9, has_answer=False) == LOST
 
 
 def test_the_baselines_have_no_debate() -> None:
@@ -97,7 +97,7 @@ def test_every_climb_ends(data: st.DataObject) -> None:
         assert phase is not None
         confidence = data.draw(st.floats(0, 1))
         is_known, conflict = data.draw(st.booleans()), data.draw(st.booleans())
-        verdict = ladder.decide(phase, confidence, known=is_known, conflict=conflict)
+        verdict = ladder.decide(phase, confidence, has_answer=is_known, conflict=conflict)
         assert (verdict.to is not None) == (verdict.action == "escalate")
         phase = verdict.to
         if phase is None:

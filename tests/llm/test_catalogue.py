@@ -6,7 +6,7 @@ from fathom.llm.catalogue import identify_model
 
 
 @pytest.mark.parametrize(
-    ("name", "known"),
+    ("name", "model"),
     [
         ("qwen-1.5b", "qwen-1.5b"),
         ("/models/Qwen2.5-Coder-0.5B-Instruct-Q8_0.gguf", "qwen-0.5b"),
@@ -15,5 +15,5 @@ from fathom.llm.catalogue import identify_model
         ("other", ""),
     ],
 )
-def test_a_known_model_is_recognised_by_its_name_or_its_file(name: str, known: str) -> None:
-    assert identify_model(name) == known
+def test_a_known_model_is_recognised_by_its_name_or_its_file(name: str, model: str) -> None:
+    assert identify_model(name) == model

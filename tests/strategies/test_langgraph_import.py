@@ -39,3 +39,8 @@ def test_a_question_imports_one_strategy_and_reads_no_files() -> None:
         )
         == "[]"
     )
+
+
+def test_the_simplest_strategy_imports_at_most_80_modules() -> None:
+    code = "print(sum(name.split('.')[0] == 'fathom' for name in sys.modules))"
+    assert int(run_code(f"import sys, fathom.strategies.naive; {code}")) <= 80

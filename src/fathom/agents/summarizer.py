@@ -335,7 +335,7 @@ def _find_common_words(question: Question, findings: Sequence[SubAnswer]) -> str
     return run or _find_longest_run(quotes, _TERMS(question.text))
 
 
-def _find_longest_run(texts: Sequence[str], known: frozenset[str]) -> str:
+def _find_longest_run(texts: Sequence[str], known_terms: frozenset[str]) -> str:
     """Return the longest run of words in all texts that begins and ends with content words.
 
     It holds a content word that is not among the known ones; empty if there is no such run.
@@ -345,7 +345,9 @@ def _find_longest_run(texts: Sequence[str], known: frozenset[str]) -> str:
     for length in range(len(first), 0, -1):
         for start in range(len(first) - length + 1):
             words = first[start : start + length]
-            is_content = _TERMS(words[0]) and _TERMS(words[-1]) and _TERMS(" ".join(words)) - known
+            is_content = (
+                _TERMS(words[0]) and _TERMS(words[-1]) and _TERMS(" ".join(words)) - known_terms
+            )
             if is_content and all(f" {' '.join(words)} " in other for other in padded):
                 return _restore_words(words, texts[0])
     return ""

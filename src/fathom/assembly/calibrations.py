@@ -113,21 +113,24 @@ def _choose_shipped(assembly: Assembly, strategy: str) -> Calibration | None:
     return calibrations.get(name, calibrations[weakest])
 
 
-def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> Weigher:
+def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) -> Weigher:
     """Return the weigher of the answers of a run.
 
     Raises:
         UsageError: If a rate of errors is asked for that is not certified; the message names those
             that are.
     """
-    calibration, max_error = found.calibration, ask.max_error
+    calibration, max_error = in_force.calibration, ask.max_error
     threshold: float | None = 0.0
     if max_error is not None:
-        if found.stale or calibration is None:
+        if in_force.stale or calibration is None:
             raise UsageError(
                 f"--max-error {max_error:g}: "
-                + (found.stale or f"there is no calibration of {strategy} with these settings; ")
-                + ("" if found.stale else f"run `fathom calibrate QUESTIONS --strategy {strategy}`")
+                + (
+                    in_force.stale
+                    or f"there is no calibration of {strategy} with these settings; "
+                    f"run `fathom calibrate QUESTIONS --strategy {strategy}`"
+                )
             )
         threshold = calibration.find_threshold(max_error)
         if threshold is None:
@@ -148,8 +151,8 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
         threshold=threshold,
         # On data sets that the law was not fitted to, sure drafts below the bound are no more often
         # wrong than right. A bound of the user's own holds all the same.
-        is_bound=not found.is_of_model or ask.min_probability is not None,
-        chain_law=found.chain_law,
+        is_bound=not in_force.is_of_model or ask.min_probability is not None,
+        chain_law=in_force.chain_law,
     )
 
 

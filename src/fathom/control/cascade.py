@@ -91,32 +91,34 @@ class Cascade:
         return self.phases[self.phases.index(phase) + 1 :]
 
     def decide(
-        self, phase: Phase, confidence: float, *, known: bool = True, conflict: bool = False
+        self, phase: Phase, confidence: float, *, has_answer: bool = True, conflict: bool = False
     ) -> CascadeVerdict:
         """Accept the outcome of a phase, escalate, or give up.
 
         Args:
             phase: The phase that was just tried; one of `phases`.
             confidence: The confidence of its outcome, in [0, 1].
-            known: Whether it has an answer at all: `False` for a debate that ends in "unknown", and
-                for a web search that finds nothing.
+            has_answer: Whether it has an answer at all: `False` for a debate that ends in
+                "unknown", and for a web search that finds nothing.
             conflict: Whether documents give different answers; ignored where no conflict is looked
                 for.
         """
         if conflict and self.looks_for_conflict(phase):
             return CascadeVerdict(action="escalate", reason="CONFLICT", to="debate")
         is_sure = confidence >= self.thresholds[phase]
-        if known and phase == "web":
+        if has_answer and phase == "web":
             reason: CascadeReason = "WEB_FOUND" if is_sure else "WEB_LOW_CONFIDENCE"
             return CascadeVerdict(action="accept", reason=reason, low_confidence=not is_sure)
-        if known and is_sure:
+        if has_answer and is_sure:
             return CascadeVerdict(action="accept", reason="CONFIDENT")
         next_phases = self.list_next_phases(phase)[:1]
         # Only a conflict may lead to the debate then: agents that agree have nothing to debate.
         if not next_phases or (next_phases[0] == "debate" and self.looks_for_conflict(phase)):
             return CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
         return CascadeVerdict(
-            action="escalate", reason="BELOW_THRESHOLD" if known else "UNKNOWN", to=next_phases[0]
+            action="escalate",
+            reason="BELOW_THRESHOLD" if has_answer else "UNKNOWN",
+            to=next_phases[0],
         )
 
 

@@ -1,5 +1,6 @@
 """The protocol of an index, whatever engine implements it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # takes a while to import, and only types need it here
 
 Matrix = TypeAliasType("Matrix", "NDArray[np.float32]")
 Vector = TypeAliasType("Vector", "NDArray[np.float32]")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class SourceRecord:
     """The record that an index keeps of one place: a file or a record of a corpus.
 
     Attributes:
-        path: `file` or `file#_id`.
+        path: `file`, `file#_id`, or an address.
         digest: sha256 of the content that was read there; if `stale`, of the content that was read
             last.
         outcome: `ok`, `stale` (the earlier content is kept, because the place cannot be read any
@@ -88,6 +90,14 @@ class SourceRecord:
     def is_corpus(self) -> bool:
         """Return whether the place is a file of records."""
         return self.document_id is None and self.outcome in {"ok", "stale"}
+
+
+def is_address(place: str) -> bool:
+    """Return whether a place is the address of an object elsewhere, such as `s3://bucket/a.pdf`.
+
+    Files have absolute paths as their places, so none looks like an address.
+    """
+    return _ADDRESS.match(place) is not None
 
 
 class Match(NamedTuple):

@@ -61,7 +61,7 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
     """An `IndexReader` over a `SqlStore`; an engine adds its transactions and searches."""
 
     _is_limited = False
-    """Whether some documents are hidden, so that every search must know the others."""
+    """True if some documents are hidden, so that every search must know the others."""
 
     def __init__(self, place: object, most_ids: int) -> None:
         """Create the reader.

@@ -130,7 +130,7 @@ class SqlTraces(TraceStore, ABC):
     @override
     def list_owned(self, owner: str, *, limit: int, skip: int = 0) -> tuple[TraceSummary, ...]:
         rows = self._select(
-            f"SELECT {SUMMARY_COLUMNS} FROM traces WHERE {self.scope} AND {self._owned} "  # noqa: S608 - constants
+            f"SELECT {SUMMARY_COLUMNS} FROM traces WHERE {self.scope} AND {self._owner_condition} "  # noqa: S608 - constants
             "ORDER BY no DESC LIMIT ? OFFSET ?",
             *(owner, limit, skip),
         )
@@ -145,7 +145,7 @@ class SqlTraces(TraceStore, ABC):
             marks = ", ".join("?" * len(ids))
             for trace_id, document in self._select(
                 "SELECT id, document FROM "  # noqa: S608 - constants
-                f"(SELECT no, id FROM traces WHERE {self.scope} AND {self._owned} "
+                f"(SELECT no, id FROM traces WHERE {self.scope} AND {self._owner_condition} "
                 f"AND id IN ({marks})) AS owned LEFT JOIN "
                 f"(SELECT trace_no, document FROM trace_documents WHERE {self.scope}) AS shown "
                 "ON trace_no = no",
@@ -157,7 +157,7 @@ class SqlTraces(TraceStore, ABC):
         return {trace_id: frozenset(names) for trace_id, names in documents.items()}
 
     @property
-    def _owned(self) -> str:
+    def _owner_condition(self) -> str:
         """The condition that a trace belongs to an owner, who is the next value."""
         return f"no IN (SELECT trace_no FROM trace_owners WHERE {self.scope} AND owner = ?)"  # noqa: S608 - constant
 

@@ -16,7 +16,7 @@ from fathom.documents.discover import FileFilter, derive_document_id, digest_con
 from fathom.documents.disk_set import DiskSet
 from fathom.documents.ocr.availability import can_retry
 from fathom.documents.sandbox.parent import Sandbox, read_file
-from fathom.index.base import IndexReader, SourceRecord
+from fathom.index.base import IndexReader, SourceRecord, is_address
 from fathom.ingest.batch import Batch, PendingDocument
 from fathom.ingest.corpus_places import (
     DUPLICATE_ID,
@@ -33,7 +33,6 @@ from fathom.ingest.places import (
     GONE,
     RECORD_GONE,
     display,
-    is_address,
     is_gone,
     iterate_batches,
     locate_path,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.documents.discover import digest_content
-from fathom.index.base import IndexReader, SourceRecord
-from fathom.ingest.places import CorpusFiles, is_address, locate_path
+from fathom.index.base import IndexReader, SourceRecord, is_address
+from fathom.ingest.places import CorpusFiles, locate_path
 from fathom.types import Citation
 
 CHANGED = "changed since it was read"

@@ -12,7 +12,7 @@ from typing import TypeVar
 from fathom.documents.base import ParseRefusal
 from fathom.documents.discover import format_path, make_absolute
 from fathom.errors import UsageError
-from fathom.index.base import IndexReader, SourceRecord
+from fathom.index.base import IndexReader, SourceRecord, is_address
 
 T = TypeVar("T")
 
@@ -26,15 +26,6 @@ RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes
 
 display = format_path
 """Returns the name that the index uses for a file."""
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
-
-
-def is_address(place: str) -> bool:
-    """Return whether a place is the address of an object elsewhere, such as `s3://bucket/a.pdf`.
-
-    Files have absolute paths as their places, so none looks like an address.
-    """
-    return _ADDRESS.match(place) is not None
 
 
 def locate_path(place: str) -> Path:

@@ -18,10 +18,9 @@ from fathom.documents.discover import (
     format_path,
     locate_sidecar,
 )
-from fathom.index.base import IndexReader
+from fathom.index.base import IndexReader, is_address
 from fathom.index.rights import EVERYBODY, Clause, ReadingRule, is_reader, join_clauses
 from fathom.ingest.places import (
-    is_address,
     is_below,
     is_gone,
     locate_path,

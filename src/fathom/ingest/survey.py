@@ -116,14 +116,14 @@ class Survey:
 
 
 def merge_places(
-    files: Iterable[Path], known: Iterable[tuple[str, SourceRecord | None]]
+    files: Iterable[Path], known_places: Iterable[tuple[str, SourceRecord | None]]
 ) -> Iterator[tuple[str, Path | None, SourceRecord | None]]:
     """Merge files and known places, each place once; both must be in the order of their places.
 
     At most one item of each is in memory.
     """
     on_disk = ((display(file), file, None) for file in files)
-    in_index = ((place, None, record) for place, record in known)
+    in_index = ((place, None, record) for place, record in known_places)
     for place, same in groupby(merge(on_disk, in_index, key=_get_place), key=_get_place):
         file = record = None
         for _, path, source in same:

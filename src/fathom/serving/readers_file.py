@@ -16,8 +16,8 @@ from typing import Any
 
 from fathom.documents.discover import format_path, make_absolute
 from fathom.errors import UsageError
+from fathom.index.base import is_address
 from fathom.index.rights import ReadingRule, is_reader
-from fathom.ingest.places import is_address
 
 
 def load_readers(file: Path) -> tuple[ReadingRule, ...]:

@@ -88,7 +88,8 @@ class AnchorSettings(Section):
     if the evidence has something else in the anchor's place. The value is the study's tau, as
     `benchmarks/wrong_contexts.py` bears out. Ours."""
     tau_none: float = constant(0.65, ge=0, le=1)
-    """The same where the evidence holds none of the required anchors. Ours."""
+    """The least support of quotes that are shown although no required anchor is in the evidence.
+    Ours."""
     grey_low: float = constant(0.40, ge=0, le=1)
     """The lower end of the grey zone of support, in which the judge is asked."""
     grey_high: float = constant(0.60, ge=0, le=1)

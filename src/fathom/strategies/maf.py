@@ -254,7 +254,7 @@ class Maf(GraphStrategy):
         verdict = state.cascade.decide(
             phase,
             confidence,
-            known=bool(draft.evidence) and not is_unknown,
+            has_answer=bool(draft.evidence) and not is_unknown,
             conflict=state.conflict,
         )
         context.set_outcome(

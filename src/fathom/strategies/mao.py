@@ -463,8 +463,8 @@ async def _execute(
 ) -> MaoState:
     """Return the state after an executor's work on every turn where it comes next."""
 
-    async def execute(turn: Turn, query: Query, here: RunContext) -> Turn:
-        next_turn = await work(turn, query, here)
+    async def execute(turn: Turn, query: Query, step: RunContext) -> Turn:
+        next_turn = await work(turn, query, step)
         return replace(next_turn, todo=next_turn.todo[1:])
 
     return await _work_on_turns(state, lambda turn: turn.next == executor, execute, context)

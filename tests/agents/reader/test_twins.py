@@ -14,20 +14,20 @@ FORGED_ID = "Saat ini kubu PLN yang memimpin dewan kota Merrow hampir menguasai 
 
 
 def list_twins(
-    question: Question, answer: str, own: str, *others: str | Hit, title: str = ""
+    question: Question, answer: str, quote: str, *others: str | Hit, title: str = ""
 ) -> list[str]:
     """Return the other answers in hits of other documents, where a text gives this answer."""
-    first = hit_of(own, document="own", title=title)
+    first = hit_of(quote, document="own", title=title)
     hits = [
         other if isinstance(other, Hit) else hit_of(other, document=f"d{number}", title=title)
         for number, other in enumerate(others)
     ]
-    evidence = Evidence(hit=first, span=Span(0, len(own)), support=0.8)
+    evidence = Evidence(hit=first, span=Span(0, len(quote)), support=0.8)
     return [rival.text for rival in find_twins(question, answer, evidence, [first, *hits])]
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "own", "other", "expected"),
+    ("question", "answer", "quote", "other", "expected"),
     [
         (WHO, "Vale Sound", FORGED, TRUE, "Harbour Radio"),
         (WHO, "Harbour Radio", TRUE, f"According to the archive, {FORGED}", "Vale Sound"),
@@ -65,13 +65,13 @@ def list_twins(
     ],
 )
 def test_the_same_sentence_with_another_value_is_a_twin(
-    question: Question, answer: str, own: str, other: str, expected: str
+    question: Question, answer: str, quote: str, other: str, expected: str
 ) -> None:
-    assert list_twins(question, answer, own, other) == [expected]
+    assert list_twins(question, answer, quote, other) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("answer", "own", "other"),
+    ("answer", "quote", "other"),
     [
         # Another year, place or name may be what the other sentence is about.
         ("40", "In 2024 a permit of Merrow was 40.", "In 2025 a permit of Merrow was 45."),
@@ -101,9 +101,10 @@ def test_the_same_sentence_with_another_value_is_a_twin(
         ("Ada", "It was built by Ada.", "It was built by Bo."),
     ],
 )  # fmt: skip
-def test_other_sentences_are_no_twins(answer: str, own: str, other: str) -> None:
+def test_other_sentences_are_no_twins(answer: str, quote: str, other: str) -> None:
     assert (
-        list_twins(Question("What does a permit cost, and who is mayor?"), answer, own, other) == []
+        list_twins(Question("What does a permit cost, and who is mayor?"), answer, quote, other)
+        == []
     )
 
 

@@ -50,7 +50,7 @@ _MOST_TABLES = 2
 _PROBABILITY = 0.5
 """The probability that the value of a statement is right, where nothing else tells it."""
 _DOUBTFUL = 0.35
-"""That of a statement that leaves out a cell or a number of the question."""
+"""The probability that a statement is right that leaves out a cell or a number of the question."""
 _AGREEMENT = 0.4
 """The share of the doubt that is left where the rules or the reader give the model's value."""
 _MOST_RIVAL_ROWS = 3

@@ -10,7 +10,7 @@ from fathom.tables.statements import FinancialStatement
 _MAIN = 0.95
 """The probability that a value of a main statement is right."""
 _OTHER = 0.8
-"""That of a value of another table with periods."""
+"""The probability that a value of another table with periods is right."""
 
 
 class _PlacedAnswer(NamedTuple):

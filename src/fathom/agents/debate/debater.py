@@ -82,7 +82,7 @@ class Debater(Protocol):
         self,
         question: Question,
         hit: Hit,
-        own: Position | None,
+        last: Position | None,
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
@@ -91,7 +91,7 @@ class Debater(Protocol):
         Args:
             question: The question of the debate.
             hit: The only chunk that the agent may read.
-            own: The agent's position in the round before; `None` in the first.
+            last: The agent's position in the round before; `None` in the first.
             heard: The positions that the agent is told; none in the first round.
             context: The run that records the step.
 
@@ -128,7 +128,7 @@ class LocalDebater:
         self,
         question: Question,
         hit: Hit,
-        own: Position | None,
+        last: Position | None,
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
@@ -136,7 +136,7 @@ class LocalDebater:
         inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as step:
             position = await step.compute(
-                "speak", lambda: self.take_position(question, hit, own, heard)
+                "speak", lambda: self.take_position(question, hit, last, heard)
             )
             step.set_outcome(
                 outputs=outline_position(position),
@@ -146,7 +146,7 @@ class LocalDebater:
         return position
 
     def take_position(
-        self, question: Question, hit: Hit, own: Position | None, heard: Sequence[Position]
+        self, question: Question, hit: Hit, last: Position | None, heard: Sequence[Position]
     ) -> Position:
         """Return the position of the agent of this chunk, outside of any step."""
         session = self.pairs.open_session(question.text, spans=_SPANS)
@@ -172,13 +172,13 @@ class LocalDebater:
             contradicts=tuple(dict.fromkeys(peer.answer for peer in opponents)),
         )
         if best is None or _is_outnumbered(question, answer, opponents, peers):
-            return replace(position, move="drops" if own and own.answer else position.move)
+            return replace(position, move="drops" if last and last.answer else position.move)
         return replace(
             position,
             answer=answer,
             evidence=_make_evidence(hit, best),
             score=best.score,
-            move=_choose_move(question, own, answer),
+            move=_choose_move(question, last, answer),
         )
 
     def _weigh_option(
@@ -366,7 +366,7 @@ class LLMDebater:
         self,
         question: Question,
         hit: Hit,
-        own: Position | None,
+        last: Position | None,
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
@@ -374,15 +374,15 @@ class LLMDebater:
         inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as step:
             shown = await step.compute("prune", lambda: self.pruner.prune_each(question, [hit]))
-            request = _build_request(self.prompt, question, shown, own, heard)
+            request = _build_request(self.prompt, question, shown, last, heard)
             reply = await ask_model(self.model, DebaterReply, request, step)
             position = (
-                _parse_position(reply.value, question, shown, own, heard) if reply.value else None
+                _parse_position(reply.value, question, shown, last, heard) if reply.value else None
             )
             if position is None:
                 reason = reply.reason or "the chunk has no such sentence"
                 step.set_outcome(verdict="local", reason=reason)
-                return await self.local.speak(question, hit, own, heard, step)
+                return await self.local.speak(question, hit, last, heard, step)
             position = await step.compute(
                 "weigh", partial(self._weigh_position, question, position)
             )
@@ -406,12 +406,12 @@ def _parse_position(
     reply: DebaterReply,
     question: Question,
     shown: Sequence[PrunedHit],
-    own: Position | None,
+    last: Position | None,
     heard: Sequence[Position],
 ) -> Position | None:
     """Return the position of a reply, not yet weighed; `None` if its sentence does not exist."""
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
-    move = _choose_move(question, own, answer)
+    move = _choose_move(question, last, answer)
     position = Position(
         hit=shown[0].hit,
         supports=_list_answers(reply.supports, heard),
@@ -427,13 +427,13 @@ def _parse_position(
     return replace(position, answer=answer, evidence=places[reply.answer.sentence - 1])
 
 
-def _choose_move(question: Question, own: Position | None, answer: str) -> Move:
+def _choose_move(question: Question, last: Position | None, answer: str) -> Move:
     """Return the move from the agent's own last answer to the new one."""
-    if own is None:
+    if last is None:
         return "opens"
-    if own.answer and not answer:
+    if last.answer and not answer:
         return "drops"
-    is_same = own.answer == answer or question.answers_match(own.answer, answer)
+    is_same = last.answer == answer or question.answers_match(last.answer, answer)
     return "keeps" if is_same else "adopts"
 
 
@@ -447,7 +447,7 @@ def _build_request(
     prompt: Prompt,
     question: Question,
     shown: Sequence[PrunedHit],
-    own: Position | None,
+    last: Position | None,
     heard: Sequence[Position],
 ) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
@@ -455,7 +455,7 @@ def _build_request(
     # An order may stand in what is left out, so the whole chunk decides.
     chunks = chunks if drop_orders([item.hit for item in shown]) else [WITHHELD]
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
-    last_answer = [] if own is None else [own.answer or "unknown"]
+    last_answer = [] if last is None else [last.answer or "unknown"]
     fence = make_fence(question.text, [*chunks, *answers, *last_answer])
     sections = [f"Your chunk:\n{fence_texts(fence, chunks)}"]
     if last_answer:

@@ -79,7 +79,7 @@ class RivalFinder:
         self,
         question: Question,
         answer: str,
-        own: Hit,
+        answer_hit: Hit,
         hits: Sequence[Hit],
         session: ReadingSession,
     ) -> list[Rival]:
@@ -91,7 +91,7 @@ class RivalFinder:
         Args:
             question: The question.
             answer: The answer in a few words.
-            own: The hit that gives the answer.
+            answer_hit: The hit that gives the answer.
             hits: All hits, best first.
             session: The question, put to the pair reader.
         """
@@ -100,28 +100,28 @@ class RivalFinder:
         all_anchors = question.anchors
         required = [anchor for anchor in all_anchors if anchor.kind not in _OPTIONAL_KINDS]
         times = [anchor for anchor in all_anchors if anchor.kind in TIMES]
-        own_gaps = find_missing(required, _get_context(own))
-        firm = self._find_firm_score(question, answer, own, session)
+        answer_gaps = find_missing(required, _get_context(answer_hit))
+        firm = self._find_firm_score(question, answer, answer_hit, session)
         rivals: list[Rival] = []
-        for hit in _list_other_documents(own, drop_stuffed(question, hits))[: self.most]:
+        for hit in _list_other_documents(answer_hit, drop_stuffed(question, hits))[: self.most]:
             # A hit that lacks more of the question than the answer's own may be about another case.
             if self._is_about(question, hit) and set(
                 find_missing(required, _get_context(hit))
-            ) <= set(own_gaps):
+            ) <= set(answer_gaps):
                 rivals += self._iterate_rivals(
                     question, [answer, *(rival.text for rival in rivals)], hit, session, firm
                 )
         return [rival for rival in rivals if not find_contradicted(times, rival.evidence.quote)]
 
     def _find_firm_score(
-        self, question: Question, answer: str, own: Hit, session: ReadingSession
+        self, question: Question, answer: str, answer_hit: Hit, session: ReadingSession
     ) -> float:
         """Return the score from which on the answer of another chunk is as firm as this answer."""
-        (reading,) = session.read([own.chunk])
+        (reading,) = session.read([answer_hit.chunk])
         scores = [
             span.score
             for span in reading.spans
-            if question.answers_match(span.span.cut(own.chunk.text), answer)
+            if question.answers_match(span.span.cut(answer_hit.chunk.text), answer)
         ]
         # An answer that was put together stands in no span; the chunk's best one is its measure.
         score = max(scores, default=max((span.score for span in reading.spans), default=1.0))
@@ -247,12 +247,12 @@ def _is_comparable(question: Question, answer: str) -> bool:
     return bool(question.find_spans(answer))
 
 
-def _list_other_documents(own: Hit, hits: Sequence[Hit]) -> list[Hit]:
+def _list_other_documents(answer_hit: Hit, hits: Sequence[Hit]) -> list[Hit]:
     """Return the best hit of each other document."""
     best_hits: dict[str, Hit] = {}
     for hit in hits:
         best_hits.setdefault(hit.chunk.document_id, hit)
-    best_hits.pop(own.chunk.document_id, None)
+    best_hits.pop(answer_hit.chunk.document_id, None)
     return list(best_hits.values())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from fathom.ingest.places import is_address
+from fathom.index.base import is_address
 from fathom.types import Chunk, Draft, Hit
 
 

@@ -220,7 +220,9 @@ class SentenceAlignment:
         )
 
 
-def find_twins(question: Question, answer: str, own: Evidence, hits: Sequence[Hit]) -> list[Rival]:
+def find_twins(
+    question: Question, answer: str, evidence: Evidence, hits: Sequence[Hit]
+) -> list[Rival]:
     """Return the other values of the sentences that give an answer, the best-ranked first.
 
     A document that repeats the question has no twins.
@@ -228,13 +230,13 @@ def find_twins(question: Question, answer: str, own: Evidence, hits: Sequence[Hi
     Args:
         question: The question.
         answer: The answer in a few words.
-        own: The evidence of the answer.
+        evidence: The evidence of the answer.
         hits: The hits, best first; those that give the same answer count as its evidence too.
     """
-    others = [hit for hit in drop_stuffed(question, hits) if hit.chunk.id != own.hit.chunk.id]
+    others = [hit for hit in drop_stuffed(question, hits) if hit.chunk.id != evidence.hit.chunk.id]
     sentences = [
         SentenceWords.of(hit, unit.span)
-        for hit in (own.hit, *others)
+        for hit in (evidence.hit, *others)
         for unit in list_units(hit.chunk)
         if unit.kind in _TEXT and unit.span.end - unit.span.start <= _LONGEST
     ]
@@ -243,7 +245,7 @@ def find_twins(question: Question, answer: str, own: Evidence, hits: Sequence[Hi
             Rival(
                 text=text,
                 # The sentence says as much of its value as that of the answer does.
-                evidence=Evidence(hit=twin.hit, span=twin.span, support=own.support),
+                evidence=Evidence(hit=twin.hit, span=twin.span, support=evidence.support),
             )
             for sentence in sentences
             if (place := sentence.find_words(value))

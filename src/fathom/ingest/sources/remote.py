@@ -31,7 +31,7 @@ MOST_DEPTH = 100
 """The number of folders inside of each other from which a listing is refused."""
 _PAGE = 1000
 Entry = Mapping[str, Any]
-"""What a file system says of a file or a folder."""
+"""The attributes that a file system reports of a file or a folder."""
 
 
 class RemoteFiles(Protocol):

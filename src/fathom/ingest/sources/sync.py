@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from fathom.documents.discover import FileFilter, OnError
 from fathom.documents.ocr.availability import can_retry
 from fathom.errors import SourceUnavailable
-from fathom.index.base import IndexReader, SourceRecord
-from fathom.ingest.places import is_address, is_gone, iterate_batches
+from fathom.index.base import IndexReader, SourceRecord, is_address
+from fathom.ingest.places import is_gone, iterate_batches
 from fathom.ingest.report import IngestReport
 from fathom.ingest.sidecars import AddressLimits
 from fathom.ingest.sources.base import (

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.config import SettingValue
-from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
+from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus, is_address
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
-from fathom.ingest.places import is_address
 from fathom.serving.brief import Brief, serialize_brief
 from fathom.serving.cli.errors import dump_json
 from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
