@@ -82,6 +82,7 @@ class Layers:
         self._given: dict[str, SettingValue] = {}
         # By key: the words that refuse it, empty for a setting.
         self._refusals = dict(iterate_keys(Settings))
+        self._tables = {key.rpartition(".")[0] for key in self._refusals}
         self._constants = constants
 
     @classmethod
@@ -171,9 +172,15 @@ class Layers:
             self._check(key, value, origin)
             # The path of a folder stands for its files, and a file for the one in the folder.
             self._given.pop(key.rpartition(".")[0], None)
-            for file in [other for other in self._given if other.startswith(f"{key}.")]:
+            for file in self._list_files(key):
                 del self._given[file]
             self._given[key] = SettingValue(key, value, origin)
+
+    def _list_files(self, key: str) -> list[str]:
+        """Return the given keys below a key; a replay adds hundreds of keys, which have none."""
+        if key in self._refusals and key not in self._tables:
+            return []
+        return [other for other in self._given if other.startswith(f"{key}.")]
 
     def _check(self, key: str, value: Any, origin: str) -> None:  # noqa: ANN401 - as in the file
         """Accept a value if its key is one that may be set, and it can be a value at all.
