@@ -1,5 +1,9 @@
+import json
 import subprocess
 import sys
+from typing import Any
+
+import pytest
 
 
 def run_code(code: str) -> str:
@@ -7,17 +11,37 @@ def run_code(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_question_imports_langgraph_but_not_the_client_of_its_server() -> None:
-    code = (
-        "import sys, fathom.strategies.run; "
-        "print('langgraph.graph' in sys.modules, 'httpx' in sys.modules)"
-    )
-    assert run_code(f"import fathom.strategies.naive; {code}") == "True False"
+@pytest.fixture(scope="module")
+def facts() -> dict[str, Any]:
+    """Import the simplest strategy, then what runs it, then the client, all in one new process."""
+    code = """
+import json, sys
+import fathom.strategies.naive
+facts = {"modules": sum(name.split(".")[0] == "fathom" for name in sys.modules)}
+import fathom.strategies.run
+facts["graph"], facts["client"] = "langgraph.graph" in sys.modules, "httpx" in sys.modules
+import langgraph_sdk, langgraph_sdk.auth
+facts["whole client"] = [langgraph_sdk.get_client.__name__, str(langgraph_sdk.auth)]
+print(json.dumps(facts))
+"""
+    imports: dict[str, Any] = json.loads(run_code(code))
+    return imports
 
 
-def test_the_client_can_still_be_imported_whole() -> None:
-    code = "import langgraph_sdk as s, langgraph_sdk.auth; print(s.get_client.__name__, s.auth)"
-    assert run_code(f"import fathom.strategies.naive; {code}").startswith("get_client <module")
+def test_a_question_imports_langgraph_but_not_the_client_of_its_server(
+    facts: dict[str, Any],
+) -> None:
+    assert (facts["graph"], facts["client"]) == (True, False)
+
+
+def test_the_simplest_strategy_imports_at_most_80_modules(facts: dict[str, Any]) -> None:
+    assert facts["modules"] <= 80
+
+
+def test_the_client_can_still_be_imported_whole(facts: dict[str, Any]) -> None:
+    name, auth = facts["whole client"]
+    assert name == "get_client"
+    assert auth.startswith("<module")
 
 
 def test_a_client_that_is_already_imported_stays() -> None:
@@ -39,8 +63,3 @@ def test_a_question_imports_one_strategy_and_reads_no_files() -> None:
         )
         == "[]"
     )
-
-
-def test_the_simplest_strategy_imports_at_most_80_modules() -> None:
-    code = "print(sum(name.split('.')[0] == 'fathom' for name in sys.modules))"
-    assert int(run_code(f"import sys, fathom.strategies.naive; {code}")) <= 80
