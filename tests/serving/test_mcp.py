@@ -1,7 +1,7 @@
 """Tools of the Model Context Protocol, used by the SDK's own client.
 
-Covers fathom.serving.cli.mcp. A child process serves over stdio and over HTTP; what needs no wire
-is asked in this process.
+Covers fathom.serving.mcp_shapes and fathom.serving.cli.mcp. A child process serves over stdio and
+over HTTP; what needs no wire is asked in this process.
 """
 
 import asyncio
