@@ -19,6 +19,7 @@ from tests.openid_provider import CLIENT, SECRET, Provider
 from tests.serving.http.conftest import ADDRESS, CANARY, SEARCH, serve_app
 from tests.serving.http.test_sign_on import (  # noqa: F401 - fixtures
     ORIGIN,
+    go_to_issuer,
     make_sign_on,
     provider,
     running,
@@ -29,7 +30,7 @@ from tests.serving.http.test_sign_on import (  # noqa: F401 - fixtures
 )
 
 from fathom.serving.http.app import create_app
-from fathom.serving.http.openid import LOGOUT_EVENT, Issuer, TokenGrant
+from fathom.serving.http.openid import LOGOUT_EVENT, Issuer, IssuerAddresses, TokenGrant
 from fathom.serving.http.session_renewal import SessionMark
 from fathom.serving.http.sign_on import SignOn
 from fathom.serving.http.sign_on_plan import SignOnPlan
@@ -355,6 +356,14 @@ def test_offline_access_is_asked_for_where_the_issuer_names_it(
         address = server.get("/sign-on").headers["location"]
         [scope] = parse_qs(urlsplit(address).query)["scope"]
         assert scope == f"openid profile email{wanted}"
+    addresses = IssuerAddresses(
+        authorization="", token="", keys="", method="", scopes=frozenset({"offline_access"})
+    )
+    # An issuer may refuse the scope, or give refresh tokens without it.
+    named = SignOnPlan(scopes=("profile", "groups", "openid"))
+    assert named.choose_scopes(addresses) == "openid profile groups"
+    reply = server.get(go_to_issuer(server).replace("code=", "error=invalid_scope&code="))
+    assert (reply.status_code, "--oidc-scopes" in reply.json()["next"]) == (401, True)
 
 
 def test_signing_out_withdraws_the_tokens_at_the_issuer(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -72,6 +72,14 @@ def serve(
             metavar="ISSUER", help="The address of an OpenID Connect issuer that signs users on."
         ),
     ] = "",
+    oidc_scopes: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="The scopes to ask for, such as 'profile groups'; by default openid, profile, "
+            "email, and offline_access if the issuer names it.",
+        ),
+    ] = "",
     oidc_user: Annotated[
         str, typer.Option(metavar="CLAIM", help="The claim with the name of the user.")
     ] = "sub",
@@ -116,8 +124,14 @@ def serve(
         settings = engine.settings
     sign_on = None
     if oidc:
-        claims = {"user_claim": oidc_user, "groups_claim": oidc_groups, "roles_claim": oidc_roles}
-        sign_on = _open_sign_on(oidc, claims, oidc_hours, host, settings)
+        options = {
+            "scopes": tuple(oidc_scopes.replace(",", " ").split()),
+            "user_claim": oidc_user,
+            "groups_claim": oidc_groups,
+            "roles_claim": oidc_roles,
+            "hours": oidc_hours,
+        }
+        sign_on = _open_sign_on(oidc, options, host, settings)
 
     def announce(address: str) -> None:
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
@@ -134,7 +148,7 @@ def serve(
 
 
 def _open_sign_on(
-    issuer: str, claims: dict[str, str], hours: float, host: str, settings: "Settings"
+    issuer: str, options: dict[str, Any], host: str, settings: "Settings"
 ) -> "SignOn":
     """Open the sign-on, once its issuer has answered: a server without it would sign nobody on."""
     import asyncio  # takes a tenth of the time in which any command starts
@@ -152,14 +166,14 @@ def _open_sign_on(
     check_public_url(settings.serve.public_url, host)
     sign_on = SignOn(
         build_issuer(issuer),
-        plan=SignOnPlan(**claims, hours=hours),
+        plan=SignOnPlan(**options),
         public_url=settings.serve.public_url,
     )
     addresses = asyncio.run(sign_on.issuer.fetch_addresses())
     if not addresses.may_renew:
         sys.stderr.write(
             f"fathom: {issuer} names no way to tell groups again: those of a user count until the "
-            f"session ends, after {hours:g} hours; `--oidc-hours` shortens that\n"
+            f"session ends, after {options['hours']:g} hours; `--oidc-hours` shortens that\n"
         )
     return sign_on
 

@@ -24,7 +24,7 @@ from fathom.redaction import open_log
 from fathom.serving.http.access import Caller, build_unauthorized_problem
 from fathom.serving.http.keys import Key
 from fathom.serving.http.object_store import ObjectData
-from fathom.serving.http.openid import OFFLINE_SCOPE, Issuer, PendingSignOn, TokenRefusal
+from fathom.serving.http.openid import Issuer, PendingSignOn, TokenRefusal
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.session_renewal import INTERVAL_S, SessionMark, SessionRenewal
 from fathom.serving.http.sessions import Sessions, Use, make_session_id
@@ -35,8 +35,6 @@ from fathom.serving.sockets import LOOPBACK
 REPLY_PATH = "/sign-on/reply"
 PENDING_S = 600
 """The time for signing on at the issuer."""
-SCOPES = "openid profile email"
-"""The scopes that every sign-on asks for."""
 LOG = open_log("fathom.serving")
 _PLACE = re.compile(r"#[\x21-\x7e]{0,500}")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -87,9 +85,8 @@ class SignOn:
         )
         try:
             addresses = await self.issuer.fetch_addresses()
-            is_offered = OFFLINE_SCOPE in addresses.scopes
-            scope = f"{SCOPES} {OFFLINE_SCOPE}" if is_offered else SCOPES
-            url = await self.issuer.build_authorization_url(pending, scope)
+            scopes = self.plan.choose_scopes(addresses)
+            url = await self.issuer.build_authorization_url(pending, scopes)
         except RunError as error:
             raise build_sign_on_problem(502, error) from None
         content = {
@@ -128,7 +125,11 @@ class SignOn:
                 401,
                 "sign_on_refused",
                 f"{self.issuer.url} signs nobody on: {reason}",
-                next="sign on again, or ask whoever manages the issuer",
+                next=(
+                    "name the scopes that the client may ask for with --oidc-scopes"
+                    if reason == "invalid_scope"
+                    else "sign on again, or ask whoever manages the issuer"
+                ),
             )
         pending = PendingSignOn(
             state=state,

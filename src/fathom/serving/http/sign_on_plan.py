@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.serving.http.keys import GROUP, SCOPES, Scope
-from fathom.serving.http.openid import TokenRefusal
+from fathom.serving.http import keys
+from fathom.serving.http.keys import GROUP, Scope
+from fathom.serving.http.openid import OFFLINE_SCOPE, IssuerAddresses, TokenRefusal
 
 _USER = re.compile(r"[^,*\x00-\x1f\x7f]{1,255}")
+SCOPES = ("openid", "profile", "email")
+"""The scopes that a sign-on asks for by default."""
 ROLES: Mapping[str, frozenset[Scope]] = {
     "reader": frozenset({"read"}),
     "editor": frozenset({"read", "ingest"}),
-    "admin": frozenset(SCOPES),
+    "admin": frozenset(keys.SCOPES),
 }
 """The scopes of each role."""
 _LABELS = ("preferred_username", "name", "email")
@@ -44,16 +47,24 @@ class SignOnPlan:
     """The way from the claims of an issuer to a user.
 
     Attributes:
+        scopes: The scopes that a sign-on asks for; by default `SCOPES`, and `OFFLINE_SCOPE` where
+            the issuer names it.
         user_claim: The claim with the name by which the user reads and owns.
         groups_claim: The claim with the user's groups.
         roles_claim: The claim with the user's roles; empty if everybody reads.
         hours: The life of a session.
     """
 
+    scopes: tuple[str, ...] = ()
     user_claim: str = "sub"
     groups_claim: str = "groups"
     roles_claim: str = ""
     hours: float = 1.0
+
+    def choose_scopes(self, addresses: IssuerAddresses) -> str:
+        """Return the scopes to ask an issuer for, as a request names them."""
+        offline = (OFFLINE_SCOPE,) if OFFLINE_SCOPE in addresses.scopes else ()
+        return " ".join(dict.fromkeys(("openid", *(self.scopes or (*SCOPES, *offline)))))
 
     def parse_user(self, claims: Mapping[str, Any]) -> SignedOnUser:
         """Return the user whom claims describe.
