@@ -279,7 +279,7 @@ def test_many_requests_at_several_servers_use_a_refresh_token_once(
                 assert set(pool.map(ask, range(24))) == {(200, False)}
         finally:
             provider.pause_s = 0.0
-        assert provider.requests == ["/token"]
+        assert provider.requests.count("/token") == 1
 
 
 def test_a_server_that_was_killed_while_it_renewed_blocks_nobody_for_long(
