@@ -10,6 +10,7 @@ from fathom.calibration.correctness import CorrectnessLaw, Signals, fit_law
 from fathom.calibration.drift import Drift
 from fathom.jsonable import Json
 from fathom.runs.context import CHAINED, COMPUTED, CalibratedConfidence
+from fathom.tables.answer import LEAST_PROBABLE
 
 RATES = (0.01, 0.02, 0.05, 0.1)
 """The rates of errors that every calibration tries to certify."""
@@ -152,16 +153,21 @@ class Weigher:
             gives_all = self.replaces_confidence and self.min_probability <= 0
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
         if computed is not None:
-            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), "")
+            # Whoever is shown a computed value can check it by the cells that went in.
+            shown = min(self.min_probability, LEAST_PROBABLE)
+            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), shown, "")
         assert self.law is not None
-        return self._judge(self.law(signals), self.min_probability, self.by)
+        return self._judge(self.law(signals), self.min_probability, self.min_probability, self.by)
 
-    def _judge(self, confidence: float, least: float, by: str) -> CalibratedConfidence:
+    def _judge(
+        self, confidence: float, least: float, shown: float, by: str
+    ) -> CalibratedConfidence:
         """Return the judgement of an answer that is right with this probability.
 
         Args:
             confidence: The probability.
             least: The least one of an answer that is given as the only one.
+            shown: The least one of an unsure answer that is shown as not sure.
             by: The origin of the questions that the probability was learned from.
         """
         least = self.min_probability if self.replaces_confidence else least
@@ -174,7 +180,7 @@ class Weigher:
             probable=confidence >= least or not self.is_bound,
             sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
             tentative=confidence >= least_tentative,
-            likely=confidence >= max(least_tentative, self.min_probability),
+            likely=confidence >= max(least_tentative, shown),
         )
 
     def to_json(self) -> Json:
