@@ -30,7 +30,7 @@ from fathom.settings import IndexSettings, Settings
 from fathom.types import Query
 
 SETS: Mapping[str, int | None] = {"squad-fresh": 500, "idk-mrc-retrieval": None, "covid-qa": None}
-"""How many questions are asked; all where nothing is said."""
+"""The data sets with the number of their questions that are asked; `None` for all."""
 RATES = (0.05, 0.1, 0.2, 0.3)
 DELTA = 0.05
 STRATEGY = "naive"

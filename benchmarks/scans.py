@@ -28,7 +28,7 @@ TEXTS = {
     "id": ("jadwal-sampah.md", "pengumuman-banjir.txt", "aturan-perpustakaan.html"),
 }
 FONTS = ("DejaVuSerif.ttf", "LiberationSans-Regular.ttf", "Inter-Regular.ttf")
-"""Those that are installed, and the one that Pillow brings."""
+"""The files of installed fonts, and of the one that Pillow brings."""
 WIDTH, HEIGHT, MARGIN = 1654, 2339, 150  # A4 at 200 dpi
 LINES = 28
 

@@ -38,7 +38,7 @@ FAR = 37
 SPLITS = ("development", "held-out")
 Row = Mapping[str, Any]
 Judge = Callable[[str, Row], bool]
-"""Whether a question, as it is put, comes to what is right."""
+"""A function that returns whether an understood question leads to the right answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,8 @@ from fathom.text.answer_scores import YES_NO
 
 SET = Path(__file__).parent.parent / "manuals"
 RIGHT, PARTLY, WRONG, REFUSED = GRADES = ("right", "partly", "wrong", "refused")
-"""Of an answerable question. One without an answer is `right` where it is refused, else `wrong`."""
+"""The grades of an answerable question. One without an answer is `right` if it is refused, else
+`wrong`."""
 
 _ROFF = re.compile(r"\\f[A-Z]")
 _WORD = re.compile(r"-{0,2}\w+")

@@ -191,7 +191,7 @@ class NameChange:
 
 
 Loss = Literal["all", "nothing", "prefix", "some", "torn"]
-"""What happens to changes that were not synced."""
+"""The fate of changes that were not synced."""
 
 
 class Disk:

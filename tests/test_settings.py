@@ -21,7 +21,7 @@ UNRECORDED = {
     "budget",
     "trace",
 }
-"""What made the index is known by its revision; the budget is kept beside the settings."""
+"""Sections that a trace leaves out: it holds the index's revision, and the budget by itself."""
 SOME = {
     "models": {"embedder", "query_encoder", "cross_reader", "runtime"},
     "llm": {

@@ -13,7 +13,7 @@ from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 
 Value = Callable[[Record], float]
-"""How good an answer is."""
+"""A function that returns the quality of an answer."""
 Known = Mapping[str, Sequence[Record]]
 """The records of each fixed workflow on a data set, of the same questions in the same order."""
 

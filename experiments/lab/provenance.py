@@ -11,7 +11,7 @@ from typing import Any, Self
 from fathom import __version__
 
 SEED = 0
-"""Of the samples of questions, and of the drawn intervals."""
+"""The seed of the samples of questions and of the bootstrap intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

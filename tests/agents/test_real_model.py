@@ -107,7 +107,7 @@ CALLS_BY_ROLE: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]]
         c,
     ),
 }
-"""How each role is asked; the selector has the reorderer's model."""
+"""A call of each role; the selector has the reorderer's model."""
 QUICK = {"reader", "decomposer", "questioner"}
 """One of each sort of reply: quotes, a list, a text. The debater speaks in a test of `maf` too, and
 the others take minutes.

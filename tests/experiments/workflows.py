@@ -12,7 +12,7 @@ from fathom.evaluation.records import Record
 
 PLANNER, SHORT, LONG = "rules", "R,AG", "QDS"
 RIGHT = {"easy": {PLANNER: 8, SHORT: 8, LONG: 6}, "hard": {PLANNER: 2, SHORT: 0, LONG: 4}}
-"""How many of eight questions each answers, the first ones."""
+"""The number of questions that each answers right: the first of eight."""
 
 
 def make_results(folder: Path, *sets: str) -> Results:

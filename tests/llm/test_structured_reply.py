@@ -37,7 +37,7 @@ REPLIES = (
     ReaderReply,
     SummarizerReply,
 )
-"""Of roles that may write much."""
+"""The replies of roles that may write much."""
 
 
 class Verdict(BaseModel):

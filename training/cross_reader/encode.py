@@ -63,7 +63,7 @@ class Encoded:
 
 
 Cut = tuple[NDArray[np.int32], NDArray[np.int32]]
-"""Of some texts: how many tokens each has; (3, all their tokens) ids, starts and ends."""
+"""The numbers of tokens of some texts, and (3, all tokens): their ids, starts and ends."""
 
 
 def concatenate_tokens(tokens: PairWriter, texts: Sequence[str]) -> Cut:

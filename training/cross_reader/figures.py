@@ -36,7 +36,7 @@ class Read:
 
 
 Sure = Callable[[Read], float]
-"""How sure a model is that the row has an answer, or that a claim holds."""
+"""A function that returns how sure a model is that a row has an answer, or that a claim holds."""
 
 
 def sum_margin_and_score(read: Read) -> float:

@@ -24,7 +24,7 @@ from fathom.evaluation.report.curves import Heat
 from fathom.evaluation.statistics import resample_interval
 
 CONSTANT = (FIXED, ROUTER)
-"""Who chooses alike for all questions of a half."""
+"""The planners that choose one workflow for all questions of a half."""
 
 
 def measure_entropy(

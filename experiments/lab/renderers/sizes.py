@@ -15,7 +15,7 @@ from fathom.evaluation.rows import compute_percentiles, score_questions
 from fathom.evaluation.statistics import bca_interval
 
 Sizes = Mapping[int, Sequence[Record]]
-"""What one arm made of each size of the corpus, smallest first."""
+"""The records of one arm by the size of the corpus, smallest first."""
 Place = tuple[float, tuple[float, float] | None]
 """A value with its 95 % interval, where it has one."""
 

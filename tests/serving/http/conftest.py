@@ -26,7 +26,7 @@ FILES = ("road-repair-handbook.docx", "library-rules.odt", "apprenticeships.docx
 ADDRESS = "http://127.0.0.1:8000"
 CANARY = "zebrafish"
 SEARCH = {"query": "What does the aquarium of the mayor hold?"}
-"""What asks for the one document of `guarded` that not everybody may read, and a word of it."""
+"""A search for the document of `guarded` that not everybody may read; the canary is in its text."""
 
 
 @pytest.fixture(scope="session")
