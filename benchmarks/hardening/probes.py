@@ -179,15 +179,17 @@ class Report(Probes):
     Attributes:
         module: The module that is run.
         options: Its options; `{size}` and `{seed}` stand for those of the piece.
+        parts: Further files that its probes are in, relative to the root.
     """
 
     module: str
     options: str = ""
+    parts: tuple[str, ...] = ()
 
     @property
     @override
     def files(self) -> Sequence[str]:
-        return [f"{self.module.replace('.', '/')}.py"]
+        return [f"{self.module.replace('.', '/')}.py", *self.parts]
 
     @override
     def run(self, piece: Piece) -> Count:

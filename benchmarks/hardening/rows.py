@@ -77,14 +77,14 @@ def _restore_row(fields: Mapping[str, Any]) -> Row:
     plain = dict(fields)
     tests, environment = plain.pop("tests", {}), plain.pop("environment", {})
     arm, formats = plain.pop("poison", ""), plain.pop("fuzz", [])
-    module, options = plain.pop("report", ""), plain.pop("options", "")
+    module, options, parts = (plain.pop(key, "") for key in ("report", "options", "parts"))
     row = Row(**plain)
     if tests:
         return replace(row, probes=Tests(_name_nodes(tests), environment=environment))
     if arm:
         return replace(row, probes=Poison(arm, ("wrong alone",)))
     if module:
-        return replace(row, probes=Report(module, options))
+        return replace(row, probes=Report(module, options, tuple(parts)))
     if formats:
         return replace(row, probes=Fuzzing(tuple(formats)), pieces=len(formats))
     return row
