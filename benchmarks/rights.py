@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ OWN = 2
 """The number of documents about which each user asks."""
 AT_A_TIME = 20
 """The number of rights that one change of the rules withdraws."""
+MOST_REFUSALS = 20
+"""The number of times that a busy server may refuse one request."""
 _WORD = re.compile(r"zor(\w+)quil")
 
 Request = tuple[str, str, dict[str, Any]]
@@ -209,7 +212,7 @@ def send_probe(site: Site, user: User, request: Request) -> RightsCounts:
     """Send a request of a user, and check what the reply shows."""
     method, path, arguments = request
     arguments = {**arguments, "headers": {**user.headers, **arguments.get("headers", {})}}
-    reply = site.client.request(method, path, **arguments)
+    reply = _request_patiently(site.client, method, path, arguments)
     counts = RightsCounts(probes=1, statuses=Counter([reply.status_code]))
     asked = json.dumps([path, arguments.get("json")])
     # A reply may repeat the words of its request.
@@ -225,6 +228,25 @@ def send_probe(site: Site, user: User, request: Request) -> RightsCounts:
     if hidden or is_leak or _is_miscounted(user, path, reply):
         counts.leaks.append(f"{user.name}: {method} {path} {asked[:200]}: {reply.text[:300]}")
     return counts
+
+
+def _request_patiently(
+    client: TestClient, method: str, path: str, arguments: dict[str, Any]
+) -> Any:  # noqa: ANN401 - a reply of the client
+    """Return the reply to a request, which is sent again if the server was too busy for it.
+
+    On a busy machine the server refuses questions that would wait too long; such a refusal shows
+    nothing, and would be no probe.
+    """
+    for _ in range(MOST_REFUSALS):
+        reply = client.request(method, path, **arguments)
+        if (
+            reply.status_code != HTTPStatus.SERVICE_UNAVAILABLE
+            or "Retry-After" not in reply.headers
+        ):
+            break
+        time.sleep(float(reply.headers["Retry-After"]))
+    return reply
 
 
 def _is_opened(user: User, path: str, status: int) -> bool:
