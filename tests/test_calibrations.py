@@ -20,7 +20,8 @@ from fathom.assembly.calibrations import (
     load_shipped_calibrations,
     make_weigher,
 )
-from fathom.calibration.caution import LEVELS
+from fathom.calibration import caution
+from fathom.calibration.caution import LEVELS, ProbabilityBounds
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher
 from fathom.config import parse_settings
 from fathom.engine import Engine
@@ -150,6 +151,19 @@ def test_a_weak_answer_is_tentative_stored_so_and_replayed(index_folder: Path) -
         assert again.same
         assert again.answer is not None
         assert again.answer.tentative
+        drop_calibration(engine)
+
+
+def test_a_replay_takes_the_recorded_bounds_of_a_level_that_has_changed(
+    index_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(800, right_from=2.6, share=80))
+        trace_id = engine.ask(QUESTION).trace_id or ""
+        stricter = {name: ProbabilityBounds(0.99, 0.98) for name in LEVELS}
+        monkeypatch.setattr(caution, "LEVELS", stricter)
+        assert engine.ask(QUESTION).status == "abstained"
+        assert engine.replay(trace_id).same
         drop_calibration(engine)
 
 

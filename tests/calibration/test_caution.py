@@ -8,11 +8,12 @@ def test_a_level_shows_as_not_sure_what_it_does_not_give() -> None:
     for level, bounds in LEVELS.items():
         assert bounds.tentative is not None, level
         assert 0 <= bounds.tentative < bounds.given < 1, level
+        assert bounds.tentative <= (bounds.unsure or bounds.given) <= bounds.given, level
 
 
 def test_more_caution_gives_and_shows_less() -> None:
     levels = [LEVELS[name] for name in ("eager", "balanced", "cautious")]
-    assert levels == sorted(levels)
+    assert [level.given for level in levels] == sorted(level.given for level in levels)
     assert [level.tentative for level in levels] == sorted(level.tentative or 0 for level in levels)
 
 

@@ -136,12 +136,7 @@ def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) 
         if threshold is None:
             raise UsageError(_refuse_rate(calibration, strategy, max_error))
     # With a certified rate the threshold alone decides: a second bound would break the certificate.
-    bounds = choose_bounds(ask)
-    weigher = Weigher(
-        min_probability=bounds.given,
-        replaces_confidence=max_error is not None or bounds.given <= 0,
-        tentative_from=bounds.tentative,
-    )
+    weigher = Weigher(replaces_confidence=max_error is not None).apply_bounds(choose_bounds(ask))
     if calibration is None or threshold is None:
         return weigher
     return replace(

@@ -1,7 +1,8 @@
 """The least probabilities with which an answer is given, and with which it is shown as not sure.
 
 A wrong answer costs more to some users than to others, so there are levels. An answer that is shown
-as not sure misleads less than one that is given: its bound is lower.
+as not sure misleads less than one that is given: its bound is lower. With `balanced` a wrong answer
+costs as much as a right one is worth, so an answer is given if it is rather right than wrong.
 """
 
 from collections.abc import Mapping
@@ -14,17 +15,19 @@ class ProbabilityBounds(NamedTuple):
     """The least probabilities of being right of an answer.
 
     Attributes:
-        given: Of an answer that is given if it is sure, and else shown as not sure.
+        given: Of a sure answer that is given.
         tentative: Of a sure answer that is shown as not sure; `None` where none is.
+        unsure: Of an unsure answer that is shown as not sure; `None` for that of `given`.
     """
 
     given: float
     tentative: float | None = None
+    unsure: float | None = None
 
 
 LEVELS: Mapping[Caution, ProbabilityBounds] = {
     "cautious": ProbabilityBounds(0.6, 0.3),
-    "balanced": ProbabilityBounds(0.3, 0.15),
+    "balanced": ProbabilityBounds(0.5, 0.15, 0.3),
     "eager": ProbabilityBounds(0.1, 0.0),
 }
 """The bounds of the levels of `ask.caution`: docs/calibration.md."""
@@ -39,4 +42,4 @@ def choose_bounds(ask: AskSettings) -> ProbabilityBounds:
     level = LEVELS[ask.caution]
     if ask.min_probability is not None:
         return ProbabilityBounds(ask.min_probability)
-    return level if ask.max_error is None else level._replace(tentative=None)
+    return level if ask.max_error is None else level._replace(tentative=None, unsure=None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from fathom.calibration.certificate import DELTA, Certificate, Ladder, StageOutcome, certify
 from fathom.calibration.correctness import CorrectnessLaw, Signals, fit_law
@@ -11,6 +11,9 @@ from fathom.calibration.drift import Drift
 from fathom.jsonable import Json
 from fathom.runs.context import CHAINED, COMPUTED, CalibratedConfidence
 from fathom.tables.answer import LEAST_PROBABLE
+
+if TYPE_CHECKING:  # a law needs no settings
+    from fathom.calibration.caution import ProbabilityBounds
 
 RATES = (0.01, 0.02, 0.05, 0.1)
 """The rates of errors that every calibration tries to certify."""
@@ -125,8 +128,9 @@ class Weigher:
         raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
         is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
         tentative_from: The least confidence of a sure answer that is shown as not sure where it is
-            below `min_probability`; an unsure one is shown so from `min_probability` on. `None`
-            where none is.
+            below `min_probability`. `None` where none is.
+        unsure_from: The least confidence of an unsure answer that is shown as not sure; `None` for
+            `min_probability`.
     """
 
     law: CorrectnessLaw | None = None
@@ -137,6 +141,7 @@ class Weigher:
     raises_confidence: bool = True
     is_bound: bool = True
     tentative_from: float | None = None
+    unsure_from: float | None = None
     chain_law: CorrectnessLaw | None = None
 
     def __call__(self, signals: Signals) -> CalibratedConfidence:
@@ -152,12 +157,14 @@ class Weigher:
         if computed is None and (self.law is None or not signals):
             gives_all = self.replaces_confidence and self.min_probability <= 0
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
+        shown = self.min_probability if self.unsure_from is None else self.unsure_from
         if computed is not None:
-            # Whoever is shown a computed value can check it by the cells that went in.
-            shown = min(self.min_probability, LEAST_PROBABLE)
-            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), shown, "")
+            # Whoever is shown a computed value can check it by the cells that went in. Traces from
+            # before that have no bound of unsure answers.
+            lower = shown if self.unsure_from is None else min(shown, LEAST_PROBABLE)
+            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), lower, "")
         assert self.law is not None
-        return self._judge(self.law(signals), self.min_probability, self.min_probability, self.by)
+        return self._judge(self.law(signals), self.min_probability, shown, self.by)
 
     def _judge(
         self, confidence: float, least: float, shown: float, by: str
@@ -183,6 +190,16 @@ class Weigher:
             likely=confidence >= max(least_tentative, shown),
         )
 
+    def apply_bounds(self, bounds: "ProbabilityBounds") -> Self:
+        """Return the weigher with the bounds of a level of caution."""
+        return replace(
+            self,
+            min_probability=bounds.given,
+            replaces_confidence=self.replaces_confidence or bounds.given <= 0,
+            tentative_from=bounds.tentative,
+            unsure_from=bounds.unsure,
+        )
+
     def to_json(self) -> Json:
         """Return the object that `from_json` reads."""
         law = self.law.to_json() if self.law else None
@@ -195,6 +212,7 @@ class Weigher:
             "lifts": self.raises_confidence,
             "bound": self.is_bound,
             "tentative": self.tentative_from,
+            "unsure": self.unsure_from,
             "chains": self.chain_law.to_json() if self.chain_law else None,
         }
 
@@ -212,6 +230,7 @@ class Weigher:
             raises_confidence=given.get("lifts", False),
             is_bound=given.get("bound", True),
             tentative_from=given.get("tentative"),
+            unsure_from=given.get("unsure"),
             chain_law=CorrectnessLaw.from_json(given["chains"]) if given.get("chains") else None,
         )
 

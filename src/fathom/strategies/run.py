@@ -162,7 +162,8 @@ async def replay_run(
             the recorded ones.
     """
     events = RecordedEvents(trace)
-    origin = replace(trace.origin, settings=settings)
+    arguments = _renew_bounds(trace.origin, settings)
+    origin = replace(trace.origin, settings=settings, arguments=arguments)
     try:
         outcome = await run_strategy(strategy, origin, replace(resources, events=events))
     except MissingEventError:
@@ -211,30 +212,35 @@ async def _find_verified_answer(
 
 
 def _restore_weigher(origin: Origin) -> Weigher | None:
-    """Return the weigher of a run; `None` for a run recorded before there were calibrations.
-
-    A replay may set other bounds: `ask.caution`, `ask.min_probability`.
-    """
+    """Return the weigher of a run; `None` for a run recorded before there were calibrations."""
     given = origin.arguments.get("calibration")
-    if given is None:
-        return None
-    weigher = Weigher.from_json(given)
+    return None if given is None else Weigher.from_json(given)
+
+
+def _renew_bounds(recorded: Origin, settings: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the arguments of a replay, with other bounds if its settings name other ones.
+
+    Otherwise the recorded bounds count: those of a level of `ask.caution` may have changed since.
+    """
+    given = recorded.arguments.get("calibration")
     # Some runs were recorded before there were bounds.
-    if "least" not in given or "ask" not in origin.settings:
-        return weigher
-    ask = AskSettings.model_validate(origin.settings["ask"])
-    # Others were recorded before there were levels.
-    if "tentative" not in given and ask.min_probability is None:
-        return weigher
-    bounds = choose_bounds(ask)
+    if given is None or "least" not in given or "ask" not in settings:
+        return recorded.arguments
+    if _list_bounds(settings["ask"]) == _list_bounds(recorded.settings.get("ask", {})):
+        return recorded.arguments
+    weigher = Weigher.from_json(given)
+    bounds = choose_bounds(AskSettings.model_validate(settings["ask"]))
     # In some runs no answer with a language model was tentative.
-    has_none = not weigher.is_bound and weigher.tentative_from is None
-    return replace(
-        weigher,
-        min_probability=bounds.given,
-        replaces_confidence=weigher.replaces_confidence or bounds.given <= 0,
-        tentative_from=None if has_none else bounds.tentative,
-    )
+    if not weigher.is_bound and weigher.tentative_from is None:
+        bounds = bounds._replace(tentative=None)
+    return {**recorded.arguments, "calibration": weigher.apply_bounds(bounds).to_json()}
+
+
+def _list_bounds(ask: Mapping[str, Json]) -> list[Json]:
+    """Return the recorded settings that decide from which probability an answer is given."""
+    defaults = AskSettings()
+    names = ("caution", "min_probability", "max_error")
+    return [ask.get(name, getattr(defaults, name)) for name in names]
 
 
 def _reserve_last_step(
