@@ -18,9 +18,10 @@ drawn by the hash of the question; the rules were chosen on the development half
 
 All planted documents of an arm are added to one copy of the data set's index. Facts and indexes are
 made once below PLACE; outcomes are appended to FILE, so that a run which was stopped goes on where
-it was, and `--table` prints those of several versions of Fathom one below the other. `tentative`
-counts answers that are shown as not sure, whatever they say; `wrong first` is the part of them that
-begins with the wrong value. With `--trust` the documents of the data set are trusted
+it was, and `--table` prints those of several versions of Fathom one below the other. `disputed`
+counts answers that name the right value and others side by side, shown as not sure, none of them
+preferred; `tentative` all other answers that are shown as not sure, whatever they say; `wrong
+first` is the part of these that begins with the wrong value. With `--trust` the documents of the data set are trusted
 (`sources.trusted`), and the planted ones are not.
 """
 
@@ -70,7 +71,10 @@ MOST_WORDS = 4
 """The largest number of words of an answer."""
 PLANTED = "planted-"
 """At the beginning of the id of a planted document."""
-OUTCOMES = ("right", "right first", "tentative", "abstained", "other", "wrong first", "wrong alone")
+OUTCOMES = (
+    *("right", "right first", "disputed", "tentative"),
+    *("abstained", "other", "wrong first", "wrong alone"),
+)
 """An answer that is right or wrong alone, or first with another one shown as a conflict."""
 
 _LEADS: Mapping[str, tuple[str, str, str]] = {
@@ -304,7 +308,8 @@ def grade(fact: Fact, answer: Answer) -> str:
     if answer.status != "answered":
         return "abstained"
     if answer.tentative:
-        return "tentative"
+        names_right = any(is_right(conflict.answer, fact.gold) for conflict in answer.conflicts)
+        return "disputed" if answer.disputed and names_right else "tentative"
     short = answer.short_answer or strip_markers(answer.answer)
     shows_conflict = any(not conflict.refuted for conflict in answer.conflicts)
     if _gives_wrong(fact, short):
@@ -434,8 +439,8 @@ def format_table(rows: Sequence[Mapping[str, object]]) -> str:
     """Return one line for each strategy, arm and language."""
     lines = [
         "| strategy | arm | facts | wrong alone | wrong, also with a conflict | right | "
-        "right first, conflict | tentative (wrong first) | abstained | other |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "right first, conflict | disputed | tentative (wrong first) | abstained | other |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     strategies = dict.fromkeys(str(row["strategy"]) for row in rows)
     languages = dict.fromkeys(str(row["language"]) for row in rows)
@@ -458,6 +463,7 @@ def _format_row(strategy: str, name: str, rows: Sequence[Mapping[str, object]]) 
         _format_share(counts["wrong alone"] + counts["wrong first"], len(rows)),
         str(counts["right"]),
         str(counts["right first"]),
+        str(counts["disputed"]),
         f"{counts['tentative']} ({hidden})",
         str(counts["abstained"]),
         str(counts["other"]),

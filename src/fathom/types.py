@@ -506,6 +506,9 @@ class Answer:
             before it, and its typing errors are corrected; `None` where neither applied.
         status: `failed` only when something broke; not to know is `abstained`.
         tentative: Whether an answer is only shown as not sure; no certificate covers it.
+        disputed: Whether the documents give different answers, and nothing settles which one is
+            right: the short answer then names all, and so does `conflicts`; such an answer is
+            always tentative.
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
         short_answer: The answer in a few words, where they can be told.
         confidence: Probability of being right, in [0, 1]; `None` where it is not known.
@@ -524,6 +527,7 @@ class Answer:
     standalone_question: str | None = None
     status: AnswerStatus
     tentative: bool = False
+    disputed: bool = False
     answer: str = ""
     short_answer: str = ""
     confidence: float | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+from fathom.agents.disputes import state_dispute
 from fathom.agents.reader.signals import AnswerSignals
 from fathom.agents.reader.trusted_sources import TrustedSources
 from fathom.agents.reader.voices import rests_on_stuffing
@@ -87,6 +88,9 @@ class Finalizer:
             )
             if answer.status == "answered" and self._is_doubtful(question, draft, answer, hits):
                 answer = replace(answer, tentative=True)
+                # Some runs were recorded before readings stood side by side.
+                if step.states_disputes and not self.trusted.settles(draft):
+                    answer = state_dispute(question, answer)
             if answer.status == "abstained" and answer.citations:
                 # An evaluation counts the right answers among those that were withheld.
                 text = _compose_text(draft, quotes, _cite_verified(draft.evidence, quotes))

@@ -529,6 +529,7 @@ class Engine:
                 arguments={
                     "filters": [asdict(condition) for condition in query.filters],
                     "calibration": make_weigher(calibration, name, self.settings.ask).to_json(),
+                    "disputes": True,
                     **({"history": turns} if turns else {}),
                     **({"clean": True} if self.settings.ask.clean_question else {}),
                     **verified,

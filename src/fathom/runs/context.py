@@ -94,6 +94,7 @@ class RunContext:
         listener: The callbacks for the run's events.
         weigh: The calibration of answers. Without it, an answer is as sure as its draft, as in runs
             that were recorded before there were calibrations.
+        states_disputes: Whether an answer that other documents contradict names all readings.
         refusals: The refusals of the budget, in order; shared by all steps.
     """
 
@@ -105,6 +106,7 @@ class RunContext:
     seed: int = 0
     listener: Listener = field(default_factory=Listener)
     weigh: Weigh | None = None
+    states_disputes: bool = False
     refusals: list[str] = field(default_factory=list)
 
     @contextmanager

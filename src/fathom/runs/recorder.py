@@ -298,17 +298,16 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
 
     `standalone_question` is there only for an answer in a conversation or after a slip of the
     fingers was mended, `calibration` and `calculation` only if there was one, `recognised` only for
-    recognised text, `date` only where there is one, `tentative` only if it is true.
+    recognised text, `date` only where there is one, `tentative` and `disputed` only if they are
+    true.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
         return plain
     # Later fields are left out if empty, so that answers compare equal with older traces.
-    for name in ("standalone_question", "calibration", "calculation"):
-        if plain.get(name) is None:
+    for name in ("standalone_question", "calibration", "calculation", "tentative", "disputed"):
+        if plain.get(name) in (None, False):
             plain.pop(name, None)
-    if not plain.get("tentative", True):
-        del plain["tentative"]
     for citation in plain.get("citations", ()):
         if citation.get("recognised", 0) is None:
             del citation["recognised"]

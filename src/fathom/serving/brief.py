@@ -130,5 +130,8 @@ def serialize_brief(brief: Brief) -> dict[str, Any]:
             for citation in list_quotes(answer)
         ],
         "p": None if answer.confidence is None else round(answer.confidence, 2),
-        "others": [reading.text for reading in list_readings(answer)[1:]],
+        # The answer of a disputed one names all readings.
+        "others": []
+        if answer.disputed
+        else [reading.text for reading in list_readings(answer)[1:]],
     }

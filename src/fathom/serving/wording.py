@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from fathom.question.question import Question
-from fathom.types import SECTION_SEPARATOR, Answer, Citation, Place
+from fathom.types import SECTION_SEPARATOR, Answer, Citation, Conflict, Place
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
 _MARK = re.compile(r"(?<!\s)\s*\[\d+\]")
@@ -139,19 +139,25 @@ class CitedReading:
 
 
 def list_readings(answer: Answer) -> tuple[CitedReading, ...]:
-    """Return all readings, the answer's own first; none where the documents agree."""
+    """Return all readings, the answer's own first; none where the documents agree.
+
+    Those of a disputed answer stand in the order of the alphabet.
+    """
     if not answer.conflicts:
         return ()
+    if answer.disputed:
+        return tuple(map(_cite_reading, answer.conflicts))
     others = {n for conflict in answer.conflicts for n in conflict.citations}
     # A citation of no other reading supports the answer's own.
     agreeing = tuple(citation.n for citation in answer.citations if citation.n not in others)
     stated = [
         CitedReading(text=answer.short_answer, citations=agreeing),
-        *(
-            CitedReading(
-                text=conflict.answer, citations=conflict.citations, refuted=conflict.refuted
-            )
-            for conflict in answer.conflicts
-        ),
+        *map(_cite_reading, answer.conflicts),
     ]
     return tuple(reading for reading in stated if reading.text)
+
+
+def _cite_reading(conflict: Conflict) -> CitedReading:
+    return CitedReading(
+        text=conflict.answer, citations=conflict.citations, refuted=conflict.refuted
+    )

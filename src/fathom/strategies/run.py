@@ -126,7 +126,12 @@ async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResourc
     last_s = LAST_S if seconds is None else min(LAST_S, LAST_SHARE * seconds)
     last, refusal = _reserve_last_step(recorder, ledger, last_s)
     opened = _open_context(recorder, ledger, last_s, resources)
-    context = replace(opened, seed=origin.seed, weigh=_restore_weigher(origin))
+    context = replace(
+        opened,
+        seed=origin.seed,
+        weigh=_restore_weigher(origin),
+        states_disputes=bool(origin.arguments.get("disputes")),
+    )
     question, filters = Question(origin.question), parse_filters(origin)
     if refusal:
         context.refusals.append(refusal)

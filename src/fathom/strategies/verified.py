@@ -61,6 +61,9 @@ def build_feedback(
         raise UsageError("feedback: give one of right, wrong, or the right answer")
     if right is not None and not answered:
         raise UsageError("feedback: the run gave no answer; give the right answer")
+    disputed = bool(recorded_answer.get("disputed"))
+    if right and disputed:
+        raise UsageError("feedback: the answer names several readings; give the right one")
     cited_ids = [citation["document"] for citation in recorded_answer.get("citations") or ()]
     if answer:
         documents = sources or [
@@ -72,7 +75,7 @@ def build_feedback(
         )
         right = (
             is_right(recorded_answer["short_answer"] or recorded_answer["answer"], [answer])
-            if answered
+            if answered and not disputed
             else None
         )
     else:

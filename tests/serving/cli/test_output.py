@@ -163,6 +163,7 @@ def test_the_json_of_an_answer_has_the_promised_keys(capsys: pytest.CaptureFixtu
         "standalone_question",
         "status",
         "tentative",
+        "disputed",
         "answer",
         "short_answer",
         "confidence",

@@ -9,7 +9,7 @@ const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
 /** Show an answer with its sources, confidence, warnings and footer; `openSource(citation)` shows a source. */
 export function answerView(answer, openSource) {
   const box = el("section", { class: `answer ${answer.tentative ? "tentative" : answer.status}`, "aria-label": t("answer.label") });
-  if (answer.tentative) add(box, el("p", { class: "unsure" }, icon("warn"), el("strong", {}, t("answer.unsure")), t("answer.unsure.why")));
+  if (answer.tentative) add(box, el("p", { class: "unsure" }, icon("warn"), el("strong", {}, t("answer.unsure")), t(answer.disputed ? "answer.disputed.why" : "answer.unsure.why")));
   if (answer.status === "answered") add(box, buildAnswerBody(answer, openSource));
   else add(box, buildAbstention(answer));
   return add(box, buildSources(answer, openSource), sureness(answer), buildWarnings(answer), buildFooter(answer));
@@ -61,9 +61,10 @@ export function parseRow(text) {
 
 const rowView = (cells) => el("dl", { class: "row" }, cells.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 
-/** List the answers that contradict each other with their citations, the answer's own first. */
+/** List the answers that contradict each other with their citations, the answer's own first unless it is disputed. */
 function listSides(answer) {
   if (answer.status !== "answered" || !answer.conflicts.length) return [];
+  if (answer.disputed) return answer.conflicts.map((conflict) => ({ ...conflict, equal: !conflict.refuted }));
   const citedNumbers = new Set(answer.conflicts.flatMap((conflict) => conflict.citations));
   const firstNumbers = answer.citations.filter((citation) => !citedNumbers.has(citation.n)).map((citation) => citation.n);
   return [{ answer: answer.short_answer || removeMarks(answer.answer), citations: firstNumbers, first: true }, ...answer.conflicts];
@@ -75,7 +76,7 @@ function buildConflicts(answer, openSource) {
       "li",
       { class: `claim${side.first ? " first" : ""}` },
       el("p", { class: "side-answer" }, side.answer || "–"),
-      el("p", { class: "soft small" }, t(side.first ? "conflict.first" : side.refuted ? "conflict.refuted" : "conflict.other")),
+      side.equal ? null : el("p", { class: "soft small" }, t(side.first ? "conflict.first" : side.refuted ? "conflict.refuted" : "conflict.other")),
       side.citations.map((n) => buildCitationButton(answer.citations.find((citation) => citation.n === n), openSource)),
     );
   return el(
@@ -252,7 +253,7 @@ function buildJudgement(answer, below) {
     fill(below, form);
     field.focus();
   }
-  return [isAnswered ? goodButton : null, badButton, status];
+  return [isAnswered && !answer.disputed ? goodButton : null, badButton, status];
 }
 
 /** Build the table of usage against the budget. */

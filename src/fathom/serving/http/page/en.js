@@ -51,7 +51,7 @@ export const words = {
   "move.opens": "opens", "move.keeps": "stays with it", "move.adopts": "changed its mind", "move.drops": "gives it up",
 
   "answer.label": "Answer", "answer.ready": "The answer is ready.", "answer.unknown": "I don’t know.", "answer.none": "There is no answer.", "answer.failed": "The run failed: {why}", "answer.partial": "Only a part: the documents found give fewer than you asked for.",
-  "answer.unsure": "Not sure:", "answer.unsure.why": "this may be the answer. Read the source before you rely on it.",
+  "answer.unsure": "Not sure:", "answer.unsure.why": "this may be the answer. Read the source before you rely on it.", "answer.disputed.why": "nothing settles which of these answers is right. Read the sources.",
   "answer.copy": "Copy the answer with its sources", "answer.trace": "Show the trace",
   "abstained.no_evidence": "The documents hold nothing that answers this.", "abstained.low_confidence": "The best evidence is not sure enough to answer this.", "abstained.missing_anchor": "The documents do not mention what the question is about.",
   "abstained.conflict": "The documents contradict each other.", "abstained.budget": "The budget was spent before there was an answer that the documents support.",

@@ -51,7 +51,7 @@ export const words = {
   "move.opens": "membuka", "move.keeps": "bertahan", "move.adopts": "berubah pikiran", "move.drops": "melepasnya",
 
   "answer.label": "Jawaban", "answer.ready": "Jawabannya sudah ada.", "answer.unknown": "Saya tidak tahu.", "answer.none": "Tidak ada jawaban.", "answer.failed": "Terputus: {why}", "answer.partial": "Hanya sebagian: dokumen yang ditemukan memuat lebih sedikit dari yang Anda tanyakan.",
-  "answer.unsure": "Kurang yakin:", "answer.unsure.why": "mungkin inilah jawabannya. Baca sumbernya sebelum mengandalkannya.",
+  "answer.unsure": "Kurang yakin:", "answer.unsure.why": "mungkin inilah jawabannya. Baca sumbernya sebelum mengandalkannya.", "answer.disputed.why": "tidak ada yang memastikan jawaban mana yang benar. Baca sumbernya.",
   "answer.copy": "Salin jawaban dengan sumbernya", "answer.trace": "Bagaimana terjadinya",
   "abstained.no_evidence": "Dokumen tidak memuat apa pun yang menjawab ini.", "abstained.low_confidence": "Bukti terbaik yang ada belum cukup pasti menjawab ini.", "abstained.missing_anchor": "Dokumen tidak menyebut apa yang ditanyakan.",
   "abstained.conflict": "Dokumennya saling bertentangan.", "abstained.budget": "Anggaran habis sebelum ada jawaban yang didukung dokumen.",
