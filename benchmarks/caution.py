@@ -3,7 +3,8 @@
 RECORDS holds a folder for each data set with the records of a strategy whose every draft was given:
 `fathom eval DATA --strategy adaptive --set ask.min_probability=0 --records RECORDS`. Each draft is
 weighed by the shipped calibration, and given, shown as not sure or withheld as the finalizer does.
-`--bounds 0.4,0.2` adds other bounds than those of the levels.
+`--bounds 0.4,0.2,0.3` adds other bounds than those of the levels: of an answer that is given, of a
+sure one that is shown as not sure, and of an unsure one, which may be left out.
 """
 
 import argparse
@@ -30,11 +31,7 @@ def decide(record: Record, strategy: str, bounds: ProbabilityBounds) -> Record:
     """Return the record as it would be with these bounds."""
     if not record.is_answered or not record.signals:
         return record
-    weigher = Weigher(
-        law=load_shipped_calibrations()[strategy].law,
-        min_probability=bounds.given,
-        tentative_from=bounds.tentative,
-    )
+    weigher = Weigher(law=load_shipped_calibrations()[strategy].law).apply_bounds(bounds)
     calibrated = weigher(record.signals)
     least = Settings().ask.min_confidence
     draft_is_sure = 1 / (1 + exp(-record.signals["sure"])) >= least
@@ -58,8 +55,7 @@ def list_bounds(more: Sequence[str]) -> Iterator[tuple[str, ProbabilityBounds]]:
     yield "without", WITHOUT
     yield from LEVELS.items()
     for pair in more:
-        given, tentative = (float(part) for part in pair.split(","))
-        yield pair, ProbabilityBounds(given, tentative)
+        yield pair, ProbabilityBounds(*(float(part) for part in pair.split(",")))
 
 
 def main() -> None:

@@ -20,8 +20,9 @@ All planted documents of an arm are added to one copy of the data set's index. F
 made once below PLACE; outcomes are appended to FILE, so that a run which was stopped goes on where
 it was, and `--table` prints those of several versions of Fathom one below the other. `disputed`
 counts answers that name the right value and others side by side, shown as not sure, none of them
-preferred; `tentative` all other answers that are shown as not sure, whatever they say; `wrong
-first` is the part of these that begins with the wrong value. With `--trust` the documents of the data set are trusted
+preferred, and of them those where the right value is marked as denied by others; `tentative` all
+other answers that are shown as not sure, whatever they say; `wrong first` is the part of these that
+begins with the wrong value. With `--trust` the documents of the data set are trusted
 (`sources.trusted`), and the planted ones are not.
 """
 
@@ -415,6 +416,10 @@ def _describe(fact: Fact, half: str, arm: str, strategy: str, answer: Answer) ->
         "kind": fact.kind,
         "outcome": grade(fact, answer),
         "is_wrong_first": _gives_wrong(fact, answer.short_answer),
+        "is_right_denied": any(
+            conflict.refuted and is_right(conflict.answer, fact.gold)
+            for conflict in answer.conflicts
+        ),
         "answer": answer.short_answer,
         "conflicts": [conflict.answer for conflict in answer.conflicts],
         "confidence": answer.confidence,
@@ -439,7 +444,8 @@ def format_table(rows: Sequence[Mapping[str, object]]) -> str:
     """Return one line for each strategy, arm and language."""
     lines = [
         "| strategy | arm | facts | wrong alone | wrong, also with a conflict | right | "
-        "right first, conflict | disputed | tentative (wrong first) | abstained | other |",
+        "right first, conflict | disputed (right denied) | tentative (wrong first) | abstained | "
+        "other |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     strategies = dict.fromkeys(str(row["strategy"]) for row in rows)
@@ -457,13 +463,14 @@ def format_table(rows: Sequence[Mapping[str, object]]) -> str:
 def _format_row(strategy: str, name: str, rows: Sequence[Mapping[str, object]]) -> str:
     counts = Counter(str(row["outcome"]) for row in rows)
     hidden = sum(row["outcome"] == "tentative" and bool(row["is_wrong_first"]) for row in rows)
+    denied = sum(row["outcome"] == "disputed" and bool(row["is_right_denied"]) for row in rows)
     cells = [
         str(len(rows)),
         _format_share(counts["wrong alone"], len(rows)),
         _format_share(counts["wrong alone"] + counts["wrong first"], len(rows)),
         str(counts["right"]),
         str(counts["right first"]),
-        str(counts["disputed"]),
+        f"{counts['disputed']} ({denied})",
         f"{counts['tentative']} ({hidden})",
         str(counts["abstained"]),
         str(counts["other"]),

@@ -51,14 +51,13 @@ def finalize(
     document: Document | None = DOCUMENT,
     question: str = "What does a permit cost?",
     weigh: Weigh | None = None,
+    states_disputes: bool = False,
 ) -> Answer:
     quotes = QuoteLookup(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
-        weighing_context = replace(context, weigh=weigh)
-        return asyncio.run(
-            finalizer(Question(question), of, phase="read", context=weighing_context)
-        )
+        run = replace(context, weigh=weigh, states_disputes=states_disputes)
+        return asyncio.run(finalizer(Question(question), of, phase="read", context=run))
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:
@@ -145,6 +144,14 @@ def test_an_answer_that_another_document_denies_is_tentative(is_refuted: bool) -
     for weigh in (None, lambda _: CalibratedConfidence(0.9)):
         answer = finalize(denied, weigh=weigh)
         assert (answer.status, answer.tentative, len(answer.conflicts)) == ("answered", True, 1)
+
+
+@pytest.mark.parametrize("states_disputes", [False, True])
+def test_a_run_states_a_dispute_unless_it_was_recorded_before(states_disputes: bool) -> None:
+    denied = replace(make_draft(0, 25), alternatives=(OTHER,))
+    answer = finalize(denied, states_disputes=states_disputes)
+    first = "40 crowns or 50 crowns" if states_disputes else "40 crowns"
+    assert (answer.short_answer, answer.disputed) == (first, states_disputes)
 
 
 def test_a_reading_that_a_table_does_not_bear_out_is_tentative() -> None:

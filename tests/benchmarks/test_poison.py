@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from benchmarks.poison import ARMS, Fact, compute_wilson, format_table, grade
 
@@ -19,7 +21,11 @@ FACT = Fact(
 
 
 def make_answer(
-    short: str, *conflicts: str, status: AnswerStatus = "answered", tentative: bool = False
+    short: str,
+    *conflicts: str,
+    status: AnswerStatus = "answered",
+    tentative: bool = False,
+    disputed: bool = False,
 ) -> Answer:
     citation = Citation(
         n=1, document="d", title="d", start=0, end=4, quote="1890", verified=True, support=1.0
@@ -27,7 +33,8 @@ def make_answer(
     return Answer(
         question=FACT.text,
         status=status,
-        tentative=tentative,
+        tentative=tentative or disputed,
+        disputed=disputed,
         answer=f"It was built in {short}. [1]",
         short_answer=short,
         confidence=0.5,
@@ -51,6 +58,14 @@ def make_answer(
         (make_answer("1742", "1890"), "wrong first"),
         (make_answer("1805"), "other"),
         (make_answer("1742", tentative=True), "tentative"),
+        (
+            replace(make_answer("1742 or 1890", "1742", "1890", tentative=True), disputed=True),
+            "disputed",
+        ),
+        (
+            replace(make_answer("1742 or 1805", "1742", "1805", tentative=True), disputed=True),
+            "tentative",
+        ),
         (make_answer("", status="abstained"), "abstained"),
     ],
 )
@@ -83,7 +98,9 @@ def test_an_interval_of_wilson_is_that_of_the_tables() -> None:
 def test_the_table_counts_wrong_answers_alone_and_together_with_those_that_show_a_conflict() -> (
     None
 ):
-    row = {"strategy": "naive", "arm": "plain", "language": "en", "is_wrong_first": True}
+    row = {"strategy": "naive", "arm": "plain", "language": "en"}
     outcomes = ["wrong alone", "wrong first", "tentative", "right"]
-    table = format_table([{**row, "outcome": outcome} for outcome in outcomes])
-    assert "| naive | plain | 4 | 1 (25 %, 5 to 70) | 2 (50 %, 15 to 85) | 1 | 0 | 1 (1) |" in table
+    rows = [{**row, "outcome": outcome, "is_wrong_first": True} for outcome in outcomes]
+    rows += [{**row, "outcome": "disputed", "is_right_denied": at > 0} for at in range(3)]
+    table = format_table(rows)
+    assert "| 7 | 1 (14 %, 3 to 51) | 2 (29 %, 8 to 64) | 1 | 0 | 3 (2) | 1 (1) | 0 | 0 |" in table

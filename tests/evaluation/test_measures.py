@@ -157,6 +157,10 @@ def test_ramdocs_counts_the_other_readings_too() -> None:
     assert score(make_record(**both, conflicts=("30 crowns",))) == 1
     assert score(make_record(**both, conflicts=("30 crowns", "5 gulden"))) == 0
     assert score(make_abstention(**both)) == score(make_failure(**both)) == 0
+    # Of a disputed answer the readings count that no debate refuted.
+    named = make_record(**both, disputed=True, short_answer="30 crowns, 40 crowns or 5 gulden")
+    assert score(replace(named, conflicts=("30 crowns", "40 crowns"))) == 1
+    assert score(replace(named, conflicts=("30 crowns", "40 crowns", "5 gulden"))) == 0
 
 
 def test_a_ranking_has_no_measures_of_answers() -> None:

@@ -1,6 +1,6 @@
 """The words shown to people, in two languages."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_args
 
 from tests.serving.http.openai.test_cited_text import make_answer, make_citation
@@ -56,3 +56,6 @@ def test_readings_begin_with_the_answers_own() -> None:
         ("28 days", (1,)),
         ("14 days", (2,)),
     ]
+    both = (Conflict(answer="14 days", citations=(2,)), Conflict(answer="28 days", citations=(1,)))
+    disputed = replace(torn, disputed=True, short_answer="14 days or 28 days", conflicts=both)
+    assert [reading.text for reading in list_readings(disputed)] == ["14 days", "28 days"]

@@ -45,11 +45,13 @@ class Record:
         varied: The settings that were varied on purpose, if any.
         depth: Number of documents that a retriever was to rank; `None` for an answer.
         tentative: Whether the answer is only shown as not sure.
+        disputed: Whether the answer names all readings of documents that disagree.
         withheld: The `answer` and `short_answer` of a draft that was withheld; empty without one.
         setup: Hash of what made the answer, beside the question: another setup is another system.
         stop_reason: The error, where the status is `failed`.
         actions: The planner's choices, one workflow a turn, for strategies with a planner.
-        conflicts: The other readings that were shown, without those that were refuted.
+        conflicts: The other readings that were shown, without those that were refuted; all
+            readings of a disputed answer.
         evidence: Documents that the run saw, or the ranking; best first, each once.
         usage: The fields of `Usage`.
         seconds: Wall time of the run.
@@ -73,6 +75,7 @@ class Record:
     setup: str = ""
     status: Status
     tentative: bool = False
+    disputed: bool = False
     withheld: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
     short_answer: str = ""

@@ -313,6 +313,7 @@ def _describe_answer(run: TracedAnswer) -> Fields:
     return {
         "status": answer.status,
         "tentative": answer.tentative,
+        "disputed": answer.disputed,
         "withheld": dict(run.trace.withheld),
         "answer": answer.answer,
         "short_answer": answer.short_answer,
