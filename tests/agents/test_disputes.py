@@ -11,7 +11,7 @@ from fathom.types import Answer, Conflict
 
 ENGLISH = Question("How long may a book be lent?")
 INDONESIAN = Question("Berapa lama buku boleh dipinjam?")
-CITATIONS = tuple(make_citation(n=number) for number in (1, 2, 3))
+CITATIONS = tuple(make_citation(n=number, document=f"d{number}") for number in (1, 2, 3))
 TORN = replace(
     make_answer(),
     citations=CITATIONS,
@@ -58,6 +58,13 @@ def test_a_reading_that_a_debate_refuted_is_named_too_and_stays_marked() -> None
     stated = state_dispute(ENGLISH, replace(TORN, conflicts=(refuted,)))
     assert stated.short_answer == "14 days or 28 days"
     assert [conflict.refuted for conflict in stated.conflicts] == [True, False]
+
+
+def test_what_one_document_says_twice_is_no_dispute() -> None:
+    alone = tuple(replace(citation, document="d1") for citation in CITATIONS)
+    assert state_dispute(ENGLISH, replace(TORN, citations=alone)).disputed is False
+    two = (*alone[:2], CITATIONS[2])
+    assert state_dispute(ENGLISH, replace(TORN, citations=two)).disputed is True
 
 
 @pytest.mark.parametrize(

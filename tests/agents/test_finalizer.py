@@ -53,7 +53,7 @@ def finalize(
     weigh: Weigh | None = None,
     states_disputes: bool = False,
 ) -> Answer:
-    quotes = QuoteLookup(lambda document_id: document if document_id == "d1" else None)
+    quotes = QuoteLookup(lambda document_id: document if document_id in {"d1", "d2"} else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
         run = replace(context, weigh=weigh, states_disputes=states_disputes)
@@ -148,8 +148,11 @@ def test_an_answer_that_another_document_denies_is_tentative(is_refuted: bool) -
 
 @pytest.mark.parametrize("states_disputes", [False, True])
 def test_a_run_states_a_dispute_unless_it_was_recorded_before(states_disputes: bool) -> None:
-    denied = replace(make_draft(0, 25), alternatives=(OTHER,))
-    answer = finalize(denied, states_disputes=states_disputes)
+    other = replace(CHUNK, id="d2#0", document_id="d2")
+    evidence = (*make_draft(0, 25).evidence, *make_draft(26, 48, chunk=other).evidence)
+    rival = Alternative(text="50 crowns", evidence=(1,))
+    draft = replace(make_draft(0, 25), evidence=evidence, alternatives=(rival,))
+    answer = finalize(draft, states_disputes=states_disputes)
     first = "40 crowns or 50 crowns" if states_disputes else "40 crowns"
     assert (answer.short_answer, answer.disputed) == (first, states_disputes)
 

@@ -197,7 +197,7 @@ def test_an_executor_that_the_budget_prevents_is_reported(tmp_path: Path) -> Non
     assert (rich.status, rich.stop_reason) == ("abstained", "no_evidence")
 
 
-def test_rival_answers_are_debated_and_the_verdict_replaces_the_first_answer(
+def test_rival_answers_are_debated_and_the_verdict_replaces_the_first_draft(
     tmp_path: Path,
 ) -> None:
     texts = ("A permit costs 40 crowns.", "A permit costs 55 crowns.", "It costs 55 crowns now.")
@@ -206,8 +206,11 @@ def test_rival_answers_are_debated_and_the_verdict_replaces_the_first_answer(
         answer, trace = ask(engine)
     assert naive.conflicts
     assert list_actions(trace)[0] == "debate"
-    assert (answer.phase, answer.short_answer.split()[0]) == ("debate", "55")
-    assert ["40" in conflict.answer for conflict in answer.conflicts] == [True]
+    (verdict,) = [step for step in trace.steps if step.name == "aggregate"]
+    assert verdict.outputs["readings"] == [["55", [0, 2]], ["40", [1]]]
+    # Even so, both are named: more documents are no proof.
+    assert (answer.phase, answer.disputed) == ("debate", True)
+    assert [conflict.answer[:2] for conflict in answer.conflicts] == ["40", "55"]
 
 
 def test_a_comparison_is_decided_by_the_evidence_of_each_side(tmp_path: Path) -> None:

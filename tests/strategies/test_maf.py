@@ -404,13 +404,11 @@ def test_agents_may_use_different_models_on_different_servers(tmp_path: Path) ->
     # One agent each, in two rounds: the first speaks for the best document.
     assert calls == [(2, {"large"}), (2, {"small"})]
     assert answer.usage.llm_calls == 4
-    assert {answer.short_answer, *(conflict.answer for conflict in answer.conflicts)} == {
-        "1835",
-        "1927",
-    }
-    (loser,) = answer.conflicts
+    assert answer.short_answer == "1835 or 1927"
+    assert [conflict.answer for conflict in answer.conflicts] == ["1835", "1927"]
     quotes = {citation.n: citation.quote for citation in answer.citations}
-    assert [loser.answer in quotes[n] for n in loser.citations] == [True]
+    for side in answer.conflicts:
+        assert [side.answer in quotes[n] for n in side.citations] == [True]
 
 
 def test_a_real_small_model_debates_with_the_local_agent(

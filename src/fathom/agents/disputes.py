@@ -14,16 +14,18 @@ _OR = {"en": "or", "id": "atau"}
 
 
 def state_dispute(question: Question, answer: Answer) -> Answer:
-    """Return the answer with all its readings side by side; unchanged where none contradicts it."""
+    """Return the answer with all its readings side by side.
+
+    It is unchanged where no other document gives another reading: what a document says twice, or
+    what a table gives by two computations, its own words have to settle.
+    """
     others = {n for conflict in answer.conflicts for n in conflict.citations}
-    first = Conflict(
-        answer=answer.short_answer,
-        # A citation of no other reading supports the first one.
-        citations=tuple(citation.n for citation in answer.citations if citation.n not in others),
-    )
+    # A citation of no other reading supports the first one.
+    supporting = tuple(citation.n for citation in answer.citations if citation.n not in others)
+    first = Conflict(answer=answer.short_answer, citations=supporting)
     readings = sorted([first, *answer.conflicts], key=_get_order)
     texts = list(dict.fromkeys(reading.answer for reading in readings))
-    if not answer.short_answer or len(texts) < 2:
+    if not answer.short_answer or len(texts) < 2 or not _has_other_document(answer, first):
         return answer
     return replace(
         answer,
@@ -31,6 +33,16 @@ def state_dispute(question: Question, answer: Answer) -> Answer:
         disputed=True,
         short_answer=f"{', '.join(texts[:-1])} {_OR[question.language]} {texts[-1]}",
         conflicts=tuple(readings),
+    )
+
+
+def _has_other_document(answer: Answer, first: Conflict) -> bool:
+    """Return whether a document that the first reading does not cite gives another one."""
+    documents = {citation.n: citation.document for citation in answer.citations}
+    supporting = {documents[n] for n in first.citations}
+    return bool(supporting) and any(
+        supporting.isdisjoint(documents[n] for n in conflict.citations)
+        for conflict in answer.conflicts
     )
 
 

@@ -1,8 +1,7 @@
 """The least probabilities with which an answer is given, and with which it is shown as not sure.
 
 A wrong answer costs more to some users than to others, so there are levels. An answer that is shown
-as not sure misleads less than one that is given: its bound is lower. With `balanced` a wrong answer
-costs as much as a right one is worth, so an answer is given if it is rather right than wrong.
+as not sure misleads less than one that is given: its bound is lower.
 """
 
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ class ProbabilityBounds(NamedTuple):
 
 LEVELS: Mapping[Caution, ProbabilityBounds] = {
     "cautious": ProbabilityBounds(0.6, 0.3),
-    "balanced": ProbabilityBounds(0.5, 0.15, 0.3),
+    "balanced": ProbabilityBounds(0.4, 0.15, 0.3),
     "eager": ProbabilityBounds(0.1, 0.0),
 }
 """The bounds of the levels of `ask.caution`: docs/calibration.md."""

@@ -166,8 +166,8 @@ def _score_conflicts(record: Record) -> float | None:
     if record.wrong is None or record.is_ranking:
         return None
     # Sources conflict here, so every right reading must be shown, and none of the wrong ones.
-    own = () if record.disputed else (record.compared_text,)
-    readings = (*own, *record.conflicts) if record.is_answered else ()
+    first = () if record.disputed else (record.compared_text,)
+    readings = (*first, *record.conflicts) if record.is_answered else ()
     return score_all_and_only(readings, record.gold, record.wrong)
 
 

@@ -64,8 +64,8 @@ def test_without_a_difference_in_trust_a_conflict_is_open(
 ) -> None:
     documents = {"policies/fees.txt": POLICY, "uploads/letter.txt": LETTER}
     answer = ask(tmp_path, documents, *trusted)
-    assert answer.tentative
-    assert [conflict.refuted for conflict in answer.conflicts] == [False]
+    assert answer.disputed
+    assert [conflict.refuted for conflict in answer.conflicts] == [False, False]
 
 
 def test_a_trusted_document_may_supersede_others(tmp_path: Path) -> None:

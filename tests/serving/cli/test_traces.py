@@ -42,7 +42,7 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(
     assert "because" in output.out
     lines = run("trace", trace_id, "--json").json["lines"]
     # Warnings are of now, and a trace leaves out what does not apply to its answer.
-    left_out = {"warnings", "tentative"} | (
+    left_out = {"warnings", "tentative", "disputed"} | (
         {"standalone_question", "calibration", "calculation"} - list_keys(answer)
     )
     recorded = {key: value for key, value in answer.items() if key not in left_out}
