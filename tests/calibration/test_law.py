@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fathom.calibration.caution import LEVELS
 from fathom.calibration.certificate import Certificate
 from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.drift import Drift
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher, learn_law
 from fathom.runs.context import CHAINED, COMPUTED
+from fathom.settings import Caution
 
 LAW = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 
@@ -181,13 +183,14 @@ def test_too_few_answers_teach_nothing(labelled: list[LabelledAnswer | None]) ->
 
 
 @pytest.mark.parametrize(
-    ("probability", "min_probability", "is_shown"),
-    [(0.26, 0.3, True), (0.24, 0.3, False), (0.2, 0.1, True), (0.29, 0.6, False)],
+    ("probability", "caution", "is_shown"),
+    [
+        *((0.26, "balanced", True), (0.24, "balanced", False)),
+        *((0.2, "eager", True), (0.29, "cautious", False)),
+    ],
 )
 def test_a_computed_answer_is_shown_as_not_sure_below_the_bound_of_others(
-    probability: float, min_probability: float, *, is_shown: bool
+    probability: float, caution: Caution, *, is_shown: bool
 ) -> None:
-    tentative_from = {0.3: 0.15, 0.1: 0.0, 0.6: 0.3}[min_probability]
-    weigh = Weigher(min_probability=min_probability, tentative_from=tentative_from)
-    judged = weigh({COMPUTED: probability})
+    judged = Weigher().apply_bounds(LEVELS[caution])({COMPUTED: probability})
     assert (judged.likely, judged.probable) == (is_shown, False)
