@@ -60,7 +60,7 @@ def test_a_reading_that_a_debate_refuted_is_named_too_and_stays_marked() -> None
     assert [conflict.refuted for conflict in stated.conflicts] == [True, False]
 
 
-def test_what_one_document_says_twice_is_no_dispute() -> None:
+def test_two_readings_of_one_document_are_no_dispute() -> None:
     alone = tuple(replace(citation, document="d1") for citation in CITATIONS)
     assert state_dispute(ENGLISH, replace(TORN, citations=alone)).disputed is False
     two = (*alone[:2], CITATIONS[2])
