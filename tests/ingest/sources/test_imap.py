@@ -43,11 +43,15 @@ FIXED: Mapping[str, Reply] = {
 }
 
 
+@pytest.fixture(scope="module")
+def certificate_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_certificate(tmp_path_factory.mktemp("certificate") / "server.pem")
+
+
 @pytest.fixture
-def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    file = make_certificate(tmp_path / "server.pem")
-    monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    return file
+def certificate(certificate_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate_file))
+    return certificate_file
 
 
 @pytest.fixture
