@@ -156,6 +156,27 @@ def take_snapshot(
     return fingerprints
 
 
+def discover_folders(paths: Iterable[Path], file_filter: FileFilter) -> Iterator[Path]:
+    """Yield the folders in which a change may change what `discover_files` finds, by and by.
+
+    Those are the folders that it enters, and the folder around a file or a missing path. Folders
+    that cannot be listed are left out.
+    """
+    for path in paths:
+        if not path.is_dir():
+            yield path.parent
+            continue
+        for name, folders, _ in os.walk(path):
+            folder = Path(name)
+            yield folder
+            folders[:] = [
+                inner
+                for inner in folders
+                if not is_left_out(inner)
+                and not file_filter.excludes((folder / inner).relative_to(path))
+            ]
+
+
 def is_left_out(name: str) -> bool:
     """Return whether a file or folder of this name holds no documents: hidden, or of rights."""
     return name.startswith(".") or name == READERS_FILE or name.endswith(f".{READERS_FILE}")

@@ -8,7 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.documents.discover import FileFilter, check_paths, make_absolute, take_snapshot
+from fathom.documents.discover import (
+    FileFilter,
+    check_paths,
+    discover_folders,
+    make_absolute,
+    take_snapshot,
+)
 from fathom.documents.lines import MatchingLine, find_lines
 from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
@@ -169,6 +175,10 @@ class Documents:
     def take_fingerprint(self, paths: Paths = ()) -> Mapping[str, object]:
         """Return a value that changes with the files at `paths`, by default at all roots."""
         return take_snapshot(_to_paths(paths) or self.list_roots(), self._file_filter)
+
+    def iterate_folders(self, paths: Paths = ()) -> Iterator[Path]:
+        """Yield the folders that hold the files at `paths`, by default at all roots."""
+        return discover_folders(_to_paths(paths) or self.list_roots(), self._file_filter)
 
     def ingest(
         self,

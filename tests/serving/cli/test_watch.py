@@ -1,6 +1,13 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from tests.factories import engine_at
 
 from fathom.documents.discover import take_snapshot
@@ -73,3 +80,30 @@ def test_a_folder_is_watched(tmp_path: Path) -> None:
 
 def test_a_deleted_folder_counts_as_empty(tmp_path: Path) -> None:
     assert take_snapshot([tmp_path / "gone"]) == {}
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+def test_the_command_follows_a_folder_until_ctrl_c(tmp_path: Path, has_extra: bool) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("First.")
+    if not has_extra:
+        (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['watchfiles'] = None")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    child = subprocess.Popen(
+        [sys.executable, "-m", "fathom.serving.cli", "ingest", "docs", "--watch", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with child:
+        assert child.stdout is not None
+        assert json.loads(child.stdout.readline())["new"] == 1
+        (docs / "b.md").write_text("Second.")
+        assert json.loads(child.stdout.readline())["new"] == 1
+        child.send_signal(signal.SIGINT)
+        pressed = time.monotonic()
+        assert child.wait() == 0
+        assert time.monotonic() - pressed < 5

@@ -138,6 +138,7 @@ def ingest(
     from fathom.serving.cli.output import format_ingest_report, show_outcome
     from fathom.serving.cli.progress import InterruptibleProgress, show_ingest_progress
     from fathom.serving.cli.watch import watch
+    from fathom.serving.notifications import choose_wait
     from fathom.serving.readers_file import load_readers
 
     if report is not None:
@@ -178,7 +179,9 @@ def ingest(
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         if follow:
             watch(
-                lambda: engine.documents.take_fingerprint(paths or ()), lambda: ingest_once(engine)
+                lambda: engine.documents.take_fingerprint(paths or ()),
+                lambda: ingest_once(engine),
+                wait=choose_wait(lambda: engine.documents.iterate_folders(paths or ())),
             )
         else:
             ingest_once(engine)

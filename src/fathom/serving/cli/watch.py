@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 INTERVAL_S = 2.0
 """The time between two looks at the files, in seconds."""
@@ -13,6 +14,7 @@ def watch(
     look: Callable[[], Snapshot],
     act: Callable[[], object],
     *,
+    wait: Callable[[], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Act now, and again whenever something has changed and come to rest, until Ctrl-C.
@@ -22,14 +24,16 @@ def watch(
     Args:
         look: Takes a snapshot.
         act: Brings the index in line.
+        wait: Returns when something may have changed; by default after an interval.
         sleep: Waits for a number of seconds.
     """
+    wait = wait or partial(sleep, INTERVAL_S)
     # The snapshot comes before the work, so that a change during the work is noticed afterwards.
     last = look()
     act()
     while True:
         try:
-            sleep(INTERVAL_S)
+            wait()
             current = look()
             if current == last:
                 continue
