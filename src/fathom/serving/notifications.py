@@ -2,8 +2,9 @@
 
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,9 +38,14 @@ Identity = tuple[int, int] | None
 """The device and the number of a folder; `None` if there is none."""
 
 
-def choose_wait(list_folders: Callable[[], Iterable[Path]]) -> Callable[[], None] | None:
+def can_notify() -> bool:
+    """Return whether the extra `watch` is installed."""
+    return find_spec(PACKAGE) is not None
+
+
+def choose_wait(list_folders: Callable[[], Iterable[Path]]) -> Callable[[], object] | None:
     """Return what waits for a change in folders, or `None` without the extra `watch`."""
-    return None if find_spec(PACKAGE) is None else Notifications(list_folders).wait
+    return Notifications(list_folders).wait if can_notify() else None
 
 
 class Notifications:
@@ -48,39 +54,53 @@ class Notifications:
     They only tell when to look: what has changed is found by a look at the files.
     """
 
-    def __init__(self, list_folders: Callable[[], Iterable[Path]]) -> None:
+    def __init__(
+        self, list_folders: Callable[[], Iterable[Path]], ending: threading.Event | None = None
+    ) -> None:
         """Create it; nothing is watched before the first `wait`.
 
         Args:
             list_folders: Returns the folders to watch, each by itself.
+            ending: Ends a wait early.
         """
         self._list_folders = list_folders
+        self._ending = ending or threading.Event()
         self._identities: Mapping[Path, Identity] = {}
         self._watcher: RustNotify | None = None
         self._answered = time.monotonic() - PACE_S
         self._polls = False
 
-    def wait(self) -> None:
-        """Return as soon as something may have changed since the files were looked at last.
+    def wait(self, longest_s: float | None = None) -> Set[Path]:
+        """Return as soon as something may have changed since the last call.
+
+        Args:
+            longest_s: The seconds after which a change is supposed, by default `LONGEST_S`.
+
+        Returns:
+            The changed files and folders, as far as they are known; folders that are watched from
+            now on count as changed.
 
         Raises:
             KeyboardInterrupt: At Ctrl-C.
         """
         identities = {} if self._polls else {path: _identify(path) for path in self._list_folders()}
         if self._watcher is None or identities != self._identities:
-            # What changed before the folders were watched was not notified: look again at once.
-            self._subscribe(identities)
+            changed = self._subscribe(identities)
         else:
-            self._await_change(self._watcher)
-        time.sleep(max(0.0, self._answered + PACE_S - time.monotonic()))
+            changed = self._await_change(self._watcher, longest_s or LONGEST_S)
+        self._ending.wait(max(0.0, self._answered + PACE_S - time.monotonic()))
         self._answered = time.monotonic()
+        return changed
 
-    def _subscribe(self, identities: Mapping[Path, Identity]) -> None:
+    def _subscribe(self, identities: Mapping[Path, Identity]) -> Set[Path]:
+        """Watch these folders, and return those that were not watched before."""
         from watchfiles._rust_notify import RustNotify
 
-        self._close()
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
         if self._polls:
-            return
+            return frozenset()
         folders = [
             str(path)
             for path, identity in identities.items()
@@ -88,53 +108,58 @@ class Notifications:
         ]
         try:
             self._watcher = RustNotify(folders, False, False, 0, WATCHES_TREES, True)
-        except FileNotFoundError:
-            return  # removed since it was listed
         except (OSError, RuntimeError) as error:
             self._polls = True
             LOG.warning(
-                "changes are looked for every %g s, as the system notifies no more folders: %s; "
+                "changes are looked for at intervals, as the system notifies of no more: %s; "
                 "raise fs.inotify.max_user_watches and max_user_instances",
-                PACE_S,
                 error,
             )
+        changed = {path for path, _ in identities.items() ^ self._identities.items()}
         self._identities = identities
+        return changed
 
-    def _await_change(self, watcher: "RustNotify") -> None:
+    def _await_change(self, watcher: "RustNotify", longest_s: float) -> Set[Path]:
+        if not self._identities:
+            self._ending.wait(longest_s)
+            return frozenset()
+        doubt = _Doubt(self._identities, self._ending)
         try:
-            changes = watcher.watch(DEBOUNCE_MS, STEP_MS, 0, _Doubt(self._identities))
+            changes = watcher.watch(DEBOUNCE_MS, STEP_MS, int(longest_s * 1000), doubt)
         except RuntimeError as error:  # such as a name that is not UTF-8
             LOG.debug("the folders are watched anew: %s", error)
-            self._close()
-            return
+            self._identities = {}
+            return frozenset()
         if changes == "signal":
             raise KeyboardInterrupt
+        if isinstance(changes, str):
+            # The library forgets what came just before it stopped, so all counts as changed.
+            self._identities = {} if changes == "stop" else self._identities
+            return frozenset()
+        changed = {Path(path) for _, path in changes}
         # A folder that was replaced may have its old number, but is not watched any more.
-        if isinstance(changes, str) or any(Path(path) in self._identities for _, path in changes):
-            self._close()
-
-    def _close(self) -> None:
-        if self._watcher is not None:
-            self._watcher.close()
-            self._watcher = None
+        self._identities = {
+            path: identity for path, identity in self._identities.items() if path not in changed
+        }
+        return changed
 
 
 class _Doubt:
-    """A doubt that grows while nothing is notified; the library asks whether it ends a wait."""
+    """A doubt whether the folders are still the watched ones; the library asks for it."""
 
-    def __init__(self, identities: Mapping[Path, Identity]) -> None:
-        self._identities = identities
-        self._began = self._looked = time.monotonic()
+    def __init__(self, identities: Mapping[Path, Identity], ending: threading.Event) -> None:
+        self._identities, self._ending = identities, ending
+        self._looked = time.monotonic()
 
     def is_set(self) -> bool:
-        """Return whether a change is to be supposed."""
+        """Return whether the wait ends, or a folder was replaced."""
+        if self._ending.is_set():
+            return True
         now = time.monotonic()
         if now < self._looked + PACE_S:
             return False
         self._looked = now
-        return now >= self._began + LONGEST_S or any(
-            _identify(path) != identity for path, identity in self._identities.items()
-        )
+        return any(_identify(path) != identity for path, identity in self._identities.items())
 
 
 def _is_text(folder: Path) -> bool:

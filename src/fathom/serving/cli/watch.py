@@ -14,7 +14,7 @@ def watch(
     look: Callable[[], Snapshot],
     act: Callable[[], object],
     *,
-    wait: Callable[[], None] | None = None,
+    wait: Callable[[], object] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Act now, and again whenever something has changed and come to rest, until Ctrl-C.

@@ -23,6 +23,7 @@ from fathom.serving.http.audit_log import create_audit_log
 from fathom.serving.http.audit_trail import AuditTrail
 from fathom.serving.http.event_stream import Shutdown
 from fathom.serving.http.fetch import MOST_AT_ONCE
+from fathom.serving.http.folder_watch import FolderWatch
 from fathom.serving.http.guard import Guard
 from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
@@ -88,6 +89,9 @@ def create_app(
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(engine)
     app.state.schedule = SourceSchedule(app.state.workspaces, access.keys.list_workspaces)
+    app.state.folder_watch = FolderWatch(
+        app.state.workspaces, access.keys.list_workspaces, app.state.schedule.request
+    )
     app.state.audit_log = audit_log
     # Fetches wait for other servers, so they must not take the turns of questions.
     app.state.fetching = Admission(
@@ -127,6 +131,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     engine = spaces.get_workspace(LOCAL).engine
     await asyncio.to_thread(spaces.resume, app.state.access.keys.list_workspaces)
     app.state.schedule.start()
+    app.state.folder_watch.start()
     # Models load before the first question comes, and in a thread, so that /readyz answers already.
     warm_up = asyncio.ensure_future(asyncio.to_thread(_load_models, engine))
     try:
@@ -134,6 +139,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             yield
     finally:
         await asyncio.gather(warm_up, return_exceptions=True)
+        await asyncio.to_thread(app.state.folder_watch.close)
         await asyncio.to_thread(app.state.schedule.close)
         await asyncio.to_thread(spaces.close)
         app.state.access.close()
