@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -104,6 +103,4 @@ def test_the_command_follows_a_folder_until_ctrl_c(tmp_path: Path, has_extra: bo
         (docs / "b.md").write_text("Second.")
         assert json.loads(child.stdout.readline())["new"] == 1
         child.send_signal(signal.SIGINT)
-        pressed = time.monotonic()
-        assert child.wait() in {0, 130}  # the round may still be ending
-        assert time.monotonic() - pressed < 10
+        assert child.wait(timeout=60) in {0, 130}  # the round may still be ending
