@@ -145,32 +145,24 @@ def compute_beside(question: str, *, quoted: str, short: str) -> Draft:
 @pytest.mark.parametrize(
     ("question", "short"),
     [
-        ("How many cranes does Aldby have?", "14"),
+        ("How many cranes does Aldby have?", "read"),
         ("Which port opened first?", "Aldby"),
         ("How many ports are there?", "5"),
-        # Several cells are looked up where one is asked for.
-        ("Which port is in Norland?", "read"),
-        # Hardly a word of the question is explained by what the rules look up.
-        ("Where do ferries from Brask land in winter at night?", "read"),
+        # A count of little probability: the cell that was read may state it.
+        ("How many ports opened in 1921?", "read"),
     ],
 )
-def test_a_surer_reading_of_a_cell_counts_where_the_rules_compute_no_probable_value(
+def test_a_surer_reading_of_a_cell_counts_for_lookups_and_doubtful_counts(
     question: str, short: str
 ) -> None:
     assert compute_beside(question, quoted="Brask", short="read").short_answer == short
-
-
-def test_a_value_that_is_read_and_computed_is_surer_than_either() -> None:
-    draft = compute_beside("How many cranes does Aldby have?", quoted="Aldby", short="14")
-    assert draft.calculation is not None
-    assert draft.confidence > 0.99
 
 
 @pytest.mark.parametrize(
     ("question", "short", "is_doubted"),
     [
         ("How many cranes does Aldby have?", "14", False),
-        ("Which port is in Norland?", "Corvo", True),
+        ("How many cranes does Aldby have?", "9", True),
         # The rules compute nothing; a cell beside a superlative is seldom the answer.
         ("Who sold the most fish?", "Brask", True),
         ("Who sold all that fish?", "Brask", False),

@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fathom.calibration.caution import LEVELS
 from fathom.calibration.certificate import Certificate
 from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.drift import Drift
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher, learn_law
-from fathom.runs.context import CHAINED, COMPUTED
-from fathom.settings import Caution
+from fathom.runs.context import CHAINED
 
 LAW = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 
@@ -180,17 +178,3 @@ def test_a_few_questions_keep_the_confidence_of_the_reader() -> None:
 def test_too_few_answers_teach_nothing(labelled: list[LabelledAnswer | None]) -> None:
     with pytest.raises(ValueError, match="too few"):
         learn_law(labelled)
-
-
-@pytest.mark.parametrize(
-    ("probability", "caution", "is_shown"),
-    [
-        *((0.26, "balanced", True), (0.24, "balanced", False)),
-        *((0.2, "eager", True), (0.29, "cautious", False)),
-    ],
-)
-def test_a_computed_answer_is_shown_as_not_sure_below_the_bound_of_others(
-    probability: float, caution: Caution, *, is_shown: bool
-) -> None:
-    judged = Weigher().apply_bounds(LEVELS[caution])({COMPUTED: probability})
-    assert (judged.likely, judged.probable) == (is_shown, False)

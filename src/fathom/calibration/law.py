@@ -10,7 +10,6 @@ from fathom.calibration.correctness import CorrectnessLaw, Signals, fit_law
 from fathom.calibration.drift import Drift
 from fathom.jsonable import Json
 from fathom.runs.context import CHAINED, COMPUTED, CalibratedConfidence
-from fathom.tables.answer import LEAST_PROBABLE
 
 if TYPE_CHECKING:  # a law needs no settings
     from fathom.calibration.caution import ProbabilityBounds
@@ -159,10 +158,7 @@ class Weigher:
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
         shown = self.min_probability if self.unsure_from is None else self.unsure_from
         if computed is not None:
-            # Whoever is shown a computed value can check it by the cells that went in. Traces from
-            # before that have no bound of unsure answers.
-            lower = shown if self.unsure_from is None else min(shown, LEAST_PROBABLE)
-            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), lower, "")
+            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), shown, "")
         assert self.law is not None
         return self._judge(self.law(signals), self.min_probability, shown, self.by)
 

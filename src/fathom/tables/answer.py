@@ -14,8 +14,6 @@ from fathom.types import DIGITS
 
 _LEAST_SCORE = 0.3
 """The least score of an answer; below it the candidates are told only."""
-LEAST_PROBABLE = 0.25
-"""The least probability of a value that is shown as not sure, rather than a cell that was read."""
 _SURE_SCORE = 0.68
 """The least score of an answer that is not tentative."""
 _LEAST_MISSING = 0.55

@@ -12,6 +12,11 @@ from tests.factories import engine_at
 from fathom.documents.discover import take_snapshot
 from fathom.serving.cli.watch import watch
 
+FOLLOW = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from fathom.serving.cli.app import main; main()"
+)
+
 
 def make_sleep(*steps: Callable[[], object]) -> Callable[[float], None]:
     """Return a sleep that takes one of these steps per pause, and presses Ctrl-C in the last
@@ -90,7 +95,8 @@ def test_the_command_follows_a_folder_until_ctrl_c(tmp_path: Path, has_extra: bo
         (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['watchfiles'] = None")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     child = subprocess.Popen(
-        [sys.executable, "-m", "fathom.serving.cli", "ingest", "docs", "--watch", "--json"],
+        # A child of a shell's background job ignores Ctrl-C, unless told otherwise.
+        [sys.executable, "-c", FOLLOW, "ingest", "docs", "--watch", "--json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,

@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.calculator.local import (
     describe_result,
-    join_equal,
     match_values,
     may_compute,
     restore_draft,
@@ -26,7 +25,7 @@ from fathom.runs.context import DeadlineOver, RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.tables.sql import SelectRefused, SqlTable, run_select
 from fathom.tables.table_question import TableQuestion
-from fathom.types import Alternative, Draft, Evidence, Hit
+from fathom.types import DIGITS, Alternative, Draft, Evidence, Hit
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -52,6 +51,8 @@ _PROBABILITY = 0.5
 """The probability that the value of a statement is right, where nothing else tells it."""
 _DOUBTFUL = 0.35
 """The probability that a statement is right that leaves out a cell or a number of the question."""
+_AGREEMENT = 0.4
+"""The share of the doubt that is left where the rules or the reader give the model's value."""
 _MOST_RIVAL_ROWS = 3
 
 
@@ -189,6 +190,13 @@ class LLMCalculator:
             operation="query",
             probability=_PROBABILITY if selection.is_whole else _DOUBTFUL,
         )
+
+
+def join_equal(other: Draft, local: Draft) -> Draft:
+    """Return the computed draft of two that agree; it is surer than either."""
+    best = max(other.confidence, local.confidence)
+    confidence = round(1 - _AGREEMENT * (1 - best), DIGITS)
+    return replace(local if local.calculation else other, confidence=confidence)
 
 
 def _join_different(queried: Draft, local: Draft) -> Draft:

@@ -12,24 +12,14 @@ from fathom.question.question import Question
 from fathom.retrieval.report_lookup import ReportLookup
 from fathom.retrieval.table_lookup import FoundTable, TableLookup
 from fathom.runs.context import DeadlineOver, RunContext
-from fathom.tables.answer import LEAST_PROBABLE, ComputedAnswer, answer_over_tables
+from fathom.tables.answer import ComputedAnswer, answer_over_tables
 from fathom.tables.computation import Operand, Operation, Result
 from fathom.tables.labels import LabelNames
 from fathom.tables.periods import find_periods
 from fathom.tables.statement_question import StatementQuestion
 from fathom.tables.values import fold_text, parse_number
 from fathom.text.answer_match import normalize_answer
-from fathom.types import (
-    DIGITS,
-    Calculation,
-    CalculationCell,
-    ChunkBlock,
-    Claim,
-    Draft,
-    Evidence,
-    Hit,
-    Span,
-)
+from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -41,13 +31,12 @@ _CUES = re.compile(
     re.IGNORECASE,
 )
 """Words for computations whose value stands in no cell."""
-_CHOICES = re.compile(
+_SUPERLATIVES = re.compile(
     r"\b(?:most|least|fewest|highest|lowest|largest|smallest|greatest|longest|shortest|oldest|"
-    r"earliest|latest|last|only|numbers? of|paling|hanya|"
-    r"ter(?:banyak|tinggi|besar|rendah|kecil|sedikit|lama|tua|akhir))\b",
+    r"earliest|latest|last|ter(?:banyak|tinggi|besar|rendah|kecil|sedikit|lama|tua|akhir))\b"
+    r"|\bpaling\b",
     re.IGNORECASE,
 )
-"""Words that choose among rows, or count them, so that no row tells the answer by itself."""
 _OPERATIONS: frozenset[Operation] = frozenset(
     {"sum", "mean", "difference", "ratio", "share", "growth"}
 )
@@ -56,8 +45,8 @@ _LEAST_SCORE = 0.85
 """The least score of a computation that takes the place of what was read in running text."""
 _TABLE_SHARE = 0.5
 """The share of a hit's text that must be rows of a table for it to show a table."""
-_AGREEMENT = 0.4
-"""The share of the doubt that is left where two ways lead to the same value."""
+_LEAST_PROBABLE = 0.5
+"""The least probability of a count that takes the place of a surer cell: a cell may state it."""
 _MOST_ROWS = 40
 """The largest number of rows that an answer cites."""
 
@@ -91,8 +80,8 @@ class Calculator:
     ) -> Draft:
         """Return a computed draft, or the draft that was read if no table answers the question.
 
-        Where the best hit shows a table, or a cell was read, every computation counts; else only
-        one whose value stands in no cell, if the question has a word for it.
+        Where the best hit shows a table, every computation counts; else only one whose value stands
+        in no cell, if the question has a word for it.
         """
         has_rows = _have_rows(hits)
         # Text of a report may be found where its statement is asked for.
@@ -100,16 +89,14 @@ class Calculator:
             return read
         asked = StatementQuestion.of(question, self.get_names()) if self.reports else None
         may_ask = asked is not None and (asked.may_ask if has_rows else asked.names_row)
-        is_of_table = _quotes_row(read)
-        may_reckon = is_of_table or may_compute(question, hits)
-        if not may_ask and not may_reckon:
+        if not may_ask and not may_compute(question, hits):
             return read
         with context.step("calculate", agent="calculator") as step:
             reported = await self._ask_reports(asked, hits, step) if asked and may_ask else None
             record = reported
-            if (reported is None or "unfit" in reported) and may_reckon:
-                any_operation = is_of_table or _shows_table(hits[0])
-                record = await self._ask_tables(question, hits, step, any_operation=any_operation)
+            if (reported is None or "unfit" in reported) and may_compute(question, hits):
+                shows_table = _shows_table(hits[0])
+                record = await self._ask_tables(question, hits, step, any_operation=shows_table)
             record = record or reported
             draft = restore_draft(record, hits) if record else None
             reason = draft.claims[0].text if draft and draft.claims else ""
@@ -119,10 +106,9 @@ class Calculator:
             )
         if record and draft is not None and "settles" in record:
             return draft
-        if draft is None or _holds_unknown_name(read, record):
+        if draft is None or _is_read_better(read, draft) or _holds_unknown_name(read, record):
             return replace(read, is_doubted=_is_doubted(question, read, draft))
-        is_list = len((record or {}).get("values", ())) > 1
-        return _choose_draft(question, read, draft, is_list=is_list)
+        return draft
 
     async def _ask_tables(
         self, question: Question, hits: Sequence[Hit], context: RunContext, *, any_operation: bool
@@ -219,42 +205,18 @@ def match_values(one: str, other: str) -> bool:
     return bool(one) and normalize_answer(one) == normalize_answer(other)
 
 
-def join_equal(other: Draft, local: Draft) -> Draft:
-    """Return the computed draft of two that agree; it is surer than either."""
-    best = max(other.confidence, local.confidence)
-    confidence = round(1 - _AGREEMENT * (1 - best), DIGITS)
-    return replace(local if local.calculation else other, confidence=confidence)
+def _is_read_better(read: Draft, computed: Draft) -> bool:
+    """Return whether what was read counts more than what was computed.
 
-
-def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: bool) -> Draft:
-    """Return what was computed, or what was read if that counts more; surer if both agree.
-
-    Args:
-        question: The question.
-        read: What was read.
-        computed: What was computed.
-        is_list: Whether it has several values.
-    """
-    is_equal = match_values(read.short_answer, computed.short_answer)
-    if is_equal and computed.calculation is not None and _quotes_row(read):
-        return join_equal(read, computed)
-    if _is_read_better(read, computed, is_list=is_list):
-        return replace(read, is_doubted=_is_doubted(question, read, computed))
-    return computed
-
-
-def _is_read_better(read: Draft, computed: Draft, *, is_list: bool) -> bool:
-    """Return whether what was read counts more than another value that was computed.
-
-    A cell that was read is seldom right where the rules compute one value. But most questions do
-    not ask for several values of a lookup, and prose may tell the value.
+    Cells that were read for a computed value are wrong ones, but prose may tell the value.
     """
     if not read.evidence or read.confidence < computed.confidence:
         return False
     calculation = computed.calculation
-    if _quotes_row(read):
+    if _is_in_row(read.evidence[0]):
         return calculation is not None and (
-            computed.confidence < LEAST_PROBABLE or (calculation.operation == "lookup" and is_list)
+            calculation.operation == "lookup"
+            or (calculation.operation == "count" and computed.confidence < _LEAST_PROBABLE)
         )
     return calculation is None or calculation.operation not in _OPERATIONS
 
@@ -262,13 +224,12 @@ def _is_read_better(read: Draft, computed: Draft, *, is_list: bool) -> bool:
 def _is_doubted(question: Question, read: Draft, computed: Draft | None) -> bool:
     """Return whether a reading of a cell is doubtful by what was computed, or was not.
 
-    Another value than the computed one is seldom right. Where nothing was computed, a cell seldom
-    answers a question that chooses among rows or reckons.
+    Another value than the computed one is seldom right, nor is the cell beside a superlative.
     """
-    if not _quotes_row(read):
+    if not read.evidence or not _is_in_row(read.evidence[0]):
         return False
     if computed is None:
-        return bool(_CHOICES.search(question.text) or _CUES.search(question.text))
+        return bool(_SUPERLATIVES.search(question.text))
     return computed.calculation is not None and not match_values(
         read.short_answer, computed.short_answer
     )
@@ -282,11 +243,10 @@ def _holds_unknown_name(read: Draft, record: Json) -> bool:
     )
 
 
-def _quotes_row(read: Draft) -> bool:
-    """Return whether the first quote of a draft stands in a row of a table."""
+def _is_in_row(evidence: Evidence) -> bool:
+    """Return whether a quote stands in a row of a table."""
     return any(
         block.kind == "table_row" and block.start <= evidence.span.start < block.end
-        for evidence in read.evidence[:1]
         for block in evidence.hit.chunk.blocks
     )
 
