@@ -25,9 +25,9 @@ class ProbabilityBounds(NamedTuple):
 
 
 LEVELS: Mapping[Caution, ProbabilityBounds] = {
-    "cautious": ProbabilityBounds(0.6, 0.3, 0.6),
+    "cautious": ProbabilityBounds(0.6, 0.3),
     "balanced": ProbabilityBounds(0.4, 0.15, 0.3),
-    "eager": ProbabilityBounds(0.1, 0.0, 0.1),
+    "eager": ProbabilityBounds(0.1, 0.0),
 }
 """The bounds of the levels of `ask.caution`: docs/calibration.md."""
 

@@ -156,26 +156,23 @@ class Weigher:
         if computed is None and (self.law is None or not signals):
             gives_all = self.replaces_confidence and self.min_probability <= 0
             return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
-        shown = self.min_probability if self.unsure_from is None else self.unsure_from
         if computed is not None:
-            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), shown, "")
+            return self._judge(computed, max(self.min_probability, _LEAST_COMPUTED), "")
         assert self.law is not None
-        return self._judge(self.law(signals), self.min_probability, shown, self.by)
+        return self._judge(self.law(signals), self.min_probability, self.by)
 
-    def _judge(
-        self, confidence: float, least: float, shown: float, by: str
-    ) -> CalibratedConfidence:
+    def _judge(self, confidence: float, least: float, by: str) -> CalibratedConfidence:
         """Return the judgement of an answer that is right with this probability.
 
         Args:
             confidence: The probability.
             least: The least one of an answer that is given as the only one.
-            shown: The least one of an unsure answer that is shown as not sure.
             by: The origin of the questions that the probability was learned from.
         """
         least = self.min_probability if self.replaces_confidence else least
         tentative_from = inf if self.tentative_from is None else self.tentative_from
         least_tentative = max(tentative_from, self.threshold)
+        unsure_from = self.min_probability if self.unsure_from is None else self.unsure_from
         return CalibratedConfidence(
             confidence,
             enough=confidence >= self.threshold,
@@ -183,7 +180,7 @@ class Weigher:
             probable=confidence >= least or not self.is_bound,
             sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
             tentative=confidence >= least_tentative,
-            likely=confidence >= max(least_tentative, shown),
+            likely=confidence >= max(least_tentative, unsure_from),
         )
 
     def apply_bounds(self, bounds: "ProbabilityBounds") -> Self:
