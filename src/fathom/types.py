@@ -542,3 +542,10 @@ class Answer:
     calculation: Calculation | None = None
     trace_id: str | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def first_reading(self) -> Conflict:
+        """The reading that the answer gives, with the citations of no other one."""
+        others = {n for conflict in self.conflicts for n in conflict.citations}
+        supporting = tuple(citation.n for citation in self.citations if citation.n not in others)
+        return Conflict(answer=self.short_answer, citations=supporting)

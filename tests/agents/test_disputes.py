@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.serving.http.openai.test_cited_text import make_answer, make_citation
+from tests.answers import make_answer, make_citation
 
 from fathom.agents.disputes import state_dispute
 from fathom.question.question import Question

@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 from typing import get_args
 
-from tests.serving.http.openai.test_cited_text import make_answer, make_citation
+from tests.answers import make_answer, make_citation
 
 from fathom.serving.wording import (
     ENGLISH,
@@ -52,10 +52,10 @@ def test_readings_begin_with_the_answers_own() -> None:
         citations=(make_citation(), make_citation(n=2)),
         conflicts=(Conflict(answer="14 days", citations=(2,)),),
     )
-    assert [(reading.text, reading.citations) for reading in list_readings(torn)] == [
+    assert [(reading.answer, reading.citations) for reading in list_readings(torn)] == [
         ("28 days", (1,)),
         ("14 days", (2,)),
     ]
     both = (Conflict(answer="14 days", citations=(2,)), Conflict(answer="28 days", citations=(1,)))
     disputed = replace(torn, disputed=True, short_answer="14 days or 28 days", conflicts=both)
-    assert [reading.text for reading in list_readings(disputed)] == ["14 days", "28 days"]
+    assert [reading.answer for reading in list_readings(disputed)] == ["14 days", "28 days"]

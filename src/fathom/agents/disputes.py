@@ -19,13 +19,9 @@ def state_dispute(question: Question, answer: Answer) -> Answer:
     It is unchanged where no other document gives another reading: what a document says twice, or
     what a table gives by two computations, its own words have to settle.
     """
-    others = {n for conflict in answer.conflicts for n in conflict.citations}
-    # A citation of no other reading supports the first one.
-    supporting = tuple(citation.n for citation in answer.citations if citation.n not in others)
-    first = Conflict(answer=answer.short_answer, citations=supporting)
-    readings = sorted([first, *answer.conflicts], key=_get_order)
+    readings = sorted([answer.first_reading, *answer.conflicts], key=_get_order)
     texts = list(dict.fromkeys(reading.answer for reading in readings))
-    if not answer.short_answer or len(texts) < 2 or not _has_other_document(answer, first):
+    if not answer.short_answer or len(texts) < 2 or not _has_other_document(answer):
         return answer
     return replace(
         answer,
@@ -36,10 +32,10 @@ def state_dispute(question: Question, answer: Answer) -> Answer:
     )
 
 
-def _has_other_document(answer: Answer, first: Conflict) -> bool:
+def _has_other_document(answer: Answer) -> bool:
     """Return whether a document that the first reading does not cite gives another one."""
     documents = {citation.n: citation.document for citation in answer.citations}
-    supporting = {documents[n] for n in first.citations}
+    supporting = {documents[n] for n in answer.first_reading.citations}
     return bool(supporting) and any(
         supporting.isdisjoint(documents[n] for n in conflict.citations)
         for conflict in answer.conflicts

@@ -16,7 +16,6 @@ from fathom.serving.shapes import (
     serialize_excerpts,
     serialize_matching_lines,
 )
-from fathom.serving.wording import list_readings
 from fathom.text.instructions import gives_orders
 from fathom.types import Answer, Citation, Filter
 
@@ -130,8 +129,6 @@ def serialize_brief(brief: Brief) -> dict[str, Any]:
             for citation in list_quotes(answer)
         ],
         "p": None if answer.confidence is None else round(answer.confidence, 2),
-        # The answer of a disputed one names all readings.
-        "others": []
-        if answer.disputed
-        else [reading.text for reading in list_readings(answer)[1:]],
+        # A disputed answer names all readings itself.
+        "others": [] if answer.disputed else [conflict.answer for conflict in answer.conflicts],
     }

@@ -123,41 +123,11 @@ def pick_short_answer(answer: Answer) -> str:
     return short if short.strip(" .") != whole else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitedReading:
-    """A reading that some of the documents hold, where the documents disagree.
-
-    Attributes:
-        text: The answer by this reading.
-        citations: The numbers of the citations that hold it.
-        refuted: Whether better supported evidence contradicts it, as in `Conflict`.
-    """
-
-    text: str
-    citations: tuple[int, ...]
-    refuted: bool = False
-
-
-def list_readings(answer: Answer) -> tuple[CitedReading, ...]:
+def list_readings(answer: Answer) -> tuple[Conflict, ...]:
     """Return all readings, the answer's own first; none where the documents agree.
 
     Those of a disputed answer stand in the order of the alphabet.
     """
-    if not answer.conflicts:
-        return ()
-    if answer.disputed:
-        return tuple(map(_cite_reading, answer.conflicts))
-    others = {n for conflict in answer.conflicts for n in conflict.citations}
-    # A citation of no other reading supports the answer's own.
-    agreeing = tuple(citation.n for citation in answer.citations if citation.n not in others)
-    stated = [
-        CitedReading(text=answer.short_answer, citations=agreeing),
-        *map(_cite_reading, answer.conflicts),
-    ]
-    return tuple(reading for reading in stated if reading.text)
-
-
-def _cite_reading(conflict: Conflict) -> CitedReading:
-    return CitedReading(
-        text=conflict.answer, citations=conflict.citations, refuted=conflict.refuted
-    )
+    if answer.disputed or not answer.conflicts:
+        return answer.conflicts
+    return tuple(reading for reading in (answer.first_reading, *answer.conflicts) if reading.answer)

@@ -229,9 +229,9 @@ def _format_disagreement(answer: Answer) -> list[str]:
     return [
         f"{ENGLISH.differing}:",
         *(
-            f"  {', '.join(f'{names[n]} [{n}]' for n in reading.citations)}: "
-            f"{' '.join(reading.text.split())}{f' ({ENGLISH.refuted})' if reading.refuted else ''}"
-            for reading in conflicting
+            f"  {', '.join(f'{names[n]} [{n}]' for n in side.citations)}: "
+            f"{' '.join(side.answer.split())}{f' ({ENGLISH.refuted})' if side.refuted else ''}"
+            for side in conflicting
         ),
         "",
     ]

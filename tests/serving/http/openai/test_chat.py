@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from tests.answers import make_answer
 from tests.role_mixes import sections
 from tests.scripted_server import Extractive, serve
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_background_tasks import make_open_webui_task
-from tests.serving.http.openai.test_cited_text import make_answer
 from tests.serving.http.test_live import Live, SlowEngine, wait_for
 
 from fathom.config import parse_settings

@@ -1,51 +1,16 @@
 """An answer as text of a chat: its marks, its sources, and their links."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.answers import make_answer, make_citation
 from tests.serving.http.payloads import EVIL, PAYLOADS
 
 from fathom.serving.http.openai.cited_text import build_link, render_cited_text, strip_frame
-from fathom.types import Answer, Citation, Conflict
-from fathom.usage import Budget, Usage
+from fathom.types import Conflict
 
 BASE = "http://fathom.example/"
-QUOTE = "Books are lent for 28 days."
-
-
-def make_citation(**fields: Any) -> Citation:
-    values: dict[str, Any] = {
-        "n": 1,
-        "document": "ab12",
-        "title": "Rules",
-        "section": "Loans",
-        "page": 3,
-        "path": "/docs/rules.pdf",
-        "start": 7,
-        "end": 34,
-        "quote": QUOTE,
-        "verified": True,
-        "support": 0.9,
-    }
-    return Citation(**(values | fields))
-
-
-def make_answer(**fields: Any) -> Answer:
-    values: dict[str, Any] = {
-        "question": "For how long are books lent?",
-        "status": "answered",
-        "answer": f"{QUOTE} [1]",
-        "short_answer": "28 days",
-        "citations": (make_citation(),),
-        "strategy": "naive",
-        "phase": "read",
-        "stop_reason": "answered",
-        "usage": Usage(),
-        "budget": Budget(),
-    }
-    return Answer(**(values | fields))
 
 
 def list_links(text: str) -> list[str]:

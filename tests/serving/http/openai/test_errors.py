@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.answers import make_answer
 from tests.serving.http.openai.conftest import QUESTION
-from tests.serving.http.openai.test_cited_text import make_answer
 
 from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex

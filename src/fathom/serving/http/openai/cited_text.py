@@ -125,7 +125,7 @@ def _iterate_answer_blocks(answer: Answer, wording: Wording) -> Iterator[str]:
         yield f"**{escape_line(short, LONGEST_QUOTE)}**"
     if alternatives := list_readings(answer):
         lines = (
-            f"- {escape_line(reading.text, LONGEST_QUOTE)} "
+            f"- {escape_line(reading.answer, LONGEST_QUOTE)} "
             + "".join(f"[{n}]" for n in reading.citations)
             + (f" ({wording.refuted})" if reading.refuted else "")
             for reading in alternatives
