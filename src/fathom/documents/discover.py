@@ -157,7 +157,7 @@ def take_snapshot(
 
 
 def discover_folders(paths: Iterable[Path], file_filter: FileFilter) -> Iterator[Path]:
-    """Yield the folders in which a change may change what `discover_files` finds, by and by.
+    """Yield the folders in which a change may change what `discover_files` finds.
 
     Those are the folders that it enters, and the folder around a file or a missing path. Folders
     that cannot be listed are left out.

@@ -1,6 +1,5 @@
 """The system's notifications of changes in folders, of the extra `watch`."""
 
-import os
 import sys
 import threading
 import time
@@ -123,9 +122,9 @@ class Notifications:
         if not self._identities:
             self._ending.wait(longest_s)
             return frozenset()
-        doubt = _Doubt(self._identities, self._ending)
+        stop_event = _StopEvent(self._identities, self._ending)
         try:
-            changes = watcher.watch(DEBOUNCE_MS, STEP_MS, int(longest_s * 1000), doubt)
+            changes = watcher.watch(DEBOUNCE_MS, STEP_MS, int(longest_s * 1000), stop_event)
         except RuntimeError as error:  # such as a name that is not UTF-8
             LOG.debug("the folders are watched anew: %s", error)
             self._identities = {}
@@ -144,8 +143,8 @@ class Notifications:
         return changed
 
 
-class _Doubt:
-    """A doubt whether the folders are still the watched ones; the library asks for it."""
+class _StopEvent:
+    """The event that ends a wait of the library: the end of the server, or a replaced folder."""
 
     def __init__(self, identities: Mapping[Path, Identity], ending: threading.Event) -> None:
         self._identities, self._ending = identities, ending
@@ -173,7 +172,7 @@ def _is_text(folder: Path) -> bool:
 
 def _identify(folder: Path) -> Identity:
     try:
-        status = os.stat(folder)  # noqa: PTH116 - asked for each folder every few seconds
+        status = folder.stat()
     except OSError:
         return None
     return status.st_dev, status.st_ino

@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from tests.openid_provider import Provider, serve_provider
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -116,3 +117,23 @@ def serve_app(app: FastAPI) -> Iterator[str]:
 def live() -> Callable[[FastAPI], AbstractContextManager[str]]:
     """Return a function that serves an application on a real socket."""
     return serve_app
+
+
+@pytest.fixture(scope="module")
+def shared_provider() -> Iterator[Provider]:
+    """Yield an issuer of OpenID Connect, one for the tests of a module."""
+    with serve_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(shared_provider: Provider) -> Provider:
+    """Return an issuer of OpenID Connect that does everything right again."""
+    fresh = Provider()
+    shared_provider.user, shared_provider.sign = fresh.user, fresh.sign
+    shared_provider.keys = [shared_provider.key.as_dict(private=False)]
+    shared_provider.changes, shared_provider.bodies = {}, {}
+    shared_provider.requests, shared_provider.hosts = [], []
+    shared_provider.refreshes, shared_provider.later_claims = fresh.refreshes, fresh.later_claims
+    shared_provider.grants, shared_provider.tokens = {}, []
+    return shared_provider

@@ -17,12 +17,10 @@ from joserfc.errors import JoseError
 from tests import openid_provider as providers
 from tests.openid_provider import CLIENT, SECRET, Provider
 from tests.serving.http.conftest import ADDRESS, CANARY, SEARCH, serve_app
-from tests.serving.http.test_sign_on import (  # noqa: F401 - fixtures
+from tests.serving.http.test_sign_on import (
     ORIGIN,
     go_to_issuer,
     make_sign_on,
-    provider,
-    running,
     search,
     serve_other_provider,
     sign_on,
@@ -55,7 +53,7 @@ def clock() -> Clock:
 @pytest.fixture
 def server(
     guarded: Settings,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> Iterator[TestClient]:
     """Yield a client of a server at an issuer that gives refresh tokens."""
@@ -71,7 +69,7 @@ def open_client(settings: Settings, signed: SignOn) -> TestClient:
 
 def test_a_group_that_the_issuer_withdraws_counts_for_a_minute_at_most(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     sign_on(server)
@@ -99,7 +97,7 @@ def test_a_group_that_the_issuer_withdraws_counts_for_a_minute_at_most(
 
 def test_groups_come_from_wherever_the_issuer_tells_them_again(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     user_info = {"userinfo_endpoint": f"{provider.url}/user"}
@@ -125,7 +123,7 @@ def test_groups_come_from_wherever_the_issuer_tells_them_again(
 
 def test_a_session_that_cannot_be_renewed_lives_until_its_end(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -146,7 +144,7 @@ def test_a_session_that_cannot_be_renewed_lives_until_its_end(
 
 def test_a_sign_on_that_the_issuer_withdraws_ends_the_session(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     right = provider.user, provider.sign
@@ -185,7 +183,7 @@ def test_a_sign_on_that_the_issuer_withdraws_ends_the_session(
 
 def test_an_issuer_that_cannot_be_reached_shows_nothing_and_ends_nothing(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     failures: list[tuple[int, bytes]] = [
@@ -212,7 +210,7 @@ def test_an_issuer_that_cannot_be_reached_shows_nothing_and_ends_nothing(
 
 def test_a_refreshed_token_is_stored_before_anything_else_can_fail(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     provider.changes = {"userinfo_endpoint": f"{provider.url}/user"}
@@ -228,7 +226,7 @@ def test_a_refreshed_token_is_stored_before_anything_else_can_fail(
 
 def test_roles_that_are_withdrawn_count_no_more(
     guarded: Settings,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     provider.refreshes = True
@@ -244,7 +242,7 @@ def test_roles_that_are_withdrawn_count_no_more(
 
 def test_many_requests_at_several_servers_use_a_refresh_token_once(
     guarded: Settings,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     provider.refreshes = True
@@ -284,7 +282,7 @@ def test_many_requests_at_several_servers_use_a_refresh_token_once(
 
 def test_a_server_that_was_killed_while_it_renewed_blocks_nobody_for_long(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
 ) -> None:
     sign_on(server)
@@ -298,7 +296,7 @@ def test_a_server_that_was_killed_while_it_renewed_blocks_nobody_for_long(
 
 def test_no_token_leaves_the_server(
     guarded: Settings,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     clock: Clock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -333,7 +331,7 @@ def test_no_token_leaves_the_server(
         assert [text[:200] for text in texts if secret in text] == []
 
 
-def test_a_stored_session_tells_no_token_without_the_cookie(provider: Provider) -> None:  # noqa: F811
+def test_a_stored_session_tells_no_token_without_the_cookie(provider: Provider) -> None:
     signed = make_sign_on(provider)
     renewal = signed._renewal
     grant = TokenGrant(subject="ana", nonce="n", access="token-a", refresh="token-r")
@@ -348,7 +346,7 @@ def test_a_stored_session_tells_no_token_without_the_cookie(provider: Provider) 
 
 def test_offline_access_is_asked_for_where_the_issuer_names_it(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
 ) -> None:
     for scopes, wanted in ((["openid"], ""), (["openid", "offline_access"], " offline_access")):
         provider.changes = {"scopes_supported": scopes}
@@ -368,7 +366,7 @@ def test_offline_access_is_asked_for_where_the_issuer_names_it(
 
 def test_signing_out_withdraws_the_tokens_at_the_issuer(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     provider.changes = {"revocation_endpoint": f"{provider.url}/revoke"}
@@ -387,7 +385,7 @@ def test_signing_out_withdraws_the_tokens_at_the_issuer(
 
 def sign_out(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     **claims: object,
 ) -> int:
     """Send the token by which the provider signs somebody out, and return the status."""
@@ -408,7 +406,7 @@ def sign_out(
 
 def test_the_issuer_ends_sessions_by_itself(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
 ) -> None:
     wrong: list[dict[str, object]] = [
         {},

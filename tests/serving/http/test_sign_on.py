@@ -49,25 +49,6 @@ from fathom.settings import Settings
 ORIGIN = {"Origin": ADDRESS}
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Provider]:
-    with serve_provider() as provider:
-        yield provider
-
-
-@pytest.fixture
-def provider(running: Provider) -> Provider:
-    """Return the provider, doing everything right again."""
-    fresh = Provider()
-    running.user, running.sign = fresh.user, fresh.sign
-    running.keys = [running.key.as_dict(private=False)]
-    running.changes, running.bodies = {}, {}
-    running.requests, running.hosts = [], []
-    running.refreshes, running.later_claims = fresh.refreshes, fresh.later_claims
-    running.grants, running.tokens = {}, []
-    return running
-
-
 def make_sign_on(provider: Provider, **more: Any) -> SignOn:
     return SignOn(Issuer(provider.url, CLIENT, SECRET), **more)
 

@@ -11,12 +11,10 @@ from tests.openid_provider import Provider
 from tests.serving.cli.test_app import CommandRunner, run  # noqa: F401 - fixture
 from tests.serving.http.conftest import ADDRESS
 from tests.serving.http.test_audit_trail import list_lines
-from tests.serving.http.test_sign_on import (  # noqa: F401 - fixtures
+from tests.serving.http.test_sign_on import (
     ORIGIN,
     go_to_issuer,
     make_sign_on,
-    provider,
-    running,
     search,
     sign_on,
 )
@@ -36,7 +34,7 @@ def now() -> list[float]:
 @pytest.fixture
 def server(
     guarded: Settings,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     now: list[float],
 ) -> Iterator[TestClient]:
     provider.refreshes = True
@@ -56,7 +54,7 @@ def list_events(server: TestClient) -> list[tuple[str, str, object, int]]:
 
 def test_signing_on_and_out_and_the_end_by_the_issuer_are_written(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     now: list[float],
     run: CommandRunner,  # noqa: F811
     guarded: Settings,
@@ -88,7 +86,7 @@ def test_signing_on_and_out_and_the_end_by_the_issuer_are_written(
 
 def test_refused_sign_ons_are_written_with_their_reason(
     server: TestClient,
-    provider: Provider,  # noqa: F811
+    provider: Provider,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address = go_to_issuer(server)
