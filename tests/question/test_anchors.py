@@ -182,3 +182,16 @@ def test_times_and_distinctive_names_are_required(question: str, names: list[str
 def test_missing_anchors_are_reported() -> None:
     paris, rome = (Anchor(kind="entity", text=text, score=1.0) for text in ("Paris", "Rome"))
     assert find_missing([paris, rome], "When in Rome") == (paris,)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("It opened on 12/3.", True),
+        ("It opened in 2019.", False),
+        ("On 2019-03-12 it rained.", True),
+    ],
+)
+def test_a_date_in_figures_is_looked_for_in_any_text(text: str, *, is_held: bool) -> None:
+    anchor = Anchor(kind="date", text="2019-03-12", score=0.9)
+    assert find_missing([anchor], text) == (() if is_held else (anchor,))

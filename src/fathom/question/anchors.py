@@ -353,9 +353,10 @@ class _TextContent:
             return False
         # A figure that follows would be a year, and perhaps another one.
         figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b(?! ?[/.-] ?\d)"
-        name = next(word for word in anchor.text.split() if parse_month(word.strip(",")) == month)
-        words = rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})"
-        return bool(re.search(rf"{figures}|{words}", self.text, re.IGNORECASE))
+        # A date in figures ("2016-01-10") has no name of a month.
+        names = (word for word in anchor.text.split() if parse_month(word.strip(",")) == month)
+        words = (rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})" for name in names)
+        return bool(re.search("|".join([figures, *words]), self.text, re.IGNORECASE))
 
     def _holds_variant(self, anchor: Anchor, needed: frozenset[str]) -> bool:
         """Return whether the text has another form of a name."""
