@@ -224,7 +224,8 @@ def send_probe(site: Site, user: User, request: Request) -> RightsCounts:
     is_own = answer is not None and _is_own(user, answer) and reply.status_code < 400
     counts.opened = int(is_own)
     is_foreign = answer is not None and not is_own and reply.status_code < 400
-    is_leak = is_foreign or _is_opened(user, path, reply.status_code)
+    tells_readers = '"readers"' in reply.text or '"reader_lists"' in reply.text
+    is_leak = is_foreign or tells_readers or _is_opened(user, path, reply.status_code)
     if hidden or is_leak or _is_miscounted(user, path, reply):
         counts.leaks.append(f"{user.name}: {method} {path} {asked[:200]}: {reply.text[:300]}")
     return counts

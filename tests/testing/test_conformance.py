@@ -510,6 +510,11 @@ def drop_tables(real: Any, document_id: str) -> Any:
     return document and replace(document, tables=b"")
 
 
+def show_readers(real: Any, document_id: str) -> Any:
+    document = real.get_document(document_id)
+    return document and replace(document, metadata={**document.metadata, "readers": "[vets]"})
+
+
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_addresses_are_places_too": (
         {"list_sources": list_files},
@@ -522,6 +527,11 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_a_hidden_document_does_not_exist_for_a_viewer": ({"set_rights": do_nothing},),
     "test_a_withdrawn_right_is_gone_for_an_open_viewer": ({"set_rights": do_nothing},),
     "test_each_list_of_readers_must_name_the_viewer": ({"set_rights": do_nothing},),
+    "test_the_lists_that_limit_a_document_are_told": (
+        {"list_limits": lambda _, ids: None},
+        {"list_limits": lambda _, ids: dict.fromkeys(ids, ())},
+    ),
+    "test_a_viewer_learns_no_names_of_readers": ({"get_document": show_readers},),
     "test_paths_of_documents": (
         {"get_paths": lambda _, names: {}},
         {"get_paths": lambda _, names: dict.fromkeys(names, "/c/cats")},

@@ -20,7 +20,7 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexWriter, SourceRecord
-from fathom.index.rights import ReadingRule
+from fathom.index.rights import ReaderList, ReadingRule
 from fathom.ingest.place_names import PlaceNames
 from fathom.ingest.places import (
     display,
@@ -69,6 +69,13 @@ class Documents:
     def list(self) -> Iterator[DocumentSummary]:
         """Yield all documents, ordered by path."""
         return self._index.reader(checked=False).list_documents()
+
+    def list_limits(self, ids: Sequence[str]) -> Mapping[str, Sequence[ReaderList]] | None:
+        """Return the lists that limit who may read documents, by id; `None` without rules.
+
+        An engine that reads on behalf of a viewer returns `None` too.
+        """
+        return self._index.reader(checked=False).list_limits(ids)
 
     def get(self, name: str) -> Document:
         """Return the document with this id or path.

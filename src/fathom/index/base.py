@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from typing_extensions import TypeAliasType
 
 from fathom.errors import IndexMismatch, UsageError
-from fathom.index.rights import ReadingRule
+from fathom.index.rights import ReaderList, ReadingRule
 from fathom.types import Chunk, Document, Filter
 
 if TYPE_CHECKING:  # takes a while to import, and only types need it here
@@ -318,6 +318,14 @@ class IndexReader(Protocol):
 
     def get_reader_names(self) -> frozenset[str] | None:
         """Return the names of all readers of places and documents; `None` without rules."""
+        ...
+
+    def list_limits(self, ids: Sequence[str]) -> Mapping[str, Sequence[ReaderList]] | None:
+        """Return the lists that limit who may read the existing documents among these, by id.
+
+        `None` without rules, and for viewers: the names of other readers are not theirs to see.
+        For the same reason a viewer finds no readers among the metadata of documents.
+        """
         ...
 
     def get_calibrations(self) -> dict[str, str]:

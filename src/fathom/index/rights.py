@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from fathom.types import Scalar
 
@@ -20,6 +21,8 @@ EVERYBODY = "*"
 """The reader of a rule by which everybody may read."""
 METADATA_KEY = "readers"
 """The key by which a document names its own readers."""
+USER = "user:"
+"""The beginning of the name of a single person."""
 READER = re.compile(r"(?!user:)[^\s:*,]{1,64}|user:[^,*]{1,64}")
 """The name of a group, or `user:` with that of a key's holder."""
 
@@ -54,6 +57,23 @@ class Viewer:
     names: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class ReaderList:
+    """A list that limits who may read a document.
+
+    Attributes:
+        readers: The names of those who may read; none for nobody.
+        origin: `rule` for one of the rules file, `sidecar` for a file beside the document,
+            `document` for the document's own list.
+        name: The pattern of the rule, or the path of the file that has the sidecar; empty for the
+            document's own list.
+    """
+
+    readers: tuple[str, ...]
+    origin: Literal["rule", "sidecar", "document"]
+    name: str = ""
+
+
 Clause = tuple[str, ...]
 """The names of those who may read; `NOBODY` alone for nobody."""
 
@@ -63,6 +83,35 @@ def join_clauses(one: Clause, other: Clause) -> Clause:
     if EVERYBODY in one:
         return other
     return one if EVERYBODY in other else tuple(name for name in one if name in other)
+
+
+def combine_limits(limits: Iterable[ReaderList]) -> Sequence[tuple[str, ...]]:
+    """Return the fewest lists that say the same as all limits together.
+
+    A reader must be named by each of them. They are written as in a rule: `EVERYBODY` alone if
+    nothing limits, an empty list for nobody.
+    """
+    lists = _join_lists_of_users(limit.readers for limit in limits)
+    distinct = {frozenset(readers): readers for readers in lists}
+    # Whoever stands in a list also stands in a longer one that holds it; an empty list is in all.
+    fewest = [
+        readers
+        for names, readers in distinct.items()
+        if not any(others < names for others in distinct)
+    ]
+    return fewest or [(EVERYBODY,)]
+
+
+def _join_lists_of_users(lists: Iterable[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+    """Return lists of which at most one names users alone: nobody has the names of two users."""
+    joined: list[tuple[str, ...]] = []
+    users: tuple[str, ...] | None = None
+    for readers in lists:
+        if not all(name.startswith(USER) for name in readers):
+            joined.append(readers)
+        else:
+            users = readers if users is None else join_clauses(users, readers)
+    return joined if users is None else [*joined, users]
 
 
 class Rights:
@@ -75,13 +124,42 @@ class Rights:
 
     def list_clauses(self, path: str) -> Sequence[Clause]:
         """Return the clauses of a place; none if everybody may read it."""
+        return [limit.readers or (NOBODY,) for limit in self.list_limits(path)]
+
+    def list_limits(self, path: str) -> Sequence[ReaderList]:
+        """Return the lists that limit who may read a place; none if everybody may."""
         first = next((rule for rule in self._first if rule.fits(path)), None)
         # A file's name may contain a `#` too, so every beginning may be the file of a record.
         ends = (mark.start() for mark in re.finditer("#", path)) if self._narrow else ()
         files = (path, *(path[:end] for end in ends))
         narrowing = (self._narrow[file] for file in files if file in self._narrow)
         rules = ([first] if first else []) + [*narrowing]
-        return [rule.readers or (NOBODY,) for rule in rules if EVERYBODY not in rule.readers]
+        return [
+            ReaderList(
+                _drop_nobody(rule.readers), "sidecar" if rule.narrows else "rule", rule.pattern
+            )
+            for rule in rules
+            if EVERYBODY not in rule.readers
+        ]
+
+    def list_document_limits(
+        self, paths: Iterable[str], metadata: Mapping[str, Scalar]
+    ) -> Sequence[ReaderList]:
+        """Return the lists that limit who may read a document; none if everybody may.
+
+        Args:
+            paths: The places of the document.
+            metadata: Its metadata, which may name readers.
+        """
+        limits = [limit for path in paths for limit in self.list_limits(path)]
+        if clause := list_own_readers(metadata):
+            limits.append(ReaderList(_drop_nobody(clause), "document"))
+        return list(dict.fromkeys(limits))
+
+
+def _drop_nobody(clause: Clause) -> tuple[str, ...]:
+    """Return the names of a clause, none for nobody."""
+    return tuple(name for name in clause if name != NOBODY)
 
 
 def list_own_readers(metadata: Mapping[str, Scalar]) -> Clause:

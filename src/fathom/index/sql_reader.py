@@ -22,7 +22,7 @@ from fathom.index.base import (
 )
 from fathom.index.filters import SearchScope
 from fathom.index.identity import check_space
-from fathom.index.rights import ReadingRule
+from fathom.index.rights import ReaderList, ReadingRule
 from fathom.index.sql_status import list_keys, read_status
 from fathom.index.sql_store import SqlStore
 from fathom.text.analyzer import Analyzer
@@ -217,6 +217,10 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
     @override
     def get_reader_names(self) -> frozenset[str] | None:
         return self._read(lambda store: store.read_reader_names())
+
+    @override
+    def list_limits(self, ids: Sequence[str]) -> Mapping[str, Sequence[ReaderList]] | None:
+        return self._read(lambda store: store.read_limits(ids))
 
     @override
     def get_calibrations(self) -> dict[str, str]:

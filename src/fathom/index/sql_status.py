@@ -7,6 +7,7 @@ from typing import Any
 
 from fathom.index.base import IndexStatus, MetadataKey, SpaceStatus
 from fathom.index.filters import KEY
+from fathom.index.rights import METADATA_KEY
 from fathom.index.sql_store import SqlStore
 
 
@@ -53,7 +54,8 @@ def list_keys(store: SqlStore[Any]) -> dict[str, MetadataKey]:
     )
     keys: dict[str, MetadataKey] = {}
     for row in sorted(rows, key=lambda row: (row["key"], -row["documents"], row["kind"])):
-        if KEY.fullmatch(row["key"]):  # filters accept no other keys
+        is_hidden = store.is_limited and row["key"] == METADATA_KEY
+        if KEY.fullmatch(row["key"]) and not is_hidden:  # filters accept no other keys
             before = keys.get(row["key"], MetadataKey((), 0))
             keys[row["key"]] = MetadataKey(
                 (*before.kinds, row["kind"]), before.documents + row["documents"]

@@ -1,16 +1,17 @@
 """The queries that read one index from SQL tables, always inside one transaction."""
 
+import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from fathom.index.base import DocumentSummary, Entry, SourceRecord
 from fathom.index.filters import Dialect, Numbers, SearchScope, compile_filters
-from fathom.index.rights import ReadingRule
+from fathom.index.rights import METADATA_KEY, ReaderList, ReadingRule, Rights
 from fathom.index.rows import HalfMatrix, StoredRow, build_chunk, build_document
 from fathom.types import Chunk, Document, Filter
 
@@ -69,6 +70,8 @@ class SqlStore(ABC, Generic[SpaceT]):
     """The columns that `build_document` reads, and the digest."""
     own_chunks: ClassVar[str]
     """The condition that a row of `chunks` belongs to the row of `documents`."""
+    is_limited = False
+    """True if only what a viewer may read is visible."""
 
     @property
     @abstractmethod
@@ -121,6 +124,31 @@ class SqlStore(ABC, Generic[SpaceT]):
     def read_reader_names(self) -> frozenset[str] | None:
         """Return the names of all readers; `None` if there are no rules."""
         return None
+
+    def read_limits(self, ids: Sequence[str]) -> dict[str, Sequence[ReaderList]] | None:
+        """Return the lists of readers that limit documents, by id; `None` if none are told."""
+        rules = () if self.is_limited else self.read_rights()
+        if not rules:
+            return None
+        places: dict[str, list[str]] = {}
+        for row in self.select_rows(
+            f"SELECT path, document_id FROM sources WHERE {self.scope} "  # noqa: S608 - constants
+            f"AND {self.dialect.match_any('document_id')} ORDER BY path",
+            self.dialect.bind_any(ids),
+        ):
+            places.setdefault(row["document_id"], []).append(row["path"])
+        documents = self.select_rows(
+            f"SELECT id, metadata FROM documents WHERE {self.scope} "  # noqa: S608 - constants
+            f"AND {self.dialect.match_any('id')}",
+            self.dialect.bind_any(ids),
+        )
+        rights = Rights(rules)
+        return {
+            row["id"]: rights.list_document_limits(
+                places.get(row["id"], ()), json.loads(row["metadata"])
+            )
+            for row in documents
+        }
 
     @abstractmethod
     def read_calibrations(self) -> dict[str, str]:
@@ -195,6 +223,8 @@ class SqlStore(ABC, Generic[SpaceT]):
             UsageError: If a filter is malformed.
         """
         condition, values = compile_filters(filters, self.dialect)
+        if self.is_limited and any(filter_.key == METADATA_KEY for filter_ in filters):
+            condition, values = "FALSE", []  # the names of other readers could be guessed
         documents = self.select_column(
             f"SELECT no FROM documents WHERE {self.scope} AND {condition} ORDER BY no",  # noqa: S608 - holds no value
             *values,
@@ -213,7 +243,14 @@ class SqlStore(ABC, Generic[SpaceT]):
             f"WHERE {self.scope} AND id = ?",
             document_id,
         )
-        return build_document(rows[0]) if rows else None
+        return self._build_document(rows[0]) if rows else None
+
+    def _build_document(self, row: StoredRow) -> Document:
+        document = build_document(row)
+        if not self.is_limited or METADATA_KEY not in document.metadata:
+            return document
+        metadata = {k: value for k, value in document.metadata.items() if k != METADATA_KEY}
+        return replace(document, metadata=metadata)
 
     def read_paths(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the paths of the existing documents among these, by id."""
@@ -231,7 +268,7 @@ class SqlStore(ABC, Generic[SpaceT]):
             f"WHERE {self.scope} AND {self.dialect.match_any('id')} ORDER BY no",
             self.dialect.bind_any(ids),
         )
-        documents = {row["no"]: build_document(row) for row in rows}
+        documents = {row["no"]: self._build_document(row) for row in rows}
         chunks: dict[int, list[tuple[int, Chunk]]] = {number: [] for number in documents}
         for row in self.select_rows(
             "SELECT chunks.*, documents.id AS document_id, title, path, metadata FROM chunks "  # noqa: S608 - constants

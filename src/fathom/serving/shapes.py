@@ -5,17 +5,18 @@ of its class, `fathom.types.Answer`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from fathom.index.rights import ReaderList, combine_limits
 from fathom.jsonable import Json
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.calibration.law import Calibration
     from fathom.documents.lines import Heading, MatchingLine
-    from fathom.index.base import IndexStatus
+    from fathom.index.base import DocumentSummary, IndexStatus
     from fathom.retrieval.excerpts import Excerpts
     from fathom.strategies.run import Replay
 
@@ -43,6 +44,30 @@ def replace_invisible(value: Json) -> Json:
     if isinstance(value, list | tuple):
         return [replace_invisible(item) for item in value]
     return value
+
+
+def serialize_limits(limits: Sequence[ReaderList]) -> dict[str, Any]:
+    """Return who may read a document, and the lists that say so.
+
+    Who may read it stands in each list of `readers`; `*` is everybody, an empty list nobody.
+    """
+    return {
+        "readers": [list(readers) for readers in combine_limits(limits)],
+        "reader_lists": [asdict(limit) for limit in limits],
+    }
+
+
+def serialize_summaries(
+    summaries: "Iterable[DocumentSummary]", limits: Mapping[str, Sequence[ReaderList]]
+) -> list[dict[str, Any]]:
+    """Return the entries of a list of documents; `limits` are those of readers, by id."""
+    return [
+        {
+            **asdict(summary),
+            **(serialize_limits(limits[summary.id]) if summary.id in limits else {}),
+        }
+        for summary in summaries
+    ]
 
 
 def serialize_hits(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[str, Any]:

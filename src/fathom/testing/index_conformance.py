@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from fathom.errors import IndexLocked, IndexMismatch, IndexMissing, UsageError
 from fathom.index.base import Entry, IndexReader, IndexWriter, MetadataKey, SourceRecord
-from fathom.index.rights import ReadingRule, Viewer
+from fathom.index.rights import ReaderList, ReadingRule, Viewer
 from fathom.testing.index_entries import (
     CATS,
     IDENTITY,
@@ -24,6 +25,11 @@ from fathom.testing.index_entries import (
 )
 from fathom.testing.late_vectors_conformance import LateVectorsConformance
 from fathom.types import Block, Filter, Scalar, Span
+
+WRITTEN_FOR = replace(
+    CATS, document=replace(CATS.document, metadata={"year": 2020, "readers": "[vets, user:eve]"})
+)
+"""A document that names its own readers."""
 
 
 class IndexConformance(LateVectorsConformance):
@@ -487,6 +493,65 @@ class IndexConformance(LateVectorsConformance):
                 assert {summary.id for summary in viewer.list_documents()} == ids
                 assert {record.document_id for record in viewer.list_sources()} == ids
                 assert (viewer.get_document("cats") is not None) == ("cats" in ids)
+
+    def test_the_lists_that_limit_a_document_are_told(
+        self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
+    ) -> None:
+        writer, reader = index
+        put(writer, WRITTEN_FOR, SHIPS)
+        writer.put([], [source(WRITTEN_FOR, "/open/cats")])
+        ids = ["cats", "ships", "none"]
+        assert reader.list_limits(ids) is None
+        if not self._can_hold_rights(writer):
+            return
+        rules = [
+            ReadingRule("/open/*", ("*",)),
+            ReadingRule("*cats", ("staff", "boards")),
+            ReadingRule("/c/cats", ("user:ana", "leads"), narrows=True),
+        ]
+        writer.set_rights(rules)
+        cats = [
+            ReaderList(("staff", "boards"), "rule", "*cats"),
+            ReaderList(("user:ana", "leads"), "sidecar", "/c/cats"),
+            ReaderList(("vets", "user:eve"), "document"),
+        ]
+        assert reader.list_limits(ids) == {"cats": cats, "ships": []}
+        assert writer.list_limits(["ships"]) == {"ships": []}
+        # What is told is what counts: whoever all lists name sees the document, and nobody else.
+        for names in combinations(("staff", "boards", "leads", "user:ana", "vets", "user:eve"), 3):
+            is_named = all(set(names) & set(limit.readers) for limit in cats)
+            with self.open_viewer(tmp_path / "index", Viewer(frozenset(names))) as viewer:
+                assert (viewer.get_document("cats") is not None) == is_named
+        writer.set_rights([ReadingRule("/c/*", ()), ReadingRule("*", ("vets",))])
+        withdrawn = [ReaderList((), "rule", "/c/*"), ReaderList(("vets",), "rule", "*"), cats[2]]
+        assert reader.list_limits(ids) == {"cats": withdrawn, "ships": withdrawn[:1]}
+        writer.set_rights([])
+        assert reader.list_limits(ids) is None
+
+    def test_a_viewer_learns_no_names_of_readers(
+        self, index: tuple[IndexWriter, IndexReader], tmp_path: Path
+    ) -> None:
+        writer, reader = index
+        if not self._can_hold_rights(writer):
+            return
+        put(writer, WRITTEN_FOR, SHIPS)
+        writer.set_rights([ReadingRule("*ships*", ("sailors",))])
+        by_reader = [Filter("readers", "prefix", "[vets")]
+        with self.open_viewer(tmp_path / "index", Viewer(frozenset({"vets"}))) as vet:
+            assert vet.list_limits(["cats"]) is None
+            assert vet.get_document("cats") == replace(
+                WRITTEN_FOR.document, metadata={"year": 2020}
+            )
+            entry_seen = vet.get_entry("cats")
+            assert entry_seen
+            assert entry_seen.document.metadata == {"year": 2020}
+            assert vet.list_keys().keys() == vet.status().keys.keys() == {"year"}
+            assert vet.vector_search(axis(1), k=9, filters=[Filter("year", "=", 2020)])
+            assert vet.vector_search(axis(1), k=9, filters=by_reader) == []
+            assert vet.keyword_search("sleeping cat", k=9, filters=by_reader) == []
+        assert reader.get_document("cats") == WRITTEN_FOR.document
+        assert "readers" in reader.list_keys()
+        assert reader.vector_search(axis(1), k=9, filters=by_reader)
 
     def _can_hold_rights(self, writer: IndexWriter) -> bool:
         try:

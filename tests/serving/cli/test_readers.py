@@ -32,8 +32,12 @@ def test_rules_are_kept_and_count_for_files_that_come_later(
     assert f"no document fits {corpus}/lost/*" in ran.err
     (corpus / "fees-2.md").write_text("# Fees\n\nA locker costs 7 crowns.\n")
     assert run("ingest", str(corpus)).code == 0
-    # The user of this machine sees everything.
+    # The user of this machine sees everything, and who else may.
     assert "locker" in run("docs", "grep", "locker").out
+    listed_documents = run("docs", "list", "--json").json["documents"]
+    readers = {Path(document["path"]).name: document["readers"] for document in listed_documents}
+    assert readers["hours.txt"] == [["*"]]
+    assert readers["fees-2.md"] == [["harbour", "user:ana"]]
     with Engine.open(tmp_path / ".fathom", {"offline": True}) as engine:
         stranger = engine.open_for(Viewer(frozenset({"user:bob"})))
         member = engine.open_for(Viewer(frozenset({"user:ana"})))

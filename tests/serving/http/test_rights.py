@@ -18,8 +18,9 @@ from fathom import Engine
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.rights import ReadingRule
 from fathom.serving.http import api, conversation_routes, document_routes
+from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
-from fathom.serving.http.dependencies import OPEN_TO_VIEWERS
+from fathom.serving.http.dependencies import OPEN_TO_VIEWERS, get_workspace
 from fathom.settings import Settings
 
 CANARY = "zebrafish"
@@ -140,6 +141,89 @@ def test_a_viewer_reaches_nothing_that_the_workspace_shares(
                 assert reply.status_code == 403, (method, path, reply.text)
     assert tried > 50
     assert server.get(f"/api/v1/documents/{hidden}", headers=whole).status_code == 200
+
+
+def test_the_readers_of_a_document_are_told_to_those_who_may_read_all(
+    server: TestClient, settings: Settings, key: KeyMaker, hidden: str
+) -> None:
+    whole = key(scopes="read", groups=frozenset({"*"}), name="root")
+    keeper = key(scopes="read ingest curate admin", groups=frozenset({"keepers", "sailors"}))
+
+    def read_lists(headers: dict[str, str]) -> tuple[Any, Any]:
+        """Return what the list says about the hidden document, and what the document does."""
+        listed = server.get("/api/v1/documents", headers=headers).json()["documents"]
+        entries = [entry for entry in listed if entry["id"] == hidden]
+        document = server.get(f"/api/v1/documents/{hidden}", headers=headers).json()
+        facts = [
+            {name: item[name] for name in ("readers", "reader_lists") if name in item}
+            for item in (*entries, document)
+        ]
+        assert facts[0] == facts[-1]
+        sizes = {len(entry.keys() & {"readers", "reader_lists"}) for entry in listed}
+        assert sizes == {len(facts[0])}
+        return facts[0], listed
+
+    rule = {"readers": ["keepers"], "origin": "rule", "name": "*aquarium*"}
+    facts, listed = read_lists(whole)
+    assert facts == {"readers": [["keepers"]], "reader_lists": [rule]}
+    others = [entry for entry in listed if entry["id"] != hidden]
+    assert {str(entry["readers"]) + str(entry["reader_lists"]) for entry in others} == {"[['*']][]"}
+    assert read_lists(keeper)[0] == {}
+    for rules, readers in (
+        ([ReadingRule("*aquarium*", ())], [[]]),
+        ([ReadingRule("*", ("keepers", "sailors"))], [["keepers", "sailors"]]),
+        (
+            [ReadingRule("*", ("keepers",)), ReadingRule("/x", ("*",))],
+            [["keepers"]],
+        ),
+    ):
+        set_rights(settings, rules)
+        assert read_lists(whole)[0]["readers"] == readers
+    assert read_lists(keeper)[0] == {}
+    # Without rules there is nothing to tell.
+    set_rights(settings, [])
+    for headers in (whole, keeper):
+        assert read_lists(headers)[0] == {}
+
+
+def test_rules_that_come_during_a_request_tell_no_readers(
+    server: TestClient, key: KeyMaker, hidden: str
+) -> None:
+    keeper = key(scopes="read", groups=frozenset({"keepers"}))
+    app: Any = server.app
+    whole = app.state.workspaces.get_workspace(LOCAL)
+    app.dependency_overrides[get_workspace] = lambda: whole  # as it was chosen before the rules
+    assert "readers" not in server.get(f"/api/v1/documents/{hidden}", headers=keeper).json()
+    assert "readers" not in server.get("/api/v1/documents", headers=keeper).text
+
+
+def test_the_readers_that_a_document_names_are_hidden_from_its_readers(
+    server: TestClient, settings: Settings, key: KeyMaker, tmp_path: Path
+) -> None:
+    file = tmp_path / "minutes.md"
+    file.write_text(f"---\nreaders: [keepers, stewards]\nyear: 2020\n---\n# Minutes\n\n{CANARY}\n")
+    with Engine(settings) as engine:
+        engine.ingest(file)
+        document = engine.documents.get(str(file)).id
+    (tmp_path / "minutes.md.readers.toml").write_text('readers = ["keepers", "user:ana"]')
+    with Engine(settings) as engine:
+        engine.ingest(file)
+    whole = key(scopes="read", groups=frozenset({"*"}), name="root")
+    keeper = key(scopes="read", groups=frozenset({"keepers"}))
+    path = f"/api/v1/documents/{document}"
+    limited, full = (server.get(path, headers=headers).json() for headers in (keeper, whole))
+    assert limited["metadata"] == {"year": 2020}
+    assert "stewards" not in json.dumps(limited)
+    assert full["metadata"] == {"year": 2020, "readers": "[keepers, stewards]"}
+    assert full["readers"] == [["keepers", "user:ana"], ["keepers", "stewards"]]
+    assert [(one["origin"], one["name"]) for one in full["reader_lists"]] == [
+        ("sidecar", str(file)),
+        ("document", ""),
+    ]
+    search = {"query": CANARY, "filters": ["readers^=[keepers"]}
+    for headers, hits in ((whole, 1), (keeper, 0)):
+        reply = server.post("/api/v1/search", json=search, headers=headers).json()
+        assert len(reply["hits"]) == hits
 
 
 def read_kept(server: TestClient, headers: dict[str, str], trace_id: str) -> list[int]:

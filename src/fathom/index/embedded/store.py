@@ -55,7 +55,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         connection.row_factory = sqlite3.Row
         self.connection = connection
         self._is_still = still
-        self._is_limited = is_limited
+        self.is_limited = is_limited
 
     @cached_property
     def _all_meta(self) -> dict[str, str]:
@@ -146,7 +146,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
     @override
     def count_unembedded(self, space: SqliteSpace) -> int:
         # The stored number counts hidden chunks too.
-        return self.count_lacking(space) if self._is_limited else space.lacking
+        return self.count_lacking(space) if self.is_limited else space.lacking
 
     def _add_lacking(self, space: SqliteSpace) -> SqliteSpace:
         stored = self.read_meta(space.lacking_key)
@@ -280,7 +280,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
     @override
     def read_roots(self) -> list[str]:
         roots = list(json.loads(self.read_meta("roots") or "[]"))
-        if not self._is_limited:
+        if not self.is_limited:
             return roots
         # A folder without a visible place is not named.
         return [root for root in roots if any(True for _ in self.list_sources(root, most=1))]

@@ -121,7 +121,7 @@ class PostgresStore(SqlStore[SpaceTable]):
         self.index = index
         self.analyzer = _ANALYZER
         self._fixed = fixed
-        self._is_limited = is_limited
+        self.is_limited = is_limited
         self._spaces: list[SpaceTable] | None = None
 
     @property
@@ -203,15 +203,15 @@ class PostgresStore(SqlStore[SpaceTable]):
 
     @override
     def count_chunks(self) -> int:
-        return super().count_chunks() if self._is_limited else self.index.chunks
+        return super().count_chunks() if self.is_limited else self.index.chunks
 
     @override
     def is_empty(self) -> bool:
-        return (self._is_limited or not self.index.chunks) and super().is_empty()
+        return (self.is_limited or not self.index.chunks) and super().is_empty()
 
     @override
     def count_unembedded(self, space: SpaceTable) -> int:
-        if not self._is_limited:
+        if not self.is_limited:
             return self.index.chunks - space.filled
         query = (
             f"SELECT count(*) FROM fathom.chunks WHERE {self.scope} AND NOT EXISTS("  # noqa: S608 - a number makes the name
@@ -282,7 +282,7 @@ class PostgresStore(SqlStore[SpaceTable]):
     @override
     def read_roots(self) -> list[str]:
         roots = list(json.loads(self.index.roots))
-        if not self._is_limited:
+        if not self.is_limited:
             return roots
         # A folder without a visible place is not named.
         return [root for root in roots if any(True for _ in self.list_sources(root, most=1))]

@@ -32,13 +32,16 @@ def list_documents(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """List all documents with id, language, chunks, path and title."""
+    """List all documents with id, language, chunks, path and title; as JSON with readers."""
     from fathom.serving.cli.output import format_documents, show, show_json
+    from fathom.serving.shapes import serialize_summaries
 
     with build_engine(index, assignments, offline=offline) as engine:
         documents = list(engine.documents.list())
+        ids = [document.id for document in documents]
+        limits = engine.documents.list_limits(ids) if as_json else None
     if as_json:
-        show_json({"documents": documents})
+        show_json({"documents": serialize_summaries(documents, limits or {})})
     else:
         show(format_documents(documents))
 

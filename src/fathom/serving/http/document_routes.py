@@ -1,8 +1,7 @@
 """The routes of documents (upload, list, get, open at a place, delete) and of ingestion jobs."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
@@ -17,7 +16,9 @@ from starlette.responses import FileResponse, Response
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
+from fathom.index.rights import ReaderList
 from fathom.ingest.corpus_places import find_file
+from fathom.serving.http.access import Caller
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.api import Body, load_or_default
 from fathom.serving.http.dependencies import (
@@ -33,7 +34,7 @@ from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.uploads import PIECE
 from fathom.serving.http.workspaces import Workspace
-from fathom.serving.shapes import replace_invisible
+from fathom.serving.shapes import replace_invisible, serialize_limits, serialize_summaries
 from fathom.types import SECTION_SEPARATOR, Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=KeyFirstRoute)
@@ -70,22 +71,37 @@ class PageDrawing(NamedTuple):
 @router.get("/documents")
 def list_documents(
     space: CurrentWorkspace,
-    _: ReadCaller,
+    caller: ReadCaller,
     cursor: Annotated[str, Query(max_length=10_000)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """List the documents by path; `next` is the cursor of the next page."""
+    """List the documents by path; `next` is the cursor of the next page.
+
+    In an index with rights, a caller who may read all documents also gets `readers` and
+    `reader_lists` of each.
+    """
     summaries: list[DocumentSummary] = load_or_default(
         lambda: list(space.engine.documents.list()), []
     )
     remaining = [summary for summary in summaries if summary.path > cursor]
     page = remaining[:limit]
+    limits = _list_limits(space, caller, [summary.id for summary in page])
     reply = {
-        "documents": [asdict(summary) for summary in page],
+        "documents": serialize_summaries(page, limits),
         "total": len(summaries),
         "next": page[-1].path if len(remaining) > limit else None,
     }
     return build_json_reply(replace_invisible(reply))
+
+
+def _list_limits(
+    space: Workspace, caller: Caller, ids: Sequence[str]
+) -> Mapping[str, Sequence[ReaderList]]:
+    """Return the lists that limit who may read documents, by id; empty if they are not told."""
+    # The engine may have been chosen before the first rules came, so it does not decide.
+    if caller.viewer is not None:
+        return {}
+    return load_or_default(lambda: space.engine.documents.list_limits(ids), None) or {}
 
 
 @router.post("/documents", status_code=202)
@@ -333,10 +349,15 @@ def _build_file_problem(document_id: str) -> Problem:
 
 
 @router.get(DOCUMENT)
-def get_document(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
-    """Get a document's metadata and outline: sections with their starts in the text."""
+def get_document(document_id: str, space: CurrentWorkspace, caller: ReadCaller) -> Response:
+    """Get a document's metadata and outline: sections with their starts in the text.
+
+    In an index with rights, a caller who may read all documents also gets `readers` and
+    `reader_lists`.
+    """
     document = find_document(space, document_id)
     place = _find_path(space, document)
+    limits = _list_limits(space, caller, [document.id]).get(document.id)
     reply = {
         "id": document.id,
         "path": document.path,
@@ -348,6 +369,7 @@ def get_document(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Re
         "file": space.files.has_file(place),
         "format": PurePath(place).suffix.lower().lstrip("."),
         "outline": build_outline(document),
+        **({} if limits is None else serialize_limits(limits)),
     }
     return build_json_reply(replace_invisible(reply))
 

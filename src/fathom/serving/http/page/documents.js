@@ -5,6 +5,7 @@ import { moveFocus } from "./answer.js";
 import { add, el, fill, icon, iconButton } from "./dom.js";
 import { formatBytes, nameDocument, count, formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
+import { describeReaders } from "./readers.js";
 import { documentView } from "./source.js";
 
 const EVERY_MS = 400;
@@ -16,10 +17,11 @@ export function documentsScreen() {
   const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => loadDocuments(false) } }, t("more"));
   const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: filterRows } });
   const jobs = el("div", { class: "jobs" });
+  const readersHead = el("th", { scope: "col", class: "c-readers", hidden: true }, t("documents.readers"));
   const table = el(
     "table",
     { class: "documents" },
-    el("thead", {}, el("tr", {}, ["title", "file", "language", "chunks", "updated"].map((name) => el("th", { scope: "col", class: `c-${name}` }, t(`documents.${name}`))), el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, t("documents.remove"))))),
+    el("thead", {}, el("tr", {}, ["title", "file", "language", "chunks", "updated"].map((name) => el("th", { scope: "col", class: `c-${name}` }, t(`documents.${name}`))), readersHead, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, t("documents.remove"))))),
     list,
   );
   const problemBox = el("div", {});
@@ -31,6 +33,7 @@ export function documentsScreen() {
     try {
       const page = await get(`/documents?limit=${PAGE}&cursor=${encodeURIComponent(fromStart ? "" : cursor)}`);
       if (fromStart) fill(list);
+      readersHead.hidden = !page.documents.some((documentSummary) => documentSummary.readers);
       add(list, page.documents.map(buildRow));
       cursor = page.next ?? "";
       more.hidden = !page.next;
@@ -67,6 +70,7 @@ export function documentsScreen() {
       el("td", { class: "c-language soft" }, has(`language.${documentSummary.language}`) ? t(`language.${documentSummary.language}`) : documentSummary.language),
       el("td", { class: "c-chunks soft" }, formatNumber(documentSummary.chunks)),
       el("td", { class: "c-updated soft", title: formatDate(documentSummary.updated) }, formatDate(documentSummary.updated, { time: false })),
+      documentSummary.readers ? buildReadersCell(describeReaders(documentSummary.readers)) : null,
       el("td", {}, iconButton("trash", t("documents.remove.one", { title: nameDocument(documentSummary) }), removeDocument)),
     );
   }
@@ -103,6 +107,8 @@ export function documentsScreen() {
   loadDocuments();
   return { screen, focus: () => filter.focus(), escape: () => false, leave: () => (isWatching = false) };
 }
+
+const buildReadersCell = (readers) => el("td", { class: "c-readers soft", title: readers }, readers);
 
 /** Create the area that takes dropped or chosen files. */
 function dropZone(sendFiles) {

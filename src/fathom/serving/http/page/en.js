@@ -67,8 +67,10 @@ export const words = {
 
   "document.text": "Text", "document.page": "Page", "document.pages": "{n} pages", "document.outline": "Outline", "document.earlier": "Show what comes before", "document.later": "Show what comes after",
   "page.back": "Page before", "page.next": "Next page", "page.of": "Page {n} of {all}", "page.alt": "Page {n} of {title}",
-  "documents.head": "Documents", "documents.filter": "Filter by title or file", "documents.count": "{n} documents", "documents.count.one": "One document", "documents.none": "No documents yet.", "documents.title": "Title", "documents.file": "File", "documents.language": "Language", "documents.chunks": "Chunks", "documents.updated": "Read",
+  "documents.head": "Documents", "documents.filter": "Filter by title or file", "documents.count": "{n} documents", "documents.count.one": "One document", "documents.none": "No documents yet.", "documents.title": "Title", "documents.file": "File", "documents.language": "Language", "documents.chunks": "Chunks", "documents.updated": "Read", "documents.readers": "Readers",
   "documents.remove": "Remove", "documents.remove.one": "Remove {title}", "documents.sure": "Remove “{title}” from the index? The file itself stays where it is.", "documents.back": "← All documents",
+  "readers.label": "May be read by", "readers.everybody": "everybody", "readers.nobody": "nobody", "readers.only": "{all}; of these only {only}",
+  "readers.by.rule": "by the rule {name}", "readers.by.sidecar": "by the file beside {name}", "readers.by.document": "by the document itself",
   "drop.title": "Drop files here", "drop.or": "or choose them", "drop.formats": "PDF, Word, Excel, PowerPoint, OpenDocument, EPUB, HTML, Markdown, e-mail, CSV, JSON, text",
   "job.sending": "Sending {n} files …", "job.sending.one": "Sending a file …", "job.label": "Progress", "job.waiting": "Waiting", "job.running": "Reading", "job.done": "Done", "job.failed": "Failed", "job.files": "{n} of {all} files", "job.rate": "{rate} a second", "job.left": "{time} left",
   "outcome.ok": "was added", "outcome.new": "was added", "outcome.changed": "was added, replacing the earlier version", "outcome.unchanged": "is unchanged", "outcome.failed": "could not be read", "outcome.skipped": "was skipped", "outcome.refused": "was refused", "outcome.removed": "was removed", "outcome.stale": "could not be read again",

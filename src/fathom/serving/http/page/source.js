@@ -4,6 +4,7 @@ import { get, getText, fetchImage } from "./api.js";
 import { add, el, fill, iconButton, parseSafeLink } from "./dom.js";
 import { nameDocument, formatNumber, t } from "./i18n.js";
 import { moveFocus } from "./answer.js";
+import { readersView } from "./readers.js";
 
 const AROUND = 5000;
 const STEP = 8000;
@@ -64,7 +65,7 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
     const file = details.path.split(/[\\/]/).pop() || details.path;
     const origin = address ? el("a", { class: "link", href: address, rel: "noopener noreferrer nofollow", target: "_blank" }, file) : file;
     const facts = [details.language === "und" ? "" : details.language.toUpperCase(), details.pages ? t("document.pages", { n: formatNumber(details.pages) }) : ""];
-    return el("div", {}, el(level, { class: "document-title" }, nameDocument(details)), el("p", { class: "soft small" }, origin, facts.filter(Boolean).map((fact) => ` · ${fact}`)));
+    return el("div", {}, el(level, { class: "document-title" }, nameDocument(details)), el("p", { class: "soft small" }, origin, facts.filter(Boolean).map((fact) => ` · ${fact}`)), readersView(details));
   }
   const buildCloseButton = () => (onClose ? iconButton("close", t("close"), onClose, { data: { close: "" } }) : null);
 
