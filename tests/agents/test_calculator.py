@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,8 +118,18 @@ def test_a_long_table_is_asked_as_it_was_ingested_last(tmp_path: Path) -> None:
             assert opened.replay(str(answer.trace_id)).same
 
 
-def compute_beside(question: str, *, quoted: str, short: str) -> Draft:
-    """Return the draft after a sure reading of the row of the ports that holds `quoted`."""
+def compute_beside(
+    question: str, *, quoted: str, short: str, heading: str = "", document_id: str = "d1"
+) -> Draft:
+    """Return the draft after a sure reading of the row of the ports that holds `quoted`.
+
+    Args:
+        question: The question.
+        quoted: A text in the row.
+        short: The short answer that was read.
+        heading: The heading over the table.
+        document_id: The document of the row; the table is of `d1`.
+    """
     document = read_document(f"{PORTS}| Falun | | | 5 | | |\n" if quoted == "Falun" else PORTS)
     row = next(block.span for block in document.blocks if quoted in block.span.cut(document.text))
     chunk = Chunk(
@@ -127,10 +138,12 @@ def compute_beside(question: str, *, quoted: str, short: str) -> Draft:
         text=document.text,
         span=Span(0, len(document.text)),
         ordinal=0,
+        headings=(heading,) if heading else (),
         blocks=select_blocks(document.blocks, Span(0, len(document.text))),
     )
     hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="keyword")
-    evidence = (Evidence(hit=hit, span=row, support=1.0),)
+    read_hit = replace(hit, chunk=replace(chunk, document_id=document_id))
+    evidence = (Evidence(hit=read_hit, span=row, support=1.0),)
     read = Draft(evidence=evidence, short_answer=short, confidence=0.99)
     # The tables are those of the document without the added row.
     calculator = Calculator(TableLookup(lambda _: read_document(PORTS), lambda: "1"))
@@ -145,24 +158,48 @@ def compute_beside(question: str, *, quoted: str, short: str) -> Draft:
 @pytest.mark.parametrize(
     ("question", "short"),
     [
-        ("How many cranes does Aldby have?", "read"),
+        ("How many cranes does Aldby have?", "14"),
         ("Which port opened first?", "Aldby"),
         ("How many ports are there?", "5"),
-        # A count of little probability: the cell that was read may state it.
-        ("How many ports opened in 1921?", "read"),
+        # Several cells are looked up where one is asked for.
+        ("Which port is in Norland?", "read"),
+        # The rules look up words of the question.
+        ("What is the country of the port of Aldby in Norland?", "read"),
     ],
 )
-def test_a_surer_reading_of_a_cell_counts_for_lookups_and_doubtful_counts(
+def test_a_surer_reading_of_a_cell_counts_where_a_lookup_gives_no_other_answer(
     question: str, short: str
 ) -> None:
     assert compute_beside(question, quoted="Brask", short="read").short_answer == short
 
 
 @pytest.mark.parametrize(
+    ("question", "document_id", "short"),
+    [
+        ("How many ports opened in 1921?", "d1", "5"),
+        # A cell of another document may state what a doubtful count counts elsewhere.
+        ("How many ports opened in 1921?", "d2", "read"),
+        ("How many cranes does Aldby have?", "d2", "read"),
+    ],
+)
+def test_a_value_against_a_surer_cell_is_of_its_document_and_never_sure(
+    question: str, document_id: str, short: str
+) -> None:
+    draft = compute_beside(question, quoted="Brask", short="read", document_id=document_id)
+    assert (draft.short_answer, draft.is_doubted) == (short, True)
+
+
+def test_a_value_that_is_read_and_computed_is_surer_than_either() -> None:
+    draft = compute_beside("How many cranes does Aldby have?", quoted="Aldby", short="14")
+    assert draft.calculation is not None
+    assert draft.confidence > 0.99
+
+
+@pytest.mark.parametrize(
     ("question", "short", "is_doubted"),
     [
         ("How many cranes does Aldby have?", "14", False),
-        ("How many cranes does Aldby have?", "9", True),
+        ("Which port is in Norland?", "Corvo", True),
         # The rules compute nothing; a cell beside a superlative is seldom the answer.
         ("Who sold the most fish?", "Brask", True),
         ("Who sold all that fish?", "Brask", False),
@@ -179,6 +216,27 @@ def test_tables_without_a_name_refuse_an_answer_whose_quote_lacks_it_too() -> No
     question = "How many cranes does Falun have?"
     assert compute_beside(question, quoted="Brask", short="9").evidence == ()
     assert compute_beside(question, quoted="Falun", short="5").short_answer == "5"
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted", "heading", "short"),
+    [
+        # The heading has the name, so the table may be asked.
+        ("How many cranes does Aldby have in Skagerrak?", "Aldby", "", ""),
+        ("How many cranes does Aldby have in Skagerrak?", "Aldby", "Ports of Skagerrak", "14"),
+        ("How many cranes does Aldby have in El Puerto?", "Aldby", "elpuerto", "14"),
+        # No column has ferries, but the heading has, and the row that was read the other name.
+        ("How many ferries does Aldby have?", "Aldby", "", ""),
+        ("How many ferries does Aldby have?", "Aldby", "Ferries", "read"),
+        ("How many ferries does Aldby have?", "Brask", "Ferries", ""),
+        ("How many ferries does Aldby have at the most?", "Aldby", "Ferries", ""),
+    ],
+)
+def test_what_stands_over_a_table_counts_as_said_by_it(
+    question: str, quoted: str, heading: str, short: str
+) -> None:
+    draft = compute_beside(question, quoted=quoted, short="read", heading=heading)
+    assert draft.short_answer == short
 
 
 def test_a_question_without_a_word_for_a_computation_is_only_read(engine: Engine) -> None:

@@ -31,6 +31,7 @@ from fathom.question.lookup import Lookup, parse_lookup
 from fathom.question.statement import Statement, parse_statement
 from fathom.text.answer_match import contains_answer, normalize_answer, parse_amount, words_overlap
 from fathom.text.answer_type import AnswerType, find_spans
+from fathom.text.content_words import ContentTerms
 from fathom.text.entities import find_names
 from fathom.text.language import detect_language
 from fathom.types import Span
@@ -53,6 +54,7 @@ _OPENS_INDONESIAN = re.compile(
 _WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)
 _LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _YES_NO_WORDS = {"en": ("no", "yes"), "id": ("tidak", "ya")}
+_EXTRACT_TERMS = ContentTerms()
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,12 @@ class Question:
     def choose_word(self, *, yes: bool) -> str:
         """Return "yes" or "no" in the language of the question."""
         return _YES_NO_WORDS[self.language][yes]
+
+    def is_repeated_by(self, short: str) -> bool:
+        """Return whether an answer only repeats words of the question, which offers no options."""
+        is_open = self.form == "one" and not self.options and self.comparison is None
+        terms = _EXTRACT_TERMS(short) if is_open else frozenset()
+        return bool(terms) and terms <= _EXTRACT_TERMS(self.text)
 
     def can_answer(self, text: str, span: Span) -> bool:
         """Return whether the text at a span can be of the kind asked for.

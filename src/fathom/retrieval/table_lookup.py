@@ -36,6 +36,11 @@ class FoundTable(NamedTuple):
         return self.table.content
 
     @property
+    def topic(self) -> str:
+        """The words over the hit: folder, file, title and headings."""
+        return self.hit.chunk.breadcrumb
+
+    @property
     def rows(self) -> Sequence[Span]:
         """The places of its rows in the document's text."""
         return self.table.rows

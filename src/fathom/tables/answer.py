@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fathom.question.question import Question
 from fathom.tables.computation import Computation, Operation, Result, compute, lacks_cell
-from fathom.tables.grammar import find_obstacle, plan_computations
+from fathom.tables.grammar import Obstacle, find_obstacle, plan_computations
 from fathom.tables.links import TableWords
 from fathom.tables.table_question import TableQuestion
 from fathom.types import DIGITS
@@ -67,35 +67,41 @@ class TableAnswer:
         answer: The answer; `None` if the question matches nothing, or several things equally.
         candidates: All that it may mean, the best first.
         refusal: Why no value can be computed although the question is about a table; else empty.
-        unknown_name: The name of the question that no table holds, if that is the reason.
+        missing: The name or the words of the question that no table has, if that is the reason.
     """
 
     answer: ComputedAnswer | None
     candidates: tuple[ComputedAnswer, ...] = ()
     refusal: str = ""
-    unknown_name: str = ""
+    missing: str = ""
 
 
-def answer_over_tables(question: Question, tables: Sequence[TableWords]) -> TableAnswer:
+def answer_over_tables(
+    question: Question, tables: Sequence[TableWords], topics: Sequence[str] = ()
+) -> TableAnswer:
     """Return the answer to a question computed over the table that it matches best.
 
     Args:
         question: The question.
         tables: The tables, the one that fits the question best first.
+        topics: The title, the headings and the file name over each table; by default nothing.
     """
-    readings = [TableQuestion.of(question, content) for content in tables]
+    topics = topics or [""] * len(tables)
+    readings = [
+        TableQuestion.of(question, content, topic)
+        for content, topic in zip(tables, topics, strict=True)
+    ]
     plans = sorted(
         (plan for at, reading in enumerate(readings) for plan in _iterate_plans(at, reading)),
         key=lambda plan: _FURTHER * plan.table - plan.score,
     )
     candidates = tuple(plan for plan in plans if isinstance(plan, ComputedAnswer))
     best = next(iter(candidates), None)
-    unknown_name = _find_unknown_name(readings)
-    refusal = f"no table has {unknown_name}" if unknown_name else _find_refusal(readings, plans)
+    obstacle = _find_unknown_name(readings) or _find_obstacle(readings, plans)
     is_open = best is None or best.score < _LEAST_SCORE or _is_ambiguous(candidates, tables)
-    answer = None if is_open or refusal else best
+    answer = None if is_open or obstacle.reason else best
     return TableAnswer(
-        answer=answer, candidates=candidates, refusal=refusal, unknown_name=unknown_name
+        answer=answer, candidates=candidates, refusal=obstacle.reason, missing=obstacle.missing
     )
 
 
@@ -122,21 +128,23 @@ def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer |
             yield _MissingCell(at, computation.score)
 
 
-def _find_unknown_name(readings: Sequence[TableQuestion]) -> str:
-    """Return a name of the question that no table holds; empty if a table holds them all."""
+def _find_unknown_name(readings: Sequence[TableQuestion]) -> Obstacle | None:
+    """Return a name of the question that no table holds; `None` if a table holds them all."""
     if readings and all(reading.unknown_names for reading in readings):
-        return readings[0].unknown_names[0]
-    return ""
+        name = readings[0].unknown_names[0]
+        return Obstacle(f"no table has {name}", name)
+    return None
 
 
-def _find_refusal(
+def _find_obstacle(
     readings: Sequence[TableQuestion], plans: Sequence[ComputedAnswer | _MissingCell]
-) -> str:
-    """Return why no value can be computed although the question is about a table; else nothing."""
+) -> Obstacle:
+    """Return why no value can be computed although the question is about a table."""
     if not plans:
-        return ""
+        return Obstacle()
     if isinstance(plans[0], _MissingCell):
-        return "a cell that is needed is empty" if plans[0].score >= _LEAST_MISSING else ""
+        is_needed = plans[0].score >= _LEAST_MISSING
+        return Obstacle("a cell that is needed is empty" if is_needed else "")
     return find_obstacle(readings[plans[0].table], plans[0].computation)
 
 

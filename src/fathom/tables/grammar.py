@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from fathom.tables.computation import Computation, Condition, Operation
 from fathom.tables.conditions import find_count_bound
@@ -78,31 +79,44 @@ def plan_computations(reading: TableQuestion) -> tuple[Computation, ...]:
     return tuple(sorted(plans, key=lambda plan: -plan.score))
 
 
-def find_obstacle(reading: TableQuestion, plan: Computation) -> str:
-    """Return why the best computation does not answer the question; empty if nothing is known.
+class Obstacle(NamedTuple):
+    """The reason why a computation does not answer a question.
+
+    Attributes:
+        reason: The reason in words; empty if nothing is known.
+        missing: The words of the question that no column has, if that is the reason.
+    """
+
+    reason: str = ""
+    missing: str = ""
+
+
+def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
+    """Return why the best computation does not answer the question.
 
     Two measures that are to be added or compared must have one unit, a word must mean one measure
     only, and no other word may tell another measure than the one that was taken.
     """
     rivals = reading.rival_measures
     if plan.target in rivals or plan.order in rivals:
-        return "it may mean " + " or ".join(reading.table.columns[at].name for at in rivals)
+        names = " or ".join(reading.table.columns[at].name for at in rivals)
+        return Obstacle(f"it may mean {names}")
     noun = _find_uncounted_noun(reading, plan)
     if noun:
-        return f"no column has {noun}"
+        return Obstacle(f"no column has {noun}", noun)
     is_looked_up = plan.operation == "lookup" and _ASKS_THING.match(reading.text)
     if is_looked_up or not _RECKONING.search(reading.text):
-        return ""
+        return Obstacle()
     measures = reading.joined_measures
     units = {reading.table.columns[column].unit for column in measures}
     if len(measures) > 1 and (len(units) > 1 or units == {""}):
         names = " and ".join(reading.table.columns[column].name for column in measures)
-        return f"{names} have no common unit"
+        return Obstacle(f"{names} have no common unit")
     is_mean = _MEAN.search(reading.text) and plan.operation in {"count", "distinct"}
-    words = reading.list_unknown_words(plan)
+    words = " ".join(reading.list_unknown_words(plan))
     if is_mean or words:
-        return f"no column has {' '.join(words) or 'what is asked for'}"
-    return ""
+        return Obstacle(f"no column has {words or 'what is asked for'}", words)
+    return Obstacle()
 
 
 def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from fathom.question.anchors import Anchor, find_missing
 from fathom.question.question import Question
 from fathom.tables.computation import Computation, Condition, Operation
 from fathom.tables.conditions import ConditionFinder, Conditions
@@ -122,7 +123,7 @@ class TableQuestion:
         words: Its words.
         content: The words of the table.
         columns: The columns that it names, also by other words.
-        unknown_names: The names in it that the table has nowhere.
+        unknown_names: The names in it that neither the table has nor what stands over it.
         is_indonesian: Whether a noun's head stands first, as in Indonesian.
         wants_several: Whether it asks for several things.
     """
@@ -136,8 +137,14 @@ class TableQuestion:
     wants_several: bool = False
 
     @classmethod
-    def of(cls, question: Question, content: TableWords) -> "TableQuestion":
-        """Read a question over a table."""
+    def of(cls, question: Question, content: TableWords, topic: str = "") -> "TableQuestion":
+        """Read a question over a table.
+
+        Args:
+            question: The question.
+            content: The words of the table.
+            topic: The title, the headings and the file name over the table.
+        """
         text = re.sub(r"\s+", " ", fold_text(question.text)).strip()
         for pattern, word in _INDONESIAN_SUPERLATIVES:
             text = pattern.sub(word, text)
@@ -149,7 +156,7 @@ class TableQuestion:
             words,
             content,
             columns,
-            unknown_names=_find_unknown_names(question.text, content),
+            unknown_names=_find_unknown_names(question.text, content, topic),
             is_indonesian=question.language == "id",
             wants_several=question.form == "several",
         )
@@ -482,9 +489,9 @@ class TableQuestion:
         return {at for at in self._list_content_words() if at not in explained}
 
 
-def _find_unknown_names(text: str, content: TableWords) -> tuple[str, ...]:
-    """Return the names in a question that no cell, head or title of a table has."""
-    names = [match[0] for match in _NAME.finditer(text)]
+def _find_unknown_names(text: str, content: TableWords, topic: str) -> tuple[str, ...]:
+    """Return the names in a question that no cell and no head of a table, nor its topic, has."""
+    names = [match[0] for match in _NAME.finditer(text) if not _holds_name(topic, text, match)]
     words = [(name, content.correct_spelling(split_words(name))) for name in names]
     heads = {stem for name in content.names for stem in name}
     heads |= {word.stem for word in split_words(content.table.title)}
@@ -494,4 +501,16 @@ def _find_unknown_names(text: str, content: TableWords) -> tuple[str, ...]:
         if parts
         and not any(part.stem in content.places or part.stem in heads for part in parts)
         and parse_month(name) is None
+    )
+
+
+def _holds_name(topic: str, text: str, match: re.Match[str]) -> bool:
+    """Return whether a topic holds a name of a question, perhaps written as one with its article.
+
+    Files are named so: "elnino.csv".
+    """
+    before = text[: match.start()].rsplit(maxsplit=1)[-1]
+    names = [match[0], f"{before}{match[0]}"] if before[0].isupper() else [match[0]]
+    return any(
+        not find_missing([Anchor(kind="entity", text=name, score=1.0)], topic) for name in names
     )

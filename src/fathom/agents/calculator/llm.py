@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.calculator.local import (
     describe_result,
+    join_equal,
     match_values,
     may_compute,
     restore_draft,
@@ -25,7 +26,7 @@ from fathom.runs.context import DeadlineOver, RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.tables.sql import SelectRefused, SqlTable, run_select
 from fathom.tables.table_question import TableQuestion
-from fathom.types import DIGITS, Alternative, Draft, Evidence, Hit
+from fathom.types import Alternative, Draft, Evidence, Hit
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -51,8 +52,6 @@ _PROBABILITY = 0.5
 """The probability that the value of a statement is right, where nothing else tells it."""
 _DOUBTFUL = 0.35
 """The probability that a statement is right that leaves out a cell or a number of the question."""
-_AGREEMENT = 0.4
-"""The share of the doubt that is left where the rules or the reader give the model's value."""
 _MOST_RIVAL_ROWS = 3
 
 
@@ -164,7 +163,8 @@ class LLMCalculator:
         """Return the tables of the best hits, with their names in SQL and the question's words."""
         tables = list(self.tables(hits)[:_MOST_TABLES])
         named = [SqlTable.of(table.content, at) for at, table in enumerate(tables)]
-        return tables, named, [TableQuestion.of(question, table.content) for table in tables]
+        readings = [TableQuestion.of(question, table.content, table.topic) for table in tables]
+        return tables, named, readings
 
     def _describe_tables(self, question: Question, hits: Sequence[Hit]) -> Json:
         """Return the tables as the model is shown them."""
@@ -190,13 +190,6 @@ class LLMCalculator:
             operation="query",
             probability=_PROBABILITY if selection.is_whole else _DOUBTFUL,
         )
-
-
-def join_equal(other: Draft, local: Draft) -> Draft:
-    """Return the computed draft of two that agree; it is surer than either."""
-    best = max(other.confidence, local.confidence)
-    confidence = round(1 - _AGREEMENT * (1 - best), DIGITS)
-    return replace(local if local.calculation else other, confidence=confidence)
 
 
 def _join_different(queried: Draft, local: Draft) -> Draft:

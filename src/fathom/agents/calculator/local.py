@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.agents.calculator.reports import answer_over_reports, get_probability
 from fathom.jsonable import Json
+from fathom.question.anchors import Anchor, find_missing
 from fathom.question.question import Question
 from fathom.retrieval.report_lookup import ReportLookup
 from fathom.retrieval.table_lookup import FoundTable, TableLookup
@@ -19,7 +20,17 @@ from fathom.tables.periods import find_periods
 from fathom.tables.statement_question import StatementQuestion
 from fathom.tables.values import fold_text, parse_number
 from fathom.text.answer_match import normalize_answer
-from fathom.types import Calculation, CalculationCell, ChunkBlock, Claim, Draft, Evidence, Hit, Span
+from fathom.types import (
+    DIGITS,
+    Calculation,
+    CalculationCell,
+    ChunkBlock,
+    Claim,
+    Draft,
+    Evidence,
+    Hit,
+    Span,
+)
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -32,8 +43,8 @@ _CUES = re.compile(
 )
 """Words for computations whose value stands in no cell."""
 _SUPERLATIVES = re.compile(
-    r"\b(?:most|least|fewest|highest|lowest|largest|smallest|greatest|longest|shortest|oldest|"
-    r"earliest|latest|last|ter(?:banyak|tinggi|besar|rendah|kecil|sedikit|lama|tua|akhir))\b"
+    r"\b(?:(?<!at )(?:most|least)|fewest|highest|lowest|largest|smallest|greatest|longest|"
+    r"shortest|oldest|earliest|latest|last|ter(?:banyak|tinggi|besar|rendah|kecil|sedikit|lama|tua|akhir))\b"
     r"|\bpaling\b",
     re.IGNORECASE,
 )
@@ -45,8 +56,12 @@ _LEAST_SCORE = 0.85
 """The least score of a computation that takes the place of what was read in running text."""
 _TABLE_SHARE = 0.5
 """The share of a hit's text that must be rows of a table for it to show a table."""
-_LEAST_PROBABLE = 0.5
-"""The least probability of a count that takes the place of a surer cell: a cell may state it."""
+_LEAST_COUNTED = 0.5
+"""The least probability of a count that is given against a surer cell: a cell may state it."""
+_LEAST_PROBABLE = 0.3
+"""The least probability of a value that is told as not sure in place of a surer cell."""
+_AGREEMENT = 0.4
+"""The share of the doubt that is left where two ways lead to the same value."""
 _MOST_ROWS = 40
 """The largest number of rows that an answer cites."""
 
@@ -96,7 +111,9 @@ class Calculator:
             record = reported
             if (reported is None or "unfit" in reported) and may_compute(question, hits):
                 shows_table = _shows_table(hits[0])
-                record = await self._ask_tables(question, hits, step, any_operation=shows_table)
+                record = await self._ask_tables(
+                    question, hits, step, any_operation=shows_table, trusts_topics=reported is None
+                )
             record = record or reported
             draft = restore_draft(record, hits) if record else None
             reason = draft.claims[0].text if draft and draft.claims else ""
@@ -106,12 +123,20 @@ class Calculator:
             )
         if record and draft is not None and "settles" in record:
             return draft
-        if draft is None or _is_read_better(read, draft) or _holds_unknown_name(read, record):
-            return replace(read, is_doubted=_is_doubted(question, read, draft))
-        return draft
+        if record is None or draft is None:
+            return replace(read, is_doubted=_is_doubted(question, read))
+        if draft.calculation is None:
+            return read if _outlasts_refusal(question, read, record["missing"]) else draft
+        return _choose_draft(question, read, draft, is_list=len(record["values"]) > 1)
 
     async def _ask_tables(
-        self, question: Question, hits: Sequence[Hit], context: RunContext, *, any_operation: bool
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        context: RunContext,
+        *,
+        any_operation: bool,
+        trusts_topics: bool,
     ) -> Json:
         """Return the record of the answer over the tables of hits; `None` if there is none.
 
@@ -120,15 +145,20 @@ class Calculator:
             hits: The hits.
             context: The step that records the answer.
             any_operation: Whether every operation counts, or only a sure one of `_OPERATIONS`.
+            trusts_topics: Whether a name may stand in the title, the headings or the name of the
+                file instead of the table. A report tells no other day's amounts by its name.
         """
 
         def calculate() -> Json:
             tables = self.tables(hits)
-            table_answer = answer_over_tables(question, [table.content for table in tables])
+            topics = [table.topic if trusts_topics else "" for table in tables]
+            contents = [table.content for table in tables]
+            table_answer = answer_over_tables(question, contents, topics)
             answer = table_answer.answer
             if any_operation and table_answer.refusal:
-                unknown_name = table_answer.unknown_name
-                return {"refusal": table_answer.refusal, "unknown_name": unknown_name}
+                # Where a report lacks the row, no cell that was read counts either.
+                missing = table_answer.missing if trusts_topics else ""
+                return {"refusal": table_answer.refusal, "missing": missing}
             if answer is None or not (any_operation or _is_computed(answer)):
                 return None
             return describe_result(
@@ -156,9 +186,9 @@ class Calculator:
                 # A reader that takes a cell of statements has neither its row nor its period.
                 reason = "no statement has what is asked for"
                 names_day = bool(reports) and asked.periods.names_day
-                return {"refusal": reason, "unknown_name": "", "unfit": True} if names_day else None
+                return {"refusal": reason, "missing": "", "unfit": True} if names_day else None
             if placed.answer.result is None:
-                return {"refusal": placed.answer.refusal, "unknown_name": "", "settles": True}
+                return {"refusal": placed.answer.refusal, "missing": "", "settles": True}
             table = lookup.place(placed.report, placed.statement)
             return table and describe_result(
                 placed.answer.result,
@@ -205,48 +235,97 @@ def match_values(one: str, other: str) -> bool:
     return bool(one) and normalize_answer(one) == normalize_answer(other)
 
 
-def _is_read_better(read: Draft, computed: Draft) -> bool:
-    """Return whether what was read counts more than what was computed.
+def join_equal(other: Draft, local: Draft) -> Draft:
+    """Return the computed draft of two that agree; it is surer than either."""
+    best = max(other.confidence, local.confidence)
+    confidence = round(1 - _AGREEMENT * (1 - best), DIGITS)
+    return replace(local if local.calculation else other, confidence=confidence)
 
-    Cells that were read for a computed value are wrong ones, but prose may tell the value.
+
+def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: bool) -> Draft:
+    """Return what was computed or what was read; it is doubted where a surer reading differs.
+
+    Args:
+        question: The question.
+        read: What was read.
+        computed: What was computed.
+        is_list: Whether it has several values.
     """
+    operation = computed.calculation.operation if computed.calculation else ""
+    is_in_row = _quotes_row(read)
+    if is_in_row and match_values(read.short_answer, computed.short_answer):
+        return join_equal(read, computed)
     if not read.evidence or read.confidence < computed.confidence:
-        return False
-    calculation = computed.calculation
-    if _is_in_row(read.evidence[0]):
-        return calculation is not None and (
-            calculation.operation == "lookup"
-            or (calculation.operation == "count" and computed.confidence < _LEAST_PROBABLE)
-        )
-    return calculation is None or calculation.operation not in _OPERATIONS
+        return computed
+    if not is_in_row:
+        # Prose may tell what was computed, but seldom what stands in no cell.
+        return computed if operation in _OPERATIONS else read
+    is_weak_count = operation == "count" and computed.confidence < _LEAST_COUNTED
+    if operation != "lookup" and not is_weak_count:
+        return computed
+    is_misfit = (
+        # Most questions do not ask for several values, nor for words of their own.
+        is_list or question.is_repeated_by(computed.short_answer)
+        if operation == "lookup"
+        # "Which road has the highest number of workers?" asks for no number.
+        else _SUPERLATIVES.search(question.text)
+    )
+    is_probable = computed.confidence >= _LEAST_PROBABLE and _quote_same_document(read, computed)
+    return replace(computed if is_probable and not is_misfit else read, is_doubted=True)
 
 
-def _is_doubted(question: Question, read: Draft, computed: Draft | None) -> bool:
-    """Return whether a reading of a cell is doubtful by what was computed, or was not.
+def _is_doubted(question: Question, read: Draft) -> bool:
+    """Return whether a reading is a cell beside a superlative: without a computation seldom right.
 
-    Another value than the computed one is seldom right, nor is the cell beside a superlative.
+    Args:
+        question: The question.
+        read: What was read.
     """
-    if not read.evidence or not _is_in_row(read.evidence[0]):
-        return False
-    if computed is None:
-        return bool(_SUPERLATIVES.search(question.text))
-    return computed.calculation is not None and not match_values(
-        read.short_answer, computed.short_answer
+    return _quotes_row(read) and bool(_SUPERLATIVES.search(question.text))
+
+
+def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
+    """Return whether what was read counts although the tables refuse a computation.
+
+    A refusal is about tables, so it says nothing of running text. Of a cell it says that the tables
+    lack a word of the question, unless the row that was read and what stands over it have all of
+    the question's names and times, and that word.
+
+    Args:
+        question: The question.
+        read: What was read.
+        missing: The words that the tables lack; empty where the refusal has another reason.
+    """
+    if not read.evidence or not _quotes_row(read):
+        return bool(read.evidence)
+    item = read.evidence[0]
+    if not missing or missing.casefold() in item.quote.casefold():
+        return bool(missing)
+    words = Anchor(kind="entity", text=missing, score=1.0)
+    heads = (head for head in item.hit.chunk.blocks if head.kind == "table_head")
+    text = item.hit.chunk.text
+    over = [item.hit.chunk.breadcrumb, *(text[head.start : head.end] for head in heads)]
+    return not _asks_to_reckon(question) and not find_missing(
+        [*question.anchors, words], "\n".join([*over, item.quote])
     )
 
 
-def _holds_unknown_name(read: Draft, record: Json) -> bool:
-    """Return whether a quote that was read holds the name that the tables lack."""
-    name = (record or {}).get("unknown_name", "")
-    return bool(name) and any(
-        name.casefold() in item.quote.casefold() for item in read.evidence[:1]
-    )
+def _asks_to_reckon(question: Question) -> bool:
+    """Return whether a question has a word for a computation or a superlative."""
+    return bool(_CUES.search(question.text) or _SUPERLATIVES.search(question.text))
 
 
-def _is_in_row(evidence: Evidence) -> bool:
-    """Return whether a quote stands in a row of a table."""
+def _quote_same_document(one: Draft, other: Draft) -> bool:
+    """Return whether the first quotes of two drafts are of one document."""
+    documents = {item.hit.chunk.document_id for item in (*one.evidence[:1], *other.evidence[:1])}
+    return len(documents) == 1
+
+
+def _quotes_row(read: Draft) -> bool:
+    """Return whether the first quote of a draft stands in a row of a table."""
     return any(
         block.kind == "table_row" and block.start <= evidence.span.start < block.end
+        for evidence in read.evidence[:1]
         for block in evidence.hit.chunk.blocks
     )
 

@@ -14,7 +14,6 @@ from typing import Literal
 from fathom.agents.reader.lists import parse_stated_number
 from fathom.question.answer_kind import contradicts_kind
 from fathom.question.question import Question
-from fathom.text.content_words import ContentTerms
 from fathom.text.dates import YEAR, parse_date
 from fathom.text.numbers import Quantity, parse_quantities
 from fathom.text.quote_match import find_quote
@@ -42,7 +41,6 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
     ),
 }
 _YEARS = re.compile(rf"\b{YEAR}\b")
-_EXTRACT_TERMS = ContentTerms()
 _MOST_NUMBERS = 6
 """The largest count of quoted numbers of a kind: among more, some pair gives anything."""
 _TOLERANCE = 1e-6
@@ -89,16 +87,7 @@ def find_misfit(question: Question, short: str) -> str:
     expected = question.expected_value
     if expected is not None and contradicts_kind(expected, short):
         return f"The question asks for a {expected.kind}."
-    return (
-        "What you answered only repeats the question." if repeats_question(question, short) else ""
-    )
-
-
-def repeats_question(question: Question, short: str) -> bool:
-    """Return whether an answer only repeats words of a question that offers no options."""
-    is_open = question.form == "one" and not question.options and question.comparison is None
-    terms = _EXTRACT_TERMS(short) if is_open else frozenset()
-    return bool(terms) and terms <= _EXTRACT_TERMS(question.text)
+    return "What you answered only repeats the question." if question.is_repeated_by(short) else ""
 
 
 def select_bearing(short: str, quotes: Sequence[str]) -> tuple[int, ...]:

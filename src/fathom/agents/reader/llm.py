@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
-from fathom.agents.calculator.llm import LLMCalculator, join_equal
-from fathom.agents.calculator.local import match_values
+from fathom.agents.calculator.llm import LLMCalculator
+from fathom.agents.calculator.local import join_equal, match_values
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft

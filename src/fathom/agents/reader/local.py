@@ -17,7 +17,6 @@ from fathom.agents.reader.candidates import (
     select_supporting,
 )
 from fathom.agents.reader.comparisons import decide_comparison, parse_value
-from fathom.agents.reader.derivations import repeats_question
 from fathom.agents.reader.entries import EntryReader
 from fathom.agents.reader.lists import (
     ListAnswer,
@@ -303,7 +302,7 @@ class QuestionReading:
             text_of_span = span.cut(text)
             return (
                 self.question.can_answer(text, span)
-                and not repeats_question(self.question, text_of_span)
+                and not self.question.is_repeated_by(text_of_span)
                 and (kind is None or is_plausible(kind, text_of_span))
                 and not (comparable and parse_value(text_of_span) is None)
                 and (
