@@ -232,7 +232,7 @@ def test_tables_without_a_name_refuse_an_answer_whose_quote_lacks_it_too() -> No
         ("How many ferries does Aldby have at the most?", "Aldby", "Ferries", ""),
     ],
 )
-def test_what_stands_over_a_table_counts_as_said_by_it(
+def test_headings_over_a_table_count_as_a_part_of_it(
     question: str, quoted: str, heading: str, short: str
 ) -> None:
     draft = compute_beside(question, quoted=quoted, short="read", heading=heading)
