@@ -263,6 +263,8 @@ class MailboxWorld(FolderWorld):
 class ServerWorld(FolderWorld):
     """A folder that a server in a child process serves."""
 
+    options: Mapping[str, Any] = {"allow_private": True}
+
     def __init__(self, folder: Path, command: Sequence[str], port: int, url: str) -> None:
         super().__init__(folder)
         self.command, self.port, self.url = command, port, url
@@ -306,7 +308,12 @@ class ServedGitWorld(ServerWorld, GitWorld):
 
 
 class BucketWorld(ServerWorld):
-    """A bucket of an S3 server in memory; the folder holds what it must get after a start."""
+    """A bucket of an S3 server in memory; the folder holds what it must get after a start.
+
+    `AWS_ENDPOINT_URL` names the server.
+    """
+
+    options: Mapping[str, Any] = {}
 
     def __init__(self, folder: Path) -> None:
         port = find_free_port()
@@ -361,8 +368,6 @@ class BucketWorld(ServerWorld):
 
 class ImapWorld(ServerWorld):
     """A folder of an IMAP server whose messages have the last parts of names as their ids."""
-
-    options: Mapping[str, Any] = {"allow_private": True}
 
     def __init__(self, folder: Path, certificate: Path) -> None:
         folder.mkdir()
@@ -453,9 +458,7 @@ def make_site_world(folder: Path) -> ServerWorld:
     """Make a folder that a web server shows as a site, with a list of all pages."""
     port = find_free_port()
     command = ["-c", SITE_SERVER, str(folder), str(port)]
-    world = ServerWorld(folder, command, port, f"http://127.0.0.1:{port}/team/")
-    world.options = {"allow_private": True}
-    return world
+    return ServerWorld(folder, command, port, f"http://127.0.0.1:{port}/team/")
 
 
 @contextmanager

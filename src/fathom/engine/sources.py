@@ -54,7 +54,7 @@ class Sources:
             name: Its name; by default the last part of the URL.
             include: If there are any, objects must match one of these patterns.
             exclude: Objects must match none of these patterns.
-            allow_private: Whether a site or mail server may be inside of a private network.
+            allow_private: Whether the host that the URL names may be inside of a private network.
             every: The interval at which `list_due` names it, `1m` to `30d`; by default never.
             with_secrets: Whether it may use passwords of this machine.
 

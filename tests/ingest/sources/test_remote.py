@@ -2,13 +2,16 @@
 
 import http.server
 import logging
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.certificates import make_certificate
+from tests.serving.http.test_fetch import PUBLIC, TARGETS, resolve_host
 from tests.source_worlds import (
     PASSWORD,
     USER,
@@ -23,7 +26,9 @@ from tests.source_worlds import (
 from fathom.documents.discover import FileFilter
 from fathom.errors import FathomError, SourceUnavailable, UsageError
 from fathom.ingest.sources.base import SourceOptions
+from fathom.ingest.sources.fetch import WayOut
 from fathom.ingest.sources.kinds import open_source
+from fathom.ingest.sources.remote import open_sftp
 from fathom.testing import make_engine
 
 
@@ -86,7 +91,8 @@ def test_a_server_that_redirects_to_another_host_is_not_followed(
     redirecting: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("webdav4", reason="the extra sources is not installed")
-    source = open_source(f"webdav://{redirecting}/team", make_options(tmp_path))
+    options = make_options(tmp_path, allow_private=True)
+    source = open_source(f"webdav://{redirecting}/team", options)
     with pytest.raises(SourceUnavailable, match="another host"):
         list(source.list_objects())
     source.close()
@@ -98,11 +104,72 @@ def test_a_host_whose_key_is_unknown_is_refused(
     pytest.importorskip("sshfs", reason="the extra sources is not installed")
     monkeypatch.setenv("HOME", str(tmp_path / "stranger"))
     with open_server(make_sftp_world(tmp_path / "docs", tmp_path / "home"), monkeypatch) as world:
-        options = make_options(tmp_path / "kept", user=USER, password=PASSWORD)
+        options = make_options(tmp_path / "kept", user=USER, password=PASSWORD, **world.options)
         source = open_source(world.url, options)
         with pytest.raises(SourceUnavailable, match="ost key"):
             list(source.list_objects())
         source.close()
+
+
+def test_an_ssh_server_inside_must_be_allowed_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sshfs", reason="the extra sources is not installed")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    network = WayOut(resolve=resolve_host, connect=connect_nowhere)
+    hosts = {urlsplit(target).hostname for target in TARGETS if target.startswith("http")}
+    for host in sorted(filter(None, hosts)):
+        source = open_sftp(f"sftp://ana@{write_host(host)}/a", make_options(tmp_path), network)
+        with pytest.raises(SourceUnavailable, match=r"is not public; .* --allow-private"):
+            list(source.list_objects())
+
+
+def connect_nowhere(address: str, port: int, _seconds: float) -> socket.socket:
+    raise AssertionError(f"{address} port {port} is reached")
+
+
+def write_host(host: str) -> str:
+    """Return a host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def test_the_connection_to_an_ssh_server_goes_to_the_checked_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sshfs", reason="the extra sources is not installed")
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    with open_server(make_sftp_world(tmp_path / "docs", home), monkeypatch) as world:
+        (tmp_path / "docs" / "a.md").write_text("# A\n")
+        known_hosts = home / ".ssh" / "known_hosts"
+        known_hosts.write_text(known_hosts.read_text().replace("127.0.0.1", "files.example"))
+        lookups: list[tuple[str, int]] = []
+
+        def connect(address: str, _port: int, seconds: float) -> socket.socket:
+            lookups.append((address, world.port))
+            return socket.create_connection(("127.0.0.1", world.port), seconds)
+
+        network = WayOut(resolve=resolve_public, connect=connect)
+        options = make_options(tmp_path / "kept", user=USER, password=PASSWORD)
+        source = open_sftp(f"sftp://files.example:{world.port}/", options, network)
+        assert [item.name for item in source.list_objects()] == ["a.md"]
+        source.close()
+        assert lookups == [(PUBLIC, world.port)]
+        # The configuration of SSH may name the host of an alias, which is checked in its place.
+        (home / ".ssh" / "config").write_text("Host files\n  HostName private.example\n")
+        network = WayOut(resolve=resolve_host, connect=connect_nowhere)
+        source = open_sftp("sftp://files/", options, network)
+        with pytest.raises(SourceUnavailable, match=r"private\.example has an address that is not"):
+            list(source.list_objects())
+        # So may it name a program as the way, which is the operator's own.
+        (home / ".ssh" / "config").write_text("Host files\n  ProxyCommand echo no server of SSH\n")
+        source = open_sftp("sftp://files/", options, network)
+        with pytest.raises(SourceUnavailable, match="onnection"):
+            list(source.list_objects())
+
+
+def resolve_public(_host: str, _port: int) -> list[str]:
+    return [PUBLIC]
 
 
 def open_world(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ServerWorld:

@@ -99,7 +99,7 @@ def test_a_link_on_a_server_names_the_readers_of_its_target(
 ) -> None:
     sftp.write({**TEXTS, "shared.toml": FOR_HR})
     (sftp.folder / "one.md.readers.toml").symlink_to("shared.toml")
-    engine.sources.add(sftp.url, name="world", include=["*.md"])
+    engine.sources.add(sftp.url, name="world", include=["*.md"], **sftp.options)
     assert sync_with_failures(engine) == []
     assert list_shown(engine) == {"two.md"}
     assert list_shown(engine, "hr") == {"one.md", "two.md"}
@@ -114,7 +114,7 @@ def test_a_folder_in_the_place_of_a_sidecar_closes_the_document(
 ) -> None:
     webdav.write(TEXTS)
     (webdav.folder / "one.md.readers.toml").mkdir()
-    engine.sources.add(webdav.url, name="world")
+    engine.sources.add(webdav.url, name="world", **webdav.options)
     (failure,) = sync_with_failures(engine)
     assert f"one.md.readers.toml: is a folder; {sidecars.CLOSED}" in failure
     assert list_shown(engine) == list_shown(engine, "hr") == {"two.md"}
@@ -129,7 +129,7 @@ def test_a_sidecar_that_the_server_refuses_closes_the_document(
     engine: Engine, sftp: ServerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sftp.write({**TEXTS, "one.md.readers.toml": FOR_HR})
-    engine.sources.add(sftp.url, name="world")
+    engine.sources.add(sftp.url, name="world", **sftp.options)
     get_path = FolderFiles.get_path
     monkeypatch.setattr(
         FolderFiles,
@@ -148,7 +148,7 @@ def test_a_folder_that_may_not_be_listed_stops_no_other_one(
     sftp.write(
         {**TEXTS, "closed/a.md": "# A\n\nText.\n", "one.md.readers.toml": FOR_HR},
     )
-    engine.sources.add(sftp.url, name="world")
+    engine.sources.add(sftp.url, name="world", **sftp.options)
     engine.sources.sync("world")
     list_folder = FolderFiles._list_folder
 
@@ -187,7 +187,7 @@ def test_rules_that_come_during_a_broken_listing_let_no_document_in(
     rules.write_text("# Rules\n\nFor all.\n")
     with make_engine(tmp_path / "index") as engine:
         engine.ingest([rules])
-        engine.sources.add(sftp.url, name="world")
+        engine.sources.add(sftp.url, name="world", **sftp.options)
         monkeypatch.setattr(FolderFiles, "_list_folder", break_off)
         report = engine.sources.sync("world", on_object=give_rules)
         assert "ConnectionResetError" in report.fault

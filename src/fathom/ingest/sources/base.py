@@ -84,7 +84,7 @@ class SourceOptions:
         file_filter: The filter of objects by their names.
         most_bytes: The size above which an object is refused.
         offline: Whether no socket may be opened.
-        allow_private: Whether a site or mail server may be inside of a private network.
+        allow_private: Whether the host that the URL names may be inside of a private network.
         user: The user name for the source, if its server asks for one.
         password: The password for the source, likewise.
     """

@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -256,11 +256,52 @@ def connect_guarded(
         AddressRefusal: If one of its addresses may not.
         OSError: If it cannot be reached.
     """
-    addresses = network.resolve(host, port)
     is_named = bool(private_host) and host == private_host
-    if not addresses or not (is_named or all(map(is_public, addresses))):
+    addresses = network.resolve(host, port)
+    if not _may_be_reached(addresses, is_named=is_named):
         raise AddressRefusal("its host has an address that is not public")
     return network.connect(addresses[0], port, max(0.1, end - time.monotonic()))
+
+
+def _may_be_reached(addresses: Sequence[str], *, is_named: bool) -> bool:
+    """Return whether all addresses of a host may be reached; those of a named one may always."""
+    return bool(addresses) and (is_named or all(map(is_public, addresses)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressGuard:
+    """The choice of the addresses to which the client of a source connects.
+
+    Attributes:
+        named: The hosts, with their ports, whose addresses need not be public.
+        network: The ways out of this machine.
+        hint: The next step after a refusal.
+    """
+
+    named: frozenset[tuple[str, int]] = frozenset()
+    network: WayOut = field(default_factory=WayOut)
+    hint: str = ""
+
+    def resolve(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of a host, all of which may be reached.
+
+        Raises:
+            AddressRefusal: If one of them may not; names the host.
+            OSError: If the host has none.
+        """
+        addresses = self.network.resolve(host, port)
+        if not _may_be_reached(addresses, is_named=(host, port) in self.named):
+            raise AddressRefusal(f"{host} has an address that is not public{self.hint}")
+        return addresses
+
+    def connect(self, host: str, port: int, seconds: float) -> socket.socket:
+        """Connect to a host all of whose addresses may be reached.
+
+        Raises:
+            AddressRefusal: If one of them may not.
+            OSError: If it cannot be reached.
+        """
+        return self.network.connect(self.resolve(host, port)[0], port, seconds)
 
 
 def _read_head(url: str, response: http.client.HTTPResponse) -> WebReply:

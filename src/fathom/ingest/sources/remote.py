@@ -1,9 +1,10 @@
 """Sources on servers that have an `fsspec` file system: S3, WebDAV and SFTP."""
 
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from fathom.ingest.sources.base import (
     SourceOptions,
     copy_limited,
 )
+from fathom.ingest.sources.fetch import AddressGuard, AddressRefusal, WayOut
 from fathom.ingest.sources.sidecars import find_document_name
 from fathom.redaction import SECRETS
 
@@ -29,6 +31,7 @@ READ_S = 60.0
 """The time for one reply, or for a part of it."""
 MOST_DEPTH = 100
 """The number of folders inside of each other from which a listing is refused."""
+PRIVATE_HINT = "; a server of one's own network needs --allow-private"
 _PAGE = 1000
 Entry = Mapping[str, Any]
 """The attributes that a file system reports of a file or a folder."""
@@ -135,17 +138,32 @@ def explain_errors(place: str) -> Iterator[None]:
     except (FathomError, ObjectFailure):
         raise
     except Exception as error:  # noqa: BLE001 - the libraries raise errors of many kinds
+        if (refusal := _find_refusal(error)) is not None:
+            raise SourceUnavailable(f"{place}: is not reached: {refusal}") from None
         lines = str(error).strip().splitlines() or [""]
         reason = f"{type(error).__name__}: {lines[0][:300]}".rstrip(": ")
         raise SourceUnavailable(f"{place}: {reason}") from None
 
 
+def _find_refusal(error: BaseException) -> AddressRefusal | None:
+    """Return the refusal of an address that led to an error of a library."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, AddressRefusal):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
 @dataclass(slots=True)
 class BucketFiles:
-    """The objects of an S3 bucket below a prefix."""
+    """The objects of an S3 bucket below a prefix.
+
+    Attributes:
+        network: The ways out of this machine.
+    """
 
     url: str
     options: SourceOptions
+    network: WayOut = field(default_factory=WayOut)
     _files: Any = None
 
     @property
@@ -159,8 +177,11 @@ class BucketFiles:
         if self._files is None:
             from s3fs import S3FileSystem
 
+            from fathom.ingest.sources.guarded_connector import GuardedResolver, guard_bucket
+
             for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
                 SECRETS.add(os.environ.get(name, ""))
+            resolver = GuardedResolver(guard_bucket(self._split()[0], self.network))
             self._files = S3FileSystem(
                 key=self.options.user or None,
                 secret=self.options.password or None,
@@ -170,6 +191,10 @@ class BucketFiles:
                     "connect_timeout": CONNECT_S,
                     "read_timeout": READ_S,
                     "retries": {"max_attempts": 2},
+                    "connector_args": {
+                        "resolver": resolver,
+                        "socket_factory": resolver.open_socket,
+                    },
                 },
             )
             self._files.retries = 2
@@ -304,33 +329,43 @@ def _make_token(entry: Entry) -> str:
     return f"{entry.get('etag') or ''}:{entry.get('size')}:{time}"
 
 
-def open_bucket(url: str, options: SourceOptions) -> RemoteSource:
+def open_bucket(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
     """Open the source `s3://BUCKET/PREFIX`; `AWS_ENDPOINT_URL` names another server than Amazon."""
     check_connection(url, options, "s3fs")
-    return RemoteSource(BucketFiles(url.rstrip("/"), options), options.most_bytes)
+    files = BucketFiles(url.rstrip("/"), options, network or WayOut())
+    return RemoteSource(files, options.most_bytes)
 
 
-def open_webdav(url: str, options: SourceOptions) -> RemoteSource:
+def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
     """Open the source `webdavs://HOST/PATH`, or `webdav://` without encryption."""
     check_connection(url, options, "webdav4")
     scheme = "https" if url.startswith("webdavs:") else "http"
     address = f"{scheme}://{url.partition('://')[2].rstrip('/')}"
 
     def connect() -> Any:  # noqa: ANN401 - of `fsspec`
+        from httpx import URL
         from webdav4.fsspec import WebdavFileSystem
 
-        host = urlsplit(address).netloc
+        from fathom.ingest.sources.guarded_transport import get_port, open_transport
+
+        server = URL(address)
+        host = server.raw_host.decode("ascii").strip("[]")
+        guard = _make_guard(host, get_port(server), options, network)
 
         def check_host(request: Any) -> None:  # noqa: ANN401 - of `httpx`
-            # A redirection could make this machine ask another one, with the password.
-            if request.url.netloc.decode() != host:
-                raise SourceUnavailable(f"{address}: is redirected to another host; name that one")
+            # A redirection could make this machine ask another one, with the password, or send it
+            # without encryption.
+            if (request.url.scheme, request.url.netloc) != (server.scheme, server.netloc):
+                raise SourceUnavailable(
+                    f"{url}: is redirected to another host, port or scheme; name that one"
+                )
 
         return WebdavFileSystem(
             address,
             auth=(options.user, options.password) if options.password else None,
             timeout=READ_S,
             event_hooks={"request": [check_host]},
+            transport=open_transport(server, guard),
             skip_instance_cache=True,
         )
 
@@ -338,7 +373,15 @@ def open_webdav(url: str, options: SourceOptions) -> RemoteSource:
     return RemoteSource(files, options.most_bytes)
 
 
-def open_sftp(url: str, options: SourceOptions) -> RemoteSource:
+def _make_guard(
+    host: str, port: int, options: SourceOptions, network: WayOut | None
+) -> AddressGuard:
+    """Return the guard of a client that asks one server."""
+    named = frozenset({(host, port)}) if options.allow_private else frozenset[tuple[str, int]]()
+    return AddressGuard(named=named, network=network or WayOut(), hint=PRIVATE_HINT)
+
+
+def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
     """Open the source `sftp://USER@HOST/PATH`; the host's key must be in `known_hosts`."""
     check_connection(url, options, "sshfs")
     parts = urlsplit(url)
@@ -351,10 +394,11 @@ def open_sftp(url: str, options: SourceOptions) -> RemoteSource:
 
         secrets = {"password": options.password} if options.password else {}
         user = parts.username or options.user
+        login = {"port": parts.port or 22, **({"username": user} if user else {})}
         return SSHFileSystem(
             host,
-            port=parts.port or 22,
-            **({"username": user} if user else {}),
+            sock=_connect_ssh({"host": host, **login}, options, network),
+            **login,
             **secrets,
             # The default of the library is to trust every host.
             known_hosts=(),
@@ -365,6 +409,26 @@ def open_sftp(url: str, options: SourceOptions) -> RemoteSource:
         )
 
     return RemoteSource(FolderFiles(url, root, address, connect), options.most_bytes)
+
+
+def _connect_ssh(
+    login: Mapping[str, Any], options: SourceOptions, network: WayOut | None
+) -> socket.socket | None:
+    """Connect to an SSH server; `None` if the configuration of SSH leads there another way.
+
+    Args:
+        login: The host and the port, and the user name if there is one.
+        options: The options of the source.
+        network: The ways out of this machine.
+    """
+    from asyncssh import SSHClientConnectionOptions
+
+    # The empty configuration stands for that of the user, which may name another host.
+    settings = SSHClientConnectionOptions(config=(), client_keys=None, agent_path=None, **login)
+    if settings.tunnel or settings.proxy_command:
+        return None
+    guard = _make_guard(settings.host, settings.port, options, network)
+    return guard.connect(settings.host, settings.port, CONNECT_S)
 
 
 def check_connection(url: str, options: SourceOptions, package: str) -> None:

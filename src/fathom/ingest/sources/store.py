@@ -48,7 +48,7 @@ class StoredSource:
     Attributes:
         include: If there are any, objects must match one of these patterns.
         exclude: Objects must match none of these patterns.
-        allow_private: Whether a site or mail server may be inside of a private network.
+        allow_private: Whether the host that the URL names may be inside of a private network.
         every: The interval of its synchronizations, such as `1h`; empty if somebody starts each.
         with_secrets: Whether it may use passwords of this machine.
         paused: Whether it is left out when all sources are synchronized.

@@ -40,9 +40,7 @@ def add_source(
     ] = None,
     allow_private: Annotated[
         bool,
-        typer.Option(
-            "--allow-private", help="The site or mail server may be inside of a private network."
-        ),
+        typer.Option("--allow-private", help="The host of URL may be inside of a private network."),
     ] = False,
     every: Annotated[
         str,
