@@ -2,24 +2,25 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.source_worlds import PASSWORD, ServedGitWorld, open_server
+from tests.serving.http.test_fetch import TARGETS, resolve_host
+from tests.source_worlds import PASSWORD, USER, ServedGitWorld, open_server
 
 from fathom.documents.discover import FileFilter
 from fathom.errors import SourceUnavailable, UsageError
 from fathom.ingest.sources.base import ObjectFailure, SourceOptions
+from fathom.ingest.sources.fetch import WayOut
 from fathom.ingest.sources.git import GitSource, split_revision
 from fathom.testing import make_engine
 
 
-def make_options(
-    folder: Path, *, offline: bool = False, most_bytes: int = 1 << 20
-) -> SourceOptions:
-    return SourceOptions(
-        name="a", folder=folder, file_filter=FileFilter(), most_bytes=most_bytes, offline=offline
-    )
+def make_options(folder: Path, **values: Any) -> SourceOptions:
+    fixed: dict[str, Any] = {"name": "a", "file_filter": FileFilter(), "most_bytes": 1 << 20}
+    return SourceOptions(folder=folder, **{**fixed, **values})
 
 
 def commit(repository: Path) -> None:
@@ -147,7 +148,7 @@ def test_a_password_opens_a_repository_and_is_in_no_file_or_error(
     with open_server(ServedGitWorld(tmp_path / "docs"), monkeypatch) as world:
         world.write({"a.md": "# Fees\n\nA mooring permit costs 40 crowns a year.\n"})
         with make_engine(tmp_path / "index") as engine:
-            engine.sources.add(world.url, name="world")
+            engine.sources.add(world.url, name="world", **world.options)
             assert engine.sources.sync("world").ingested.new == 1
             monkeypatch.setenv("SOURCE_WORLD_PASSWORD", f"{PASSWORD}-wrong")
             fault = engine.sources.sync("world").fault
@@ -162,7 +163,55 @@ def test_a_redirection_of_a_repository_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_server(ServedGitWorld(tmp_path / "docs"), monkeypatch) as world:
-        options = make_options(tmp_path / "kept")
+        options = make_options(tmp_path / "kept", **world.options)
         source = GitSource(world.url.replace("/docs/", "/moved/docs/"), options)
         with pytest.raises(SourceUnavailable, match="302"):
+            list(source.list_objects())
+
+
+def test_a_repository_inside_must_be_allowed_by_name(
+    tmp_path: Path, count_probes: Callable[[int], None]
+) -> None:
+    network = WayOut(resolve=resolve_host)
+    for target in TARGETS:
+        if target.startswith("http") and "@" not in target and target.isprintable():
+            count_probes(1)
+            url = f"git+{target.format(port=9)}a"
+            source = GitSource(url, make_options(tmp_path / "kept"), network)
+            with pytest.raises(SourceUnavailable, match=r"not public; .* --allow-private"):
+                list(source.list_objects())
+
+
+def test_git_connects_to_the_checked_address_of_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathom.ingest.sources.fetch.is_public", lambda one: one == "127.0.0.1")
+    addresses = ["127.0.0.1"]
+    network = WayOut(resolve=lambda _host, _port: addresses)
+    with open_server(ServedGitWorld(tmp_path / "docs"), monkeypatch) as world:
+        world.write({"a.md": "# A\n"})
+        options = make_options(tmp_path / "kept", user=USER, password=PASSWORD)
+        url = world.url.replace("127.0.0.1", "git.example")
+        source = GitSource(url, options, network)
+        assert [item.name for item in source.list_objects()] == ["a.md"]
+        addresses[:] = ["127.0.0.1", "127.0.0.2"]
+        with pytest.raises(SourceUnavailable, match=r"git\.example has an address that is not"):
+            list(source.list_objects())
+
+
+def test_the_configuration_of_git_may_name_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    network = WayOut(resolve=resolve_host)
+    for setting, message in (
+        ('[url "http://private.example/"]\n  insteadOf = https://public.example/', "private.exam"),
+        ("[http]\n  proxy = http://127.0.0.1:9", "Failed to connect"),
+    ):
+        (home / ".gitconfig").write_text(setting)
+        options = make_options(tmp_path / "kept")
+        source = GitSource("git+https://public.example/a", options, network)
+        with pytest.raises(SourceUnavailable, match=message):
             list(source.list_objects())

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from typing_extensions import override
 
@@ -33,6 +34,9 @@ _DOCUMENTATION = ipaddress.ip_network("3fff::/20")
 """Addresses for examples (RFC 9637), which Python does not exclude yet."""
 _REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+PRIVATE_HINT = "; a server of one's own network needs --allow-private"
 
 
 class AddressRefusal(Exception):
@@ -304,6 +308,19 @@ class AddressGuard:
         return self.network.connect(self.resolve(host, port)[0], port, seconds)
 
 
+def guard_host(host: str, port: int, network: WayOut | None, *, is_named: bool) -> AddressGuard:
+    """Return the guard of a client that asks one server.
+
+    Args:
+        host: The host.
+        port: Its port.
+        network: The ways out of this machine; by default those of the system.
+        is_named: Whether its addresses need not be public.
+    """
+    named = frozenset({(host, port)} if is_named else ())
+    return AddressGuard(named=named, network=network or WayOut(), hint=PRIVATE_HINT)
+
+
 def _read_head(url: str, response: http.client.HTTPResponse) -> WebReply:
     headers = {name.lower(): value for name, value in response.getheaders()}
     return WebReply(url=url, status=response.status, headers=headers)
@@ -359,6 +376,13 @@ def parse_url(url: str, ports: frozenset[int]) -> SplitResult:
     if port not in ports:
         raise AddressRefusal(f"port {port} is not allowed")
     return parts
+
+
+def find_proxy(scheme: str, host: str) -> str:
+    """Return the address of the proxy that the environment names for a host; empty for none."""
+    proxies = getproxies()
+    proxy = "" if proxy_bypass(host) else proxies.get(scheme) or proxies.get("all", "")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
 def get_port(parts: SplitResult) -> int:

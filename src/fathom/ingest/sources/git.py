@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -16,6 +16,13 @@ from fathom.ingest.sources.base import (
     SourceObject,
     SourceOptions,
     copy_limited,
+)
+from fathom.ingest.sources.fetch import (
+    AddressRefusal,
+    WayOut,
+    find_proxy,
+    get_port,
+    guard_host,
 )
 from fathom.ingest.sources.sidecars import find_document_name
 
@@ -42,19 +49,20 @@ class GitSource:
 
     has_sidecars = True
 
-    def __init__(self, url: str, options: SourceOptions) -> None:
+    def __init__(self, url: str, options: SourceOptions, network: WayOut | None = None) -> None:
         """Create the source; nothing is fetched yet.
 
         Args:
             url: `git+https://HOST/PATH`, with `@REVISION` at the end for another revision than the
                 default branch; also `git+ssh`, `git+file`, `git+http`, `ssh://`, `USER@HOST:PATH`.
             options: The options.
+            network: The ways out of this machine.
 
         Raises:
             UsageError: If the program `git` is missing, or must not be used offline.
         """
         self.repository, self.revision = split_revision(url)
-        self._options = options
+        self._options, self._network = options, network
         self._mirror = options.folder / "mirror.git"
         self._git = shutil.which("git") or ""
         if not self._git:
@@ -105,13 +113,46 @@ class GitSource:
         for leftover in (*self._mirror.glob("*.lock"), *self._mirror.glob("refs/fathom/*.lock")):
             leftover.unlink(missing_ok=True)
         self._run(
+            *self._pin_host(),
             *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--force"),
             *("--no-recurse-submodules", "--", self.repository, f"{self.revision}:{BRANCH}"),
         )
 
-    def _run(self, *arguments: str) -> None:
+    def _pin_host(self) -> Sequence[str]:
+        """Return the options by which git connects to a checked address of a web server.
+
+        Raises:
+            SourceUnavailable: If one of its addresses may not be reached.
+        """
+        # The configuration of git may lead elsewhere, which is the operator's own.
+        url = self._run("ls-remote", "--get-url", "--", self.repository).strip()
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or self._find_proxy(url):
+            return ()
+        host, port = str(parts.hostname).encode("idna").decode(), get_port(parts)
+        guard = guard_host(host, port, self._network, is_named=self._options.allow_private)
         try:
-            subprocess.run(  # noqa: S603 - checked arguments
+            address = guard.resolve(host, port)[0]
+        except AddressRefusal as refusal:
+            raise SourceUnavailable(f"{self.repository}: is not reached: {refusal}") from None
+        except OSError as error:
+            raise SourceUnavailable(f"{self.repository}: {host}: {error.strerror}") from None
+        if address == host:
+            return ()
+        bracketed = f"[{address}]" if ":" in address else address
+        return ("-c", f"http.curloptResolve={host}:{port}:{bracketed}")
+
+    def _find_proxy(self, url: str) -> str:
+        """Return the proxy by which git reaches a web server; empty for none."""
+        parts = urlsplit(url)
+        with suppress(SourceUnavailable):  # git fails where nothing is configured
+            return self._run("config", "--get-urlmatch", "http.proxy", url).strip()
+        return find_proxy(parts.scheme, str(parts.hostname))
+
+    def _run(self, *arguments: str) -> str:
+        """Run git in the mirror, and return its output."""
+        try:
+            completed = subprocess.run(  # noqa: S603 - checked arguments
                 self._build_command(*arguments),
                 env=self._build_environment(),
                 stdin=subprocess.DEVNULL,
@@ -123,6 +164,7 @@ class GitSource:
             raise SourceUnavailable(self._describe_failure(error.stderr)) from None
         except subprocess.TimeoutExpired:
             raise SourceUnavailable(f"{self.repository}: took longer than {SECONDS} s") from None
+        return completed.stdout.decode("utf-8", "replace")
 
     @contextmanager
     def _read(self, *arguments: str) -> Iterator[IO[bytes]]:

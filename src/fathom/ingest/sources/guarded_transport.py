@@ -1,11 +1,9 @@
 """The way of a WebDAV client to its server, which leads to checked addresses only."""
 
-from urllib.request import getproxies, proxy_bypass
-
 import httpx
 from typing_extensions import override
 
-from fathom.ingest.sources.fetch import AddressGuard
+from fathom.ingest.sources.fetch import AddressGuard, find_proxy
 
 
 class GuardedTransport(httpx.HTTPTransport):
@@ -45,8 +43,5 @@ def open_transport(url: httpx.URL, guard: AddressGuard) -> httpx.BaseTransport:
 
     The operator named the proxy, and it alone looks the host up.
     """
-    proxies = getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(url.host):
-        return GuardedTransport(guard)
-    return httpx.HTTPTransport(proxy=proxy if "://" in proxy else f"http://{proxy}")
+    proxy = find_proxy(url.scheme, url.host)
+    return httpx.HTTPTransport(proxy=proxy) if proxy else GuardedTransport(guard)

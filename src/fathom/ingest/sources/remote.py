@@ -20,7 +20,7 @@ from fathom.ingest.sources.base import (
     SourceOptions,
     copy_limited,
 )
-from fathom.ingest.sources.fetch import AddressGuard, AddressRefusal, WayOut
+from fathom.ingest.sources.fetch import AddressRefusal, WayOut, guard_host
 from fathom.ingest.sources.sidecars import find_document_name
 from fathom.redaction import SECRETS
 
@@ -31,7 +31,6 @@ READ_S = 60.0
 """The time for one reply, or for a part of it."""
 MOST_DEPTH = 100
 """The number of folders inside of each other from which a listing is refused."""
-PRIVATE_HINT = "; a server of one's own network needs --allow-private"
 _PAGE = 1000
 Entry = Mapping[str, Any]
 """The attributes that a file system reports of a file or a folder."""
@@ -350,7 +349,7 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
 
         server = URL(address)
         host = server.raw_host.decode("ascii").strip("[]")
-        guard = _make_guard(host, get_port(server), options, network)
+        guard = guard_host(host, get_port(server), network, is_named=options.allow_private)
 
         def check_host(request: Any) -> None:  # noqa: ANN401 - of `httpx`
             # A redirection could make this machine ask another one, with the password, or send it
@@ -371,14 +370,6 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
 
     files = FolderFiles(url, "", address, connect, lambda files: files.client.http.close())
     return RemoteSource(files, options.most_bytes)
-
-
-def _make_guard(
-    host: str, port: int, options: SourceOptions, network: WayOut | None
-) -> AddressGuard:
-    """Return the guard of a client that asks one server."""
-    named = frozenset({(host, port)}) if options.allow_private else frozenset[tuple[str, int]]()
-    return AddressGuard(named=named, network=network or WayOut(), hint=PRIVATE_HINT)
 
 
 def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
@@ -427,8 +418,9 @@ def _connect_ssh(
     settings = SSHClientConnectionOptions(config=(), client_keys=None, agent_path=None, **login)
     if settings.tunnel or settings.proxy_command:
         return None
-    guard = _make_guard(settings.host, settings.port, options, network)
-    return guard.connect(settings.host, settings.port, CONNECT_S)
+    host, port = settings.host, settings.port
+    guard = guard_host(host, port, network, is_named=options.allow_private)
+    return guard.connect(host, port, CONNECT_S)
 
 
 def check_connection(url: str, options: SourceOptions, package: str) -> None:
