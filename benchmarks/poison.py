@@ -1,13 +1,14 @@
 """Planted documents that contradict the corpus, and how often their answer is given.
 
-    python -m benchmarks.poison [--half development|reporting] [--facts 30,20,10]
+    python -m benchmarks.poison [--half development|reporting] [--facts 30,20,10,0]
         [--strategy adaptive,naive,maf] [--arms clean,plain,...] [--trust] [--place PLACE]
         [--records FILE] [--table FILE...]
 
 A fact is a question of a data set that no shipped model learned from, with a short answer of a
 plain kind (a time, a number, a name) that stands in its document and that `adaptive` gives from
 the clean index. Its wrong value is the answer to another question of the same kind. Both halves are
-drawn by the hash of the question; the rules were chosen on the development half alone. Arms:
+drawn by the hash of the question; the rules were chosen on the development half alone, and
+squad-fresh has facts of the reporting half only. Arms:
 
 - `plain`: one document that gives the document's sentence with the wrong value;
 - `stuffed`: one document with the question as its title and five times before the wrong value;
@@ -44,6 +45,7 @@ from experiments.lab.texts import Text, read_texts
 
 from fathom.config import parse_settings
 from fathom.engine import Engine
+from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
@@ -59,14 +61,17 @@ SETS: Mapping[str, str] = {
     "squad-retrieval": "en",
     "facqa-id": "id",
     "idk-mrc-retrieval": "id",
+    "squad-fresh": "en",
 }
 """The data sets with their languages."""
+ONLY_REPORTED = frozenset({"squad-fresh"})
+"""The data sets on which nothing may be chosen."""
 HALVES = ("reporting", "development")
 ARMS = ("plain", "stuffed", "version", "colluding", "informed")
 CLEAN = "clean"
+"""The arm without a planted document."""
 OWN_DOCUMENTS = ("*/corpus.jsonl*",)
 """The paths of the documents of a data set."""
-"""The arm without a planted document."""
 KINDS = ("time", "number", "name")
 MOST_WORDS = 4
 """The largest number of words of an answer."""
@@ -210,10 +215,15 @@ def _exchange_words(text: str, synonyms: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FactMaker:
-    """The making of the facts of one data set."""
+    """The making of the facts of one data set.
+
+    Attributes:
+        others: The texts of questions of other data sets that are facts already.
+    """
 
     dataset: Dataset
     language: str
+    others: frozenset[str] = frozenset()
 
     def make_facts(self, engine: Engine, half: str, count: int) -> list[Fact]:
         """Return the first facts of a half, by the hash of their questions."""
@@ -222,17 +232,18 @@ class FactMaker:
             for question in draw_unlearned(self.dataset, len(self.dataset.questions))
             if question.answers and question.id in self.dataset.qrels
         ]
+        asked = [question for question in questions if question.text not in self.others]
         texts = {text.id: text for text in read_texts(self.dataset.corpus)}
         facts: list[Fact] = []
-        for question in questions:
+        for question in asked:
+            if len(facts) == count:
+                break
             if HALVES[int(hash_text(f"poison {question.id}"), 16) % 2] != half:
                 continue
             document = texts[min(self.dataset.qrels[question.id])]
             fact = self._make_fact(question, document, questions)
             if fact and grade(fact, engine.ask(fact.text, strategy="adaptive")) == "right":
                 facts.append(fact)
-            if len(facts) == count:
-                break
         return facts
 
     def _make_fact(
@@ -341,14 +352,29 @@ def _lock_place(place: Path) -> Iterator[None]:
         yield
 
 
-def prepare_facts(place: Path, name: str, half: str, count: int) -> list[Fact]:
-    """Return the facts of a data set, made once, and plant their documents, once."""
+def prepare_facts(
+    place: Path, name: str, half: str, count: int, others: frozenset[str] = frozenset()
+) -> list[Fact]:
+    """Return the facts of a data set, made once, and plant their documents, once.
+
+    Args:
+        place: The folder of facts and indexes.
+        name: The data set.
+        half: Which half of its questions.
+        count: The most facts.
+        others: The texts of questions of other data sets that are facts already.
+
+    Raises:
+        UsageError: If nothing may be chosen on the data set.
+    """
+    if half == "development" and name in ONLY_REPORTED:
+        raise UsageError(f"{name} is for reporting only: give it 0 facts")
     file = place / half / f"{name}.json"
     if not file.exists():
         dataset = load(DATA / name)
         settings = parse_settings({"index.directory": str(place), "trace.enabled": "false"})
         with prepare_engine(Engine(settings), dataset) as engine:
-            facts = FactMaker(dataset, SETS[name]).make_facts(engine, half, count)
+            facts = FactMaker(dataset, SETS[name], others).make_facts(engine, half, count)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps([asdict(fact) for fact in facts], indent=1) + "\n")
     rows = json.loads(file.read_text())
@@ -486,7 +512,7 @@ def _format_share(part: int, whole: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=HALVES, default="development")
-    parser.add_argument("--facts", default="30,20,10", help="of each data set")
+    parser.add_argument("--facts", default="30,20,10,0", help="of each data set")
     parser.add_argument("--strategy", default="adaptive,naive,maf")
     parser.add_argument("--arms", default=",".join((CLEAN, *ARMS)))
     parser.add_argument("--trust", action="store_true", help="trust the documents of the data set")
@@ -495,9 +521,12 @@ def main() -> None:
     parser.add_argument("--table", type=Path, nargs="+", help="print the outcomes of these files")
     options = parser.parse_args()
     if not options.table:
-        for name, count in zip(SETS, options.facts.split(","), strict=True):
+        counts = zip(SETS, map(int, options.facts.split(",")), strict=True)
+        others: frozenset[str] = frozenset()
+        for name, count in [(name, count) for name, count in counts if count]:
             with _lock_place(options.place):
-                facts = prepare_facts(options.place, name, options.half, int(count))
+                facts = prepare_facts(options.place, name, options.half, count, others)
+            others |= {fact.text for fact in facts}
             ask_facts(options, name, facts)
     for file in options.table or [options.records]:
         print(f"{file.stem}, {options.half}\n")

@@ -100,7 +100,7 @@ class Tests(Probes):
             return count if count.probes or count.skipped else _count_broken(output)
 
 
-FACTS = "80,60,30"
+FACTS = "80,80,30,160"
 """The most facts of each data set of `benchmarks.poison`."""
 
 

@@ -1,18 +1,51 @@
 """Requests within the OpenAPI description never cause a server error."""
 
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import schemathesis
-from hypothesis import HealthCheck, Phase, given
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, given, seed
 from hypothesis import settings as examples
+from hypothesis.errors import FlakyStrategyDefinition
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import ensure_resource_availability, use_after_free
 
 from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
+from fathom.settings import Settings
 
 EACH = 6
 PATIENCE_S = 300
 """The seconds for a reply: more than a busy machine takes, as the test is about errors."""
+SEQUENCES = int(os.environ.get("SEQUENCES", "4"))
+SEED = int(os.environ.get("SEED", "0"))
+FOLLOWING = (
+    ("post /api/v1/ask 200", "/trace_id", "/api/v1/answers/", "/api/v1/traces/"),
+    ("get /api/v1/traces 200", "/traces/0/id", "/api/v1/answers/", "/api/v1/traces/"),
+    ("post /api/v1/conversations 201", "/id", "/api/v1/conversations/"),
+    ("get /api/v1/documents 200", "/documents/0/id", "/api/v1/documents/"),
+    ("post /api/v1/documents 202", "/id", "/api/v1/jobs/"),
+    ("post /v1/responses 200", "/id", "/v1/responses/"),
+    ("get /v1/files 200", "/data/0/id", "/v1/files/"),
+    ("post /v1/vector_stores 200", "/id", "/v1/vector_stores/"),
+)
+"""A reply, the place of an id in it, and the paths that take the id as their first parameter."""
+SEQUENCE = examples(
+    max_examples=2,
+    stateful_step_count=15,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+"""The least sequence, then one that is drawn."""
+CHECKS = (not_a_server_error, use_after_free, ensure_resource_availability)
+"""No error of the server; what was deleted is gone, and what was made is there."""
 
 
 def test_no_described_request_breaks_the_server(tmp_path: Path) -> None:
@@ -45,3 +78,60 @@ def collect_statuses(operation: Any) -> set[int]:
 
     try_request()
     return codes
+
+
+def test_no_sequence_of_described_requests_breaks_the_server(
+    settings: Settings,
+    live: Callable[[FastAPI], AbstractContextManager[str]],
+    record_property: Callable[[str, object], None],
+) -> None:
+    app = create_app(settings)
+    describe_following(app)
+    with live(app) as address:
+        schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
+        # The description does not tell the fields of replies, so guesses of ids are wrong.
+        schema.config.phases.stateful.inference.algorithms = []
+        statuses = collect_sequence_statuses(schema)
+    counts = Counter(code // 100 for codes in statuses.values() for code in codes)
+    record_property("probes", counts.total())
+    assert len(statuses) >= 10
+    assert counts[2] >= SEQUENCES
+    assert counts[5] == 0
+
+
+def describe_following(app: FastAPI) -> None:
+    """Add to the description of an application which requests take an id from a reply."""
+    paths = app.openapi()["paths"]
+    for reply, place, *beginnings in FOLLOWING:
+        method, producer, status = reply.split()
+        links = paths[producer][method]["responses"][status].setdefault("links", {})
+        for path, operations in paths.items():
+            beginning, _, rest = path.partition("{")
+            name, _, more = rest.partition("}")
+            if beginning not in beginnings or "{" in more:
+                continue
+            # The bodies of other requests name further things, which may not exist.
+            for operation in [operations[verb] for verb in ("get", "delete") if verb in operations]:
+                links[operation["operationId"]] = {
+                    "operationId": operation["operationId"],
+                    "parameters": {name: f"$response.body#{place}"},
+                }
+
+
+def collect_sequence_statuses(schema: Any) -> dict[str, list[int]]:
+    """Return the statuses of each operation in sequences that go on with what replies name."""
+    statuses: dict[str, list[int]] = {}
+
+    class Sequences(schema.as_state_machine()):  # type: ignore[misc]  # made for the description
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            return {"timeout": PATIENCE_S}
+
+        def validate_response(self, response: Any, case: Any, **_: Any) -> None:
+            statuses.setdefault(case.operation.label, []).append(response.status_code)
+            case.validate_response(response, checks=[*CHECKS], recorder=self.recorder)
+
+    for number in range(SEQUENCES):
+        # Ids differ from run to run, so that examples of one run need not repeat each other.
+        with suppress(FlakyStrategyDefinition):
+            seed(SEED * SEQUENCES + number)(Sequences).run(settings=SEQUENCE)
+    return statuses
