@@ -2,7 +2,7 @@
 
     python -m benchmarks.poison [--half development|reporting] [--facts 30,20,10,0]
         [--strategy adaptive,naive,maf] [--arms clean,plain,...] [--trust] [--place PLACE]
-        [--records FILE] [--table FILE...]
+        [--model local:FILE] [--most N] [--records FILE] [--table FILE...]
 
 A fact is a question of a data set that no shipped model learned from, with a short answer of a
 plain kind (a time, a number, a name) that stands in its document and that `adaptive` gives from
@@ -422,6 +422,7 @@ def ask_facts(options: argparse.Namespace, name: str, facts: Sequence[Fact]) -> 
             "index.directory": str(_locate_index(options.place, half, arm, name)),
             "trace.enabled": "false",
             "sources.trusted": OWN_DOCUMENTS if options.trust else (),
+            "llm.model": options.model,
         }
         with Engine(parse_settings(settings)) as engine:
             for strategy in options.strategy.split(","):
@@ -516,6 +517,8 @@ def main() -> None:
     parser.add_argument("--strategy", default="adaptive,naive,maf")
     parser.add_argument("--arms", default=",".join((CLEAN, *ARMS)))
     parser.add_argument("--trust", action="store_true", help="trust the documents of the data set")
+    parser.add_argument("--model", default="", help="a language model that reads")
+    parser.add_argument("--most", type=int, help="ask only the first facts of each data set")
     parser.add_argument("--place", type=Path, default=Path(".work/poison"))
     parser.add_argument("--records", type=Path, default=Path(".work/poison/outcomes.jsonl"))
     parser.add_argument("--table", type=Path, nargs="+", help="print the outcomes of these files")
@@ -527,7 +530,7 @@ def main() -> None:
             with _lock_place(options.place):
                 facts = prepare_facts(options.place, name, options.half, count, others)
             others |= {fact.text for fact in facts}
-            ask_facts(options, name, facts)
+            ask_facts(options, name, facts[: options.most])
     for file in options.table or [options.records]:
         print(f"{file.stem}, {options.half}\n")
         rows = [json.loads(line) for line in read_whole_lines(file)]
