@@ -218,6 +218,18 @@ def test_tables_without_a_name_refuse_an_answer_whose_quote_lacks_it_too() -> No
     assert compute_beside(question, quoted="Falun", short="5").short_answer == "5"
 
 
+def test_a_refusal_in_a_trace_of_an_earlier_version_is_understood(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def observe(*_: object) -> dict[str, str]:
+        return {"refusal": "no table has Falun", "unknown_name": "Falun"}
+
+    monkeypatch.setattr(Calculator, "_observe", observe)
+    question = "How many cranes does Falun have?"
+    assert compute_beside(question, quoted="Brask", short="9").evidence == ()
+    assert compute_beside(question, quoted="Falun", short="5").short_answer == "5"
+
+
 @pytest.mark.parametrize(
     ("question", "quoted", "heading", "short"),
     [

@@ -126,7 +126,7 @@ class Calculator:
         if record is None or draft is None:
             return replace(read, is_doubted=_is_doubted(question, read))
         if draft.calculation is None:
-            return read if _outlasts_refusal(question, read, record["missing"]) else draft
+            return read if _outlasts_refusal(question, read, _get_missing(record)) else draft
         return _choose_draft(question, read, draft, is_list=len(record["values"]) > 1)
 
     async def _ask_tables(
@@ -308,6 +308,11 @@ def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
     return not _asks_to_reckon(question) and not find_missing(
         [*question.anchors, words], "\n".join([*over, item.quote])
     )
+
+
+def _get_missing(record: Json) -> str:
+    """Return the words that the tables lack; traces of earlier versions name them otherwise."""
+    return str(record.get("missing", record.get("unknown_name", "")))
 
 
 def _asks_to_reckon(question: Question) -> bool:
