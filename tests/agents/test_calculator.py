@@ -180,6 +180,8 @@ def test_a_surer_reading_of_a_cell_counts_where_a_lookup_gives_no_other_answer(
         # A cell of another document may state what a doubtful count counts elsewhere.
         ("How many ports opened in 1921?", "d2", "read"),
         ("How many cranes does Aldby have?", "d2", "read"),
+        # Nothing tells of ferries: the rules only find the row of Brask.
+        ("Does Brask serve at least 5 ferries to the islands of the north?", "d1", "read"),
     ],
 )
 def test_a_value_against_a_surer_cell_is_of_its_document_and_never_sure(

@@ -52,6 +52,8 @@ _OPERATIONS: frozenset[Operation] = frozenset(
     {"sum", "mean", "difference", "ratio", "share", "growth"}
 )
 """Operations whose value stands in no cell, so that no quote alone is the answer."""
+_STATED: frozenset[Operation] = frozenset({"lookup", "decision"})
+"""Operations whose value a single row may state, and a reader may read there."""
 _LEAST_SCORE = 0.85
 """The least score of a computation that takes the place of what was read in running text."""
 _TABLE_SHARE = 0.5
@@ -261,14 +263,14 @@ def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: 
         # Prose may tell what was computed, but seldom what stands in no cell.
         return computed if operation in _OPERATIONS else read
     is_weak_count = operation == "count" and computed.confidence < _LEAST_COUNTED
-    if operation != "lookup" and not is_weak_count:
+    if operation not in _STATED and not is_weak_count:
         return computed
     is_misfit = (
         # Most questions do not ask for several values, nor for words of their own.
         is_list or question.is_repeated_by(computed.short_answer)
         if operation == "lookup"
         # "Which road has the highest number of workers?" asks for no number.
-        else _SUPERLATIVES.search(question.text)
+        else is_weak_count and _SUPERLATIVES.search(question.text)
     )
     is_probable = computed.confidence >= _LEAST_PROBABLE and _quote_same_document(read, computed)
     return replace(computed if is_probable and not is_misfit else read, is_doubted=True)
