@@ -180,6 +180,8 @@ def test_a_surer_reading_of_a_cell_counts_where_a_lookup_gives_no_other_answer(
         # A cell of another document may state what a doubtful count counts elsewhere.
         ("How many ports opened in 1921?", "d2", "read"),
         ("How many cranes does Aldby have?", "d2", "read"),
+        # No number of rows is an amount.
+        ("How much did Brask load in 1925?", "d1", "read"),
         # Nothing tells of ferries: the rules only find the row of Brask.
         ("Does Brask serve at least 5 ferries to the islands of the north?", "d1", "read"),
     ],

@@ -48,6 +48,8 @@ _SUPERLATIVES = re.compile(
     r"|\bpaling\b",
     re.IGNORECASE,
 )
+_ASKS_NO_COUNT = re.compile(rf"{_SUPERLATIVES.pattern}|\bhow much\b", re.IGNORECASE)
+"""Words of a question that no number of rows answers."""
 _OPERATIONS: frozenset[Operation] = frozenset(
     {"sum", "mean", "difference", "ratio", "share", "growth"}
 )
@@ -262,16 +264,13 @@ def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: 
     if not is_in_row:
         # Prose may tell what was computed, but seldom what stands in no cell.
         return computed if operation in _OPERATIONS else read
-    is_weak_count = operation == "count" and computed.confidence < _LEAST_COUNTED
-    if operation not in _STATED and not is_weak_count:
-        return computed
     is_misfit = (
         # Most questions do not ask for several values, nor for words of their own.
-        is_list or question.is_repeated_by(computed.short_answer)
-        if operation == "lookup"
-        # "Which road has the highest number of workers?" asks for no number.
-        else is_weak_count and _SUPERLATIVES.search(question.text)
-    )
+        operation == "lookup" and (is_list or question.is_repeated_by(computed.short_answer))
+    ) or (operation == "count" and _ASKS_NO_COUNT.search(question.text))
+    is_weak_count = operation == "count" and computed.confidence < _LEAST_COUNTED
+    if operation not in _STATED and not is_weak_count and not is_misfit:
+        return computed
     is_probable = computed.confidence >= _LEAST_PROBABLE and _quote_same_document(read, computed)
     return replace(computed if is_probable and not is_misfit else read, is_doubted=True)
 
