@@ -52,9 +52,10 @@ def list_readers(chrome: Browser, address: str, header: dict[str, str]) -> dict[
             link = page.get_by_role("link", name=title)
             if link.count():
                 link.click()
-                expect(page.locator(".document-title")).to_have_count(1)
+                expect(page.locator(".document-title")).to_contain_text(title, ignore_case=True)
                 shown[f"{title}, opened"] = "\n".join(page.locator(".readers").all_inner_texts())
                 page.get_by_role("link", name="All documents").click()
+                expect(page.get_by_role("row", name="Flood plan")).to_have_count(1)
         assert watched.list_faults() == []
     return shown
 
