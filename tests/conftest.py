@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from tests.factories import SAMPLES, engine_at
+from tests.inside_server import InsideServer, serve_inside
 from tests.real_model import RealModel, explain_absence
 from tests.spare_processes import keep_reading_processes
 
@@ -171,3 +172,10 @@ def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.start()
     yield server.url
     server.kill()
+
+
+@pytest.fixture
+def inside() -> Iterator[InsideServer]:
+    """Yield a server on this machine that must not be reached."""
+    with serve_inside() as server:
+        yield server

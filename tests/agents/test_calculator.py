@@ -73,6 +73,12 @@ def test_the_cells_of_a_computation_are_told_with_their_rows(engine: Engine) -> 
         assert quote.quote[start : start + len(cell.text)] == cell.text
 
 
+def test_the_text_of_a_lookup_begins_with_its_value(engine: Engine) -> None:
+    answer = engine.ask("Which port has the most cranes?", strategy="naive")
+    assert answer.answer.startswith("Egmont: ")
+    assert engine.replay(str(answer.trace_id)).same
+
+
 def test_a_replay_gives_the_same_cells(engine: Engine) -> None:
     answer = engine.ask("Which port has the most cranes?", strategy="naive")
     assert answer.short_answer == "Egmont"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving.http.test_fetch import TARGETS, resolve_host
+from tests.inside_server import TARGETS, resolve_host
 from tests.source_worlds import PASSWORD, USER, ServedGitWorld, open_server
 
 from fathom.documents.discover import FileFilter

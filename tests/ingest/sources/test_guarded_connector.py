@@ -1,17 +1,17 @@
 """Buckets: redirections and names that lead inside are not followed."""
 
 import asyncio
-import http.server
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.ingest.sources.test_remote import make_options
-from tests.serving.http.test_fetch import (  # noqa: F401 - a fixture
+from tests.inside_server import (
     TARGETS,
     InsideServer,
-    inside,
+    Redirector,
     resolve_host,
+    serve_redirector,
 )
 
 from fathom.errors import SourceUnavailable
@@ -21,7 +21,7 @@ from fathom.ingest.sources.remote import open_bucket
 pytest.importorskip("s3fs", reason="the extra sources is not installed")
 
 import aiohttp
-from tests.ingest.sources.test_guarded_transport import list_names, serve
+from tests.ingest.sources.test_guarded_transport import list_names
 
 from fathom.ingest.sources.guarded_connector import GuardedResolver, find_endpoint, guard_bucket
 
@@ -38,23 +38,8 @@ def _account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "aws.ini"))
 
 
-class ListRedirector(http.server.BaseHTTPRequestHandler):
-    """A server that redirects each request to `target`."""
-
-    target = ""
-
-    def do_GET(self) -> None:
-        self.send_response(307)
-        self.send_header("Location", self.target)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        return
-
-
 def test_no_redirection_reaches_inside(
-    inside: InsideServer,  # noqa: F811
+    inside: InsideServer,
     count_probes: Callable[[int], None],
 ) -> None:
     async def follow_all(port: int) -> list[str]:
@@ -65,7 +50,7 @@ def test_no_redirection_reaches_inside(
         async with aiohttp.ClientSession(connector=connector) as session:
             for target in TARGETS:
                 count_probes(1)
-                ListRedirector.target = target.replace("\\t", "").format(port=inside.port)
+                Redirector.target = target.replace("\\t", "").format(port=inside.port)
                 try:
                     async with session.get(f"http://127.0.0.1:{port}/") as reply:
                         opened.append(str(reply.url))
@@ -73,7 +58,7 @@ def test_no_redirection_reaches_inside(
                     continue
         return opened
 
-    with serve(ListRedirector) as port:
+    with serve_redirector() as port:
         assert asyncio.run(follow_all(port)) == []
     assert inside.asked == []
 
@@ -81,12 +66,12 @@ def test_no_redirection_reaches_inside(
 @pytest.mark.parametrize("host", ["127.0.0.1", "private.example"])
 def test_a_refused_redirection_is_named(
     host: str,
-    inside: InsideServer,  # noqa: F811
+    inside: InsideServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ListRedirector.target = f"http://{host}:{inside.port}/"
-    with serve(ListRedirector) as port:
+    Redirector.target = f"http://{host}:{inside.port}/"
+    with serve_redirector() as port:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
         source = open_bucket("s3://notices/team", make_options(tmp_path), NETWORK)
         refusal = f"^s3://notices/team: is not reached: {host} has an address that is not public$"

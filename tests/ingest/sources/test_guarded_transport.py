@@ -1,20 +1,17 @@
 """WebDAV servers: hosts inside, redirections and names that turn inside are not reached."""
 
-import http.server
-import ssl
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.certificates import make_certificate
 from tests.ingest.sources.test_remote import make_options
-from tests.serving.http.test_fetch import (  # noqa: F401 - a fixture
+from tests.inside_server import (
     TARGETS,
     InsideServer,
-    inside,
+    Redirector,
     resolve_host,
+    serve_redirector,
 )
 from tests.source_worlds import PASSWORD, USER, make_webdav_world, open_server
 
@@ -38,38 +35,6 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fathom.ingest.sources.fetch.is_public", lambda one: one == OUTSIDE)
 
 
-class Redirector(http.server.BaseHTTPRequestHandler):
-    """A server that redirects each request to `target`."""
-
-    target = ""
-
-    def do_PROPFIND(self) -> None:
-        self.send_response(302)
-        self.send_header("Location", self.target)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        return
-
-
-@contextmanager
-def serve(
-    handler: type[http.server.BaseHTTPRequestHandler], certificate: str = ""
-) -> Iterator[int]:
-    """Serve requests, with TLS if there is a certificate, and yield the port."""
-    with http.server.ThreadingHTTPServer((OUTSIDE, 0), handler) as server:
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
-
-
 def list_names(source: RemoteSource) -> list[str]:
     """Return the names of all objects, and close the source."""
     try:
@@ -79,7 +44,7 @@ def list_names(source: RemoteSource) -> list[str]:
 
 
 def test_no_server_inside_is_reached_that_was_not_allowed(
-    inside: InsideServer,  # noqa: F811
+    inside: InsideServer,
     tmp_path: Path,
     count_probes: Callable[[int], None],
 ) -> None:
@@ -96,12 +61,12 @@ def test_no_server_inside_is_reached_that_was_not_allowed(
 
 
 def test_no_redirection_of_a_server_reaches_inside(
-    inside: InsideServer,  # noqa: F811
+    inside: InsideServer,
     tmp_path: Path,
     count_probes: Callable[[int], None],
 ) -> None:
     options = make_options(tmp_path, allow_private=True)
-    with serve(Redirector) as port:
+    with serve_redirector() as port:
         source = open_webdav(f"webdav://{OUTSIDE}:{port}/team", options)
         for target in TARGETS:
             if target.isprintable():
@@ -115,7 +80,7 @@ def test_no_redirection_of_a_server_reaches_inside(
 
 @pytest.mark.usefixtures("outside")
 def test_a_name_that_turns_inside_is_not_followed(
-    inside: InsideServer,  # noqa: F811
+    inside: InsideServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -148,7 +113,7 @@ def test_the_certificate_must_be_that_of_the_name(
     certificate = make_certificate(tmp_path / "server.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     network = WayOut(resolve=lambda _host, _port: [OUTSIDE])
-    with serve(Redirector, str(certificate)) as port:
+    with serve_redirector(str(certificate)) as port:
         # The name is that of the certificate; encryption is not left.
         Redirector.target = f"http://localhost:{port}/team"
         for host, message in (
@@ -161,7 +126,7 @@ def test_the_certificate_must_be_that_of_the_name(
 
 
 def test_the_proxy_of_the_environment_is_the_way_out(
-    inside: InsideServer,  # noqa: F811
+    inside: InsideServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.certificates import make_certificate
-from tests.serving.http.test_fetch import PUBLIC, TARGETS, resolve_host
+from tests.inside_server import PUBLIC, TARGETS, resolve_host
 from tests.source_worlds import (
     PASSWORD,
     USER,

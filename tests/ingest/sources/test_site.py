@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving.http.test_fetch import PUBLIC, TARGETS, resolve_host
+from tests.inside_server import PUBLIC, TARGETS, InsideServer, resolve_host
 
 from fathom.documents.discover import FileFilter
 from fathom.errors import FathomError, SourceUnavailable
@@ -270,14 +270,14 @@ def test_a_site_that_fails_is_given_up(site: Site, crawler: Crawler) -> None:
 
 
 def test_a_password_is_sent_to_the_site_and_to_no_other_host(
-    site: Site, crawler: Crawler, inside: tuple[int, list[str]]
+    site: Site, crawler: Crawler, inside: InsideServer
 ) -> None:
     site.pages["/"] = make_page("a", "b")
     site.pages["/a"] = make_page()
-    site.pages["/b"] = (302, {"Location": f"http://127.0.0.1:{inside[0]}/"}, b"")
+    site.pages["/b"] = (302, {"Location": f"http://127.0.0.1:{inside.port}/"}, b"")
     assert len(crawler.list(user="ana", password="canary-5d1f")) == 2
     assert site.secrets == {"Basic YW5hOmNhbmFyeS01ZDFm"}
-    assert inside[1] == []
+    assert inside.asked == []
 
 
 def test_a_private_site_is_read_only_if_it_was_allowed(site: Site, crawler: Crawler) -> None:
@@ -290,35 +290,13 @@ def test_a_private_site_is_read_only_if_it_was_allowed(site: Site, crawler: Craw
     assert set(crawler.waits[1:]) == {0.0}
 
 
-@pytest.fixture
-def inside() -> Iterator[tuple[int, list[str]]]:
-    """Return the port of a server that must not be reached, and the requests that it got."""
-    asked: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    asked.append(connection.recv(65536).decode("latin-1"))
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield listener.getsockname()[1], asked
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
-
-
 def test_no_link_redirection_or_sitemap_of_a_site_reaches_inside(
     site: Site,
     crawler: Crawler,
-    inside: tuple[int, list[str]],
+    inside: InsideServer,
     count_probes: Callable[[int], None],
 ) -> None:
-    port, asked = inside
+    port, asked = inside.port, inside.asked
     targets = [target.format(port=port) for target in TARGETS]
     locations = "".join(f"<loc>{target}</loc>" for target in targets)
     plain = [target for target in targets if target.isascii() and target.isprintable()]
@@ -342,9 +320,9 @@ def test_no_link_redirection_or_sitemap_of_a_site_reaches_inside(
 
 
 def test_hostile_addresses_are_no_sites(
-    crawler: Crawler, inside: tuple[int, list[str]], count_probes: Callable[[int], None]
+    crawler: Crawler, inside: InsideServer, count_probes: Callable[[int], None]
 ) -> None:
-    port, asked = inside
+    port, asked = inside.port, inside.asked
     for target in TARGETS:
         count_probes(1)
         with pytest.raises(FathomError):
@@ -353,7 +331,7 @@ def test_hostile_addresses_are_no_sites(
 
 
 def test_a_host_that_moves_inside_between_two_pages_is_not_followed(
-    site: Site, crawler: Crawler, inside: tuple[int, list[str]]
+    site: Site, crawler: Crawler, inside: InsideServer
 ) -> None:
     site.pages["/"] = make_page("a", "b")
     lookups = []
@@ -365,4 +343,4 @@ def test_a_host_that_moves_inside_between_two_pages_is_not_followed(
     crawler.resolve = resolve
     assert set(crawler.list()) == {f"{SITE}/"}
     assert len(lookups) == 5
-    assert inside[1] == []
+    assert inside.asked == []

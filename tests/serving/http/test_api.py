@@ -52,7 +52,7 @@ def test_a_question_is_answered_with_a_verbatim_quote(
 ) -> None:
     answer = ask(client)
     assert answer["status"] == "answered"
-    assert "Depot North, bay 5" in answer["short_answer"]
+    assert "Depot North, bay 5" in answer["answer"]
     cited = answer["citations"][0]
     place = f"/api/v1/documents/{cited['document']}/text"
     text = client.get(place, params={"start": cited["start"], "end": cited["end"]}).text

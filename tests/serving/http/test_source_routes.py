@@ -2,15 +2,16 @@
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from tests.ingest.sources.test_site import Site, make_page, site  # noqa: F401
+from tests.inside_server import PUBLIC, TARGETS, resolve_host
 from tests.serving.http.conftest import ADDRESS, KeyMaker, make_settings
-from tests.serving.http.test_fetch import PUBLIC, TARGETS, resolve_host
 from tests.source_worlds import FolderWorld, GitWorld
 
 from fathom import Engine
@@ -43,12 +44,13 @@ def server(
         target = ("127.0.0.1", site.port) if address == PUBLIC else (address, port)
         return socket.create_connection(target, timeout=seconds)
 
-    def make_way_out() -> fetch.WayOut:
-        return way_out(resolve=resolve_host, connect=connect)
+    @dataclass(frozen=True)
+    class WayToSite(fetch.WayOut):
+        resolve: Callable[[str, int], Sequence[str]] = resolve_host
+        connect: Callable[[str, int, float], socket.socket] = connect
 
-    way_out = fetch.WayOut
-    monkeypatch.setattr(fetch, "WayOut", make_way_out)
-    monkeypatch.setattr(source_routes, "WayOut", make_way_out)
+    monkeypatch.setattr(fetch, "WayOut", WayToSite)
+    monkeypatch.setattr(source_routes, "WayOut", WayToSite)
     monkeypatch.setattr(sites, "DELAY_S", 0.0)
     monkeypatch.setattr(source_schedule, "LOOK_S", 0.05)
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
@@ -129,7 +131,7 @@ def test_a_name_that_is_rebound_after_the_addition_reaches_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server.post(PATH, json={"url": "http://public.example/docs/"})
-    monkeypatch.setattr("tests.serving.http.test_fetch.PUBLIC", "127.0.0.1")
+    monkeypatch.setattr("tests.inside_server.PUBLIC", "127.0.0.1")
     server.post(f"{PATH}/docs/sync")
     source = wait_for(server, lambda source: bool(source["synced"]))
     assert "not public" in source["fault"]

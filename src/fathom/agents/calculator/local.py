@@ -362,6 +362,8 @@ def describe_result(
         "values": result.values,
         "unit": result.unit,
         "line": result.line,
+        # A sum ends in its value; the line of a lookup only tells where it stands.
+        "leads_with_value": not all(value in result.line for value in result.values),
         "table": table.content.table.title,
         "columns": list(dict.fromkeys(names[operand.column] for operand in operands)),
         "row_count": max(len(rows), result.row_count),
@@ -425,7 +427,8 @@ def restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
     columns = ", ".join(filter(None, record["columns"]))
     rest = record["row_count"] - len(evidence)
     note = f"; {len(evidence)} of {record['row_count']} rows are cited" if rest else ""
-    claim = Claim(text=f"{record['line']} ({columns}{note})", evidence=tuple(places.values()))
+    line = f"{value}: {record['line']}" if record.get("leads_with_value") else record["line"]
+    claim = Claim(text=f"{line} ({columns}{note})", evidence=tuple(places.values()))
     return Draft(
         evidence=evidence,
         claims=(claim,),
