@@ -40,14 +40,14 @@ def server(
 ) -> Iterator[TestClient]:
     """Yield a client of a server for which the site of the test has a public address."""
 
-    def connect(address: str, port: int, seconds: float) -> socket.socket:
+    def connect_site(address: str, port: int, seconds: float) -> socket.socket:
         target = ("127.0.0.1", site.port) if address == PUBLIC else (address, port)
         return socket.create_connection(target, timeout=seconds)
 
     @dataclass(frozen=True)
     class WayToSite(fetch.WayOut):
         resolve: Callable[[str, int], Sequence[str]] = resolve_host
-        connect: Callable[[str, int, float], socket.socket] = connect
+        connect: Callable[[str, int, float], socket.socket] = connect_site
 
     monkeypatch.setattr(fetch, "WayOut", WayToSite)
     monkeypatch.setattr(source_routes, "WayOut", WayToSite)
