@@ -189,6 +189,8 @@ def test_a_crash_in_the_middle_is_a_temporary_fault(run: Run, real_model: RealMo
             await call
         assert broken.value.retriable
         assert broken.value.usage.completion_tokens > 0
+        # The connection breaks before the system has ended the process.
+        os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
         done = await real_model.chat().complete(make_call())
         assert real_model.server.pid not in {None, killed}
         return done

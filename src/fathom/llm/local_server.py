@@ -274,10 +274,13 @@ class _ChildProcess:
         self._end()
 
     def _read_reason(self) -> str:
-        """Return the first complaint of llama.cpp."""
+        """Return the first complaint of llama.cpp, which now and then ends without one."""
         lines = (self._errors.read() or b"").decode("utf-8", "replace").splitlines()
         complaints = [line.partition(" E ")[2] for line in lines if " E " in line]
-        status = f"llama.cpp ended with status {self._process.returncode}"
+        status = (
+            f"llama.cpp ended with status {self._process.returncode}; "
+            "check that the file is a whole GGUF file"
+        )
         return " ".join((complaints or lines or [status])[0].split())[:_LONGEST_REASON]
 
 
