@@ -149,7 +149,9 @@ def test_a_file_that_llama_cpp_cannot_load_is_reported_in_one_line(
     broken = tmp_path / "broken.gguf"
     with real_model.file.open("rb") as whole:
         broken.write_bytes(whole.read(3_000_000))
-    with pytest.raises(ModelUnavailable, match="corrupted or incomplete|a whole GGUF file") as caught:
+    with pytest.raises(
+        ModelUnavailable, match=r"corrupted or incomplete|a whole GGUF file"
+    ) as caught:
         server.load(broken)
     assert str(caught.value).startswith(f"{broken} cannot be loaded: ")
     assert "\n" not in str(caught.value)

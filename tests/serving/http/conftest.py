@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from tests.openid_provider import Provider, serve_provider
+from tests.serving.http.described_replies import DescribedReplies
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -46,11 +47,19 @@ def make_settings(corpus: Path, folder: Path, **more: object) -> Settings:
     return parse_settings({"index.directory": str(place), "offline": True, **more})
 
 
+@contextmanager
+def open_client(app: FastAPI) -> Iterator[TestClient]:
+    """Yield a client that compares each reply with the description of the application."""
+    with TestClient(app, base_url=ADDRESS) as client:
+        DescribedReplies(app).watch(client)
+        yield client
+
+
 @pytest.fixture(scope="session")
 def client(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Yield a client of a shared application as the local user; its documents must not change."""
     settings = make_settings(corpus, tmp_path_factory.mktemp("shared"))
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         yield client
 
 
@@ -73,7 +82,7 @@ def guarded(settings: Settings, tmp_path: Path) -> Settings:
 @pytest.fixture
 def fresh_client(settings: Settings) -> Iterator[TestClient]:
     """Yield a client of an application for one test."""
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         yield client
 
 

@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.types import Message, Scope
-from tests.serving.http.conftest import ADDRESS, KeyMaker
+from tests.serving.http.conftest import ADDRESS, KeyMaker, open_client
 from typer.testing import CliRunner
 
 from fathom.config import parse_settings
@@ -41,7 +41,7 @@ ASK = {"question": "Where is bitumen emulsion stored?"}
 def empty_client(tmp_path: Path) -> Iterator[TestClient]:
     """Yield a client of an application without documents."""
     settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         yield client
 
 
@@ -194,7 +194,7 @@ def test_each_name_of_this_machine_is_accepted(empty_client: TestClient, host: s
 def test_allowed_host_names_are_accepted(tmp_path: Path) -> None:
     tree = {"serve.public_url": "https://ask.example.org", "serve.allowed_hosts": ["inner"]}
     settings = parse_settings({"index.directory": str(tmp_path / "i"), **tree})
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         for host, status in {"ask.example.org": 200, "inner:1": 200, "x": 421}.items():
             assert client.get("/healthz", headers={"Host": host}).status_code == status
         headers = {"Host": "inner", "Origin": "https://ask.example.org"}
@@ -220,7 +220,7 @@ def test_an_oversized_body_is_refused_with_or_without_a_declared_length(
     settings = parse_settings(tree, constants=True)
     body = json.dumps({"question": "x" * 3_000_000}).encode()
     parts = iter([body[:1_000_000], body[1_000_000:]])
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         headers = {"Content-Type": "application/json"}
         reply = client.post("/api/v1/ask", content=body if has_length else parts, headers=headers)
     assert reply.status_code == 413
@@ -456,7 +456,7 @@ def test_a_limit_of_a_key_that_is_no_number_is_refused(tmp_path: Path) -> None:
 
 def test_the_budget_of_a_key_applies_to_its_questions(settings: Settings, key: KeyMaker) -> None:
     headers = key(tokens_per_day=0)
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         reply = client.post("/api/v1/ask", json=ASK, headers=headers)
         assert reply.status_code == 429
         assert reply.json()["type"] == "urn:fathom:problem:budget_spent"

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from tests.foreign_packages import add_to_path, install
-from tests.serving.http.conftest import ADDRESS, KeyMaker, make_settings
+from tests.serving.http.conftest import KeyMaker, make_settings, open_client
 
 from fathom.serving.http.app import create_app
 
@@ -77,7 +77,7 @@ def test_a_question_may_be_asked_as_a_paper(client: TestClient) -> None:
 
 def test_a_weak_answer_is_tentative_wherever_it_is_shown(corpus: Path, tmp_path: Path) -> None:
     settings = make_settings(corpus, tmp_path, **{"ask.caution": "eager"})
-    with TestClient(create_app(settings), base_url=ADDRESS) as eager:
+    with open_client(create_app(settings)) as eager:
         begun = eager.post("/api/v1/conversations", json={}).json()["id"]
         final = json.loads(ask_streaming(eager, question=WEAK, conversation=begun)[-1][1])
         assert (final["status"], final["tentative"]) == ("answered", True)

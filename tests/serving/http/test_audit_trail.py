@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.serving.http.conftest import ADDRESS, KeyMaker
+from tests.serving.http.conftest import KeyMaker, open_client
 
 from fathom import Engine
 from fathom.serving.http.app import create_app
@@ -57,7 +57,7 @@ def document(settings: Settings, tmp_path: Path) -> str:
 @pytest.fixture
 def server(settings: Settings, document: str) -> Iterator[TestClient]:
     del document  # it is ingested before the server starts
-    with TestClient(create_app(settings, audit_days=30), base_url=ADDRESS) as client:
+    with open_client(create_app(settings, audit_days=30)) as client:
         yield client
 
 
@@ -264,7 +264,7 @@ def test_a_stream_ends_where_its_documents_cannot_be_written(
 
 
 def test_a_server_without_an_audit_log_writes_nothing(settings: Settings, document: str) -> None:
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         assert client.get(f"/api/v1/documents/{document}/text").status_code == 200
         assert client.get("/api/v1/audit").json() == {"lines": [], "next": None}
     assert not (settings.index.directory / AUDIT_TABLES.file).exists()

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from httpx2 import Response
 from tests.scripted_acts import ReceivedRequest, Wire
 from tests.scripted_server import says, serve, status
-from tests.serving.http.conftest import ADDRESS, make_settings
+from tests.serving.http.conftest import make_settings, open_client
 from tests.serving.http.test_document_routes import wait_for_job
 
 from fathom.agents.web.engines import load_web_engine
@@ -142,7 +142,7 @@ def client(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
                 "ask.strategy": "naive",
             },
         )
-        with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        with open_client(create_app(settings)) as client:
             yield client
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.serving.http.conftest import ADDRESS, ROOT
+from tests.serving.http.conftest import ROOT, open_client
 
 from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
@@ -221,7 +221,7 @@ def test_accepted_files_are_read_after_a_restart(settings: Settings) -> None:
     file.write_text("# Late\n\nThe late bus leaves at 23:55.\n", encoding="utf-8")
     note = {"names": {str(file): "late.md"}, "refused": []}
     (folder / NOTES / "00ff.json").write_text(json.dumps(note), encoding="utf-8")
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         assert wait_for_job(client, "00ff")["files"][0]["outcome"] == "ok"
         assert get_document(client, "Late")
     assert not list((folder / NOTES).iterdir())
@@ -394,7 +394,7 @@ def test_a_deletion_leaves_the_newer_file_of_an_upload_that_waits(
 
 def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:
     settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         assert client.get("/api/v1/documents").json() == {"documents": [], "total": 0, "next": None}
         assert client.get("/api/v1/status").json()["index"] is None
         answer = client.post("/api/v1/ask", json={"question": "Where is pier 9?"})
@@ -472,7 +472,7 @@ def test_malformed_uploads_have_a_reason_and_never_break_the_server(tmp_path: Pa
     assert len(FILES) + len(REQUESTS) == 41
     settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         for what, body in REQUESTS.items():
             reply = client.post("/api/v1/documents", content=body, headers=headers)
             assert reply.status_code in {202, 400, 422}, (what, reply.text)

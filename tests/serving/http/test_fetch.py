@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from tests.inside_server import PUBLIC, TARGETS, InsideServer, resolve_host
-from tests.serving.http.conftest import ADDRESS, make_settings
+from tests.serving.http.conftest import make_settings, open_client
 
 from fathom.serving.http.app import create_app
 from fathom.serving.http.fetch import Fetcher, is_public
@@ -153,7 +153,7 @@ def test_a_fetch_ends_in_time_although_its_bytes_drip(begin: str) -> None:
 def test_only_some_fetches_run_at_the_same_time(corpus: Path, tmp_path: Path) -> None:
     settings = make_settings(corpus, tmp_path, **{"offline": False, "serve.fetch_urls": True})
     body = {"url": "http://127.0.0.1/"}
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         path = "/api/v1/documents/from-url"
         assert client.post(path, json=body).json()["title"] == "url refused"
         client.app.state.fetching.close()  # type: ignore[attr-defined]

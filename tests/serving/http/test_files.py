@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from tests.index.conftest import make_entry
-from tests.serving.http.conftest import ADDRESS
+from tests.serving.http.conftest import open_client
 from tests.serving.http.test_document_routes import send_files
 
 from fathom.index.base import SourceRecord
@@ -48,7 +48,7 @@ def leading_client(settings: Settings, victim: Path) -> Iterator[TestClient]:
     corpus = SourceRecord(path=f"{folder}/c.jsonl", digest="", outcome="ok")
     with EmbeddedIndex(settings.index.directory).open_writer(None) as writer:
         writer.put([replace(entry, vectors=None)], [corpus, source])
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         yield client
 
 

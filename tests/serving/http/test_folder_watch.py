@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
-from tests.serving.http.conftest import ADDRESS
+from tests.serving.http.conftest import open_client
 from tests.serving.http.test_source_schedule import TEXTS, list_names, wait_until
 from tests.source_worlds import FolderWorld
 
@@ -69,7 +68,7 @@ def test_a_change_makes_a_folder_due_and_rest_makes_none(
     with Engine(settings) as engine:
         engine.sources.add(world.url, name="docs", every="1d")
         engine.sources.add(str(tmp_path), name="by-hand")
-        with TestClient(create_app(settings), base_url=ADDRESS):
+        with open_client(create_app(settings)):
             wait_until(lambda: list_names(engine) == {*TEXTS} - {LATE})
             world.write({LATE: TEXTS[LATE]})
             wait_until(lambda: list_names(engine) == {*TEXTS})

@@ -11,10 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
-from fastapi.testclient import TestClient
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from tests.serving.http.conftest import FILES
+from tests.serving.http.conftest import FILES, open_client
 
 from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
@@ -87,7 +86,7 @@ def test_keys_and_host_names_are_those_of_the_server(settings: Settings) -> None
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
     _, reads = keys.add(Key(id="", name="agent"))
     _, adds = keys.add(Key(id="", name="loader", scopes=frozenset({"ingest"})))
-    with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
+    with open_client(create_app(settings)) as client:
 
         def get_status(**headers: str) -> int:
             all_headers = {**ACCEPT, **headers}
@@ -98,7 +97,7 @@ def test_keys_and_host_names_are_those_of_the_server(settings: Settings) -> None
         assert get_status(Authorization="Bearer fth_0_nonsense") == 401
         assert get_status(Authorization=f"Bearer {adds}") == 403
         assert get_status(Authorization=f"Bearer {reads}", Origin="http://evil.example") == 403
-    with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
+    with open_client(create_app(settings)) as client:
         # A stranger's name is refused where a browser could be made to use it: without keys.
         for key in keys.list_keys():
             keys.revoke(key.id)
@@ -113,7 +112,7 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
     _, secret = keys.add(Key(id="", name="own"))
     _, other = keys.add(Key(id="", name="other", workspace="elsewhere"))
-    with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
+    with open_client(create_app(settings)) as client:
 
         def get_reply(key: str, name: str, **arguments: Any) -> dict[str, Any]:
             headers = {**ACCEPT, "Authorization": f"Bearer {key}"}
@@ -149,7 +148,7 @@ def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
     keys = create_key_store(EmbeddedIndex(settings.index.directory))
     poor_key, text = keys.add(Key(id="", name="poor", tokens_per_day=0))
     assert poor_key.tokens_per_day == 0
-    with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
+    with open_client(create_app(settings)) as client:
         headers = {**ACCEPT, "Authorization": f"Bearer {text}"}
         response = client.post("/mcp", json=make_call("ask", question=QUESTION), headers=headers)
         rpc_result = response.json()["result"]
@@ -162,7 +161,7 @@ def test_a_question_is_charged_to_its_key(settings: Settings) -> None:
 def test_a_search_waits_for_a_turn_as_questions_do(settings: Settings) -> None:
     app = create_app(settings)
     admission = app.state.asking.admission
-    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+    with open_client(app) as client:
         call = make_call("search", query=["bitumen", "harbour"])
         assert not client.post("/mcp", json=call, headers=ACCEPT).json()["result"]["isError"]
         admission.running, admission.most_waiting = admission.most_running, 0
@@ -174,7 +173,7 @@ def test_a_search_waits_for_a_turn_as_questions_do(settings: Settings) -> None:
 
 def test_the_tools_are_loaded_at_their_first_use(settings: Settings) -> None:
     app = create_app(settings)
-    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+    with open_client(app) as client:
         assert not app.state.tools._app.done()
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
         assert app.state.tools._app.done()

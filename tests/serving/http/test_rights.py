@@ -12,7 +12,7 @@ from benchmarks.rights import Plan, RightsCounts, run_probes
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
-from tests.serving.http.conftest import ADDRESS, KeyMaker
+from tests.serving.http.conftest import KeyMaker, open_client
 
 from fathom import Engine
 from fathom.index.engines import EmbeddedIndex
@@ -44,7 +44,7 @@ def hidden(settings: Settings, tmp_path: Path) -> str:
 
 @pytest.fixture
 def server(settings: Settings, hidden: str) -> Iterator[TestClient]:
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         yield client
 
 
@@ -281,7 +281,7 @@ def test_traces_from_before_owners_and_from_this_machine_stay_hidden(
     del hidden  # it is ingested
     with Engine(settings) as engine:
         trace_id = engine.ask(QUESTION).trace_id or ""
-    with TestClient(create_app(settings), base_url=ADDRESS) as server:
+    with open_client(create_app(settings)) as server:
         keeper = key(scopes="read", groups=frozenset({"keepers"}))
         assert read_kept(server, keeper, trace_id) == [404] * 4
         assert server.get("/api/v1/traces", headers=keeper).json() == {"traces": []}
@@ -450,7 +450,7 @@ def test_a_reply_without_a_trace_is_not_given_again_after_a_right_is_withdrawn(
     without = settings.model_copy(update={"trace": trace})
     keeper = key(scopes="read", groups=frozenset({"keepers"}))
     named = {**keeper, "Idempotency-Key": "monday"}
-    with TestClient(create_app(without), base_url=ADDRESS) as server:
+    with open_client(create_app(without)) as server:
         asked = {"question": QUESTION}
         assert CANARY in server.post("/api/v1/ask", json=asked, headers=named).text
         set_rights(settings, [ReadingRule("*aquarium*", ("user:nobody",))])

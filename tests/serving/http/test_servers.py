@@ -22,7 +22,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
-from tests.serving.http.conftest import ADDRESS
+from tests.serving.http.conftest import open_client
 from tests.serving.http.test_document_routes import wait_for_job
 
 from fathom import Engine
@@ -64,7 +64,7 @@ def machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
         def start(name: str) -> TestClient:
             app = create_app(make_settings(url, tmp_path / name))
-            return running.enter_context(TestClient(app, base_url=ADDRESS))
+            return running.enter_context(open_client(app))
 
         yield start
 

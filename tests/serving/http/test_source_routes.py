@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.ingest.sources.test_site import Site, make_page, site  # noqa: F401
 from tests.inside_server import PUBLIC, TARGETS, resolve_host
-from tests.serving.http.conftest import ADDRESS, KeyMaker, make_settings
+from tests.serving.http.conftest import KeyMaker, make_settings, open_client
 from tests.source_worlds import FolderWorld, GitWorld
 
 from fathom import Engine
@@ -53,7 +53,7 @@ def server(
     monkeypatch.setattr(source_routes, "WayOut", WayToSite)
     monkeypatch.setattr(sites, "DELAY_S", 0.0)
     monkeypatch.setattr(source_schedule, "LOOK_S", 0.05)
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         yield client
 
 
@@ -163,7 +163,7 @@ def test_a_server_that_may_not_fetch_adds_no_source(
     corpus: Path, tmp_path: Path, more: dict[str, object]
 ) -> None:
     app = create_app(make_settings(corpus, tmp_path, **{"offline": False, **more}))
-    with TestClient(app, base_url=ADDRESS) as client:
+    with open_client(app) as client:
         reply = client.post(PATH, json={"url": "http://public.example/"})
         assert (reply.status_code, reply.json()["title"]) == (403, "fetching off")
         assert client.get(PATH).json() == {"sources": []}
@@ -190,7 +190,7 @@ def test_a_key_that_may_not_read_all_documents_sees_no_source(
         engine.sources.add(str(tmp_path))
     limited = key(scopes="read ingest admin", groups=frozenset({"hr"}))
     whole = key(scopes="admin", groups=frozenset({"*"}))
-    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+    with open_client(create_app(settings)) as client:
         for method, path in (("GET", PATH), ("DELETE", f"{PATH}/{tmp_path.name}")):
             reply = client.request(method, path, headers=limited)
             assert (reply.status_code, reply.json()["title"]) == (403, "documents hidden")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
-from tests.serving.http.conftest import ADDRESS
+from tests.serving.http.conftest import open_client
 from tests.source_worlds import FolderWorld, GitWorld
 
 from fathom import Engine
@@ -54,7 +53,7 @@ def test_due_sources_are_synchronized_and_gone_documents_are_removed(
         engine.sources.add(world.url, name="docs", every="1m")
         engine.sources.add(str(tmp_path / "away"), name="away", every="1m")
         engine.sources.add(str(tmp_path), name="by-hand")
-        with TestClient(create_app(settings), base_url=ADDRESS):
+        with open_client(create_app(settings)):
             wait_until(lambda: all(source.synced for source in engine.sources.list()[::2]))
             assert list_names(engine) == {*TEXTS}
             away, by_hand, docs = engine.sources.list()
@@ -85,7 +84,7 @@ def test_a_server_ends_in_the_middle_of_a_source_and_the_next_one_goes_on(
     monkeypatch.setattr(FolderSource, "fetch", fetch_slowly)
     with Engine(settings) as engine:
         engine.sources.add(world.url, name="docs", every="1h")
-        with TestClient(create_app(settings), base_url=ADDRESS):
+        with open_client(create_app(settings)):
             assert reached.wait(20)
             assert engine.sources.list()[0].running
             assert list_names(engine) == {"n0.md", "n1.md"}
@@ -93,7 +92,7 @@ def test_a_server_ends_in_the_middle_of_a_source_and_the_next_one_goes_on(
         (source,) = engine.sources.list()
         assert (source.running, source.synced) == (False, "")
         assert list_names(engine) <= {f"n{number}.md" for number in range(4)}
-        with TestClient(create_app(settings), base_url=ADDRESS):
+        with open_client(create_app(settings)):
             wait_until(lambda: bool(engine.sources.list()[0].synced))
         assert list_names(engine) == {*TEXTS}
         assert sorted(fetched) == sorted(TEXTS)  # none was fetched twice
@@ -107,7 +106,7 @@ def test_a_source_that_another_process_holds_is_tried_again(
     world = FolderWorld(tmp_path / "docs")
     world.write(TEXTS)
     with Engine(settings) as engine:
-        with ExitStack() as stack, TestClient(create_app(settings), base_url=ADDRESS):
+        with ExitStack() as stack, open_client(create_app(settings)):
             stack.enter_context(engine.index.open_writer(None))
             engine.sources.add(world.url, name="docs", every="1h")
             time.sleep(0.5)
@@ -132,7 +131,7 @@ def test_a_source_that_is_requested_while_it_is_read_is_read_again(
     monkeypatch.setattr(FolderSource, "fetch", fetch_slowly)
     with Engine(settings) as engine:
         engine.sources.add(world.url, name="docs")
-        with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        with open_client(create_app(settings)) as client:
             path = "/api/v1/sources/docs/sync"
             assert client.post(path).json()["state"] in {"waiting", "running"}
             assert reached.wait(20)
@@ -160,7 +159,7 @@ def test_a_request_that_was_taken_is_pending_until_it_is_done(
     monkeypatch.setattr(Sources, "sync", sync_late)
     with Engine(settings) as engine:
         engine.sources.add(world.url, name="docs")
-        with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        with open_client(create_app(settings)) as client:
 
             def get_state() -> str:
                 state: str = client.get("/api/v1/sources").json()["sources"][0]["state"]

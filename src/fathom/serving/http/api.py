@@ -40,7 +40,19 @@ from fathom.serving.http.events import EventBuilder, encode_answer
 from fathom.serving.http.idempotency import ReplyNote
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import MOST_CHARS, SubmittedQuestion
+from fathom.serving.http.reply_schemas import (
+    AskReply,
+    FeedbackReply,
+    ReplayReply,
+    SearchReply,
+    StrategyList,
+    TraceList,
+    TraceReply,
+    WorkspaceStatus,
+    describe_content,
+)
 from fathom.serving.http.workspaces import Workspace
+from fathom.serving.mcp_shapes import LineList
 from fathom.serving.shapes import (
     replace_invisible,
     serialize_excerpts,
@@ -162,7 +174,7 @@ async def _build_question(body: AskBody, space: Workspace, caller: Caller) -> Su
     )
 
 
-@router.post("/ask")
+@router.post("/ask", response_model=AskReply)
 async def ask(
     body: SingleAskBody,
     request: Request,
@@ -201,7 +213,11 @@ def _encode_brief(space: Workspace, answer: Answer, filters: Sequence[str]) -> s
     return encode_json(replace_invisible({**shape, "trace_id": answer.trace_id}))
 
 
-@router.post("/ask/stream")
+@router.post(
+    "/ask/stream",
+    response_class=StreamingResponse,
+    responses=describe_content("text/event-stream", "The events"),
+)
 async def ask_stream(
     body: AskBody, request: Request, asking: Runner, space: CurrentWorkspace, caller: ReadCaller
 ) -> StreamingResponse:
@@ -253,14 +269,14 @@ async def _add_turn(body: AskBody, space: Workspace, caller: Caller, answer: Ans
         await asyncio.to_thread(add, *turn, caller.owner)
 
 
-@router.get("/answers/{trace_id}")
+@router.get("/answers/{trace_id}", response_model=Answer)
 def get_answer(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get an answer exactly as it was given."""
     text = encode_answer(space.engine.traces.answer(trace_id, owner=space.owner))
     return Response(text, media_type="application/json")
 
 
-@router.get("/traces")
+@router.get("/traces", response_model=TraceList)
 def list_traces(
     space: CurrentWorkspace, _: ReadCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 50
 ) -> Response:
@@ -271,7 +287,7 @@ def list_traces(
     )
 
 
-@router.get("/traces/{trace_id}")
+@router.get("/traces/{trace_id}", response_model=TraceReply)
 def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a trace: every step and every outside event of an answer."""
     return Response(
@@ -279,7 +295,7 @@ def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response
     )
 
 
-@router.post("/traces/{trace_id}/replay")
+@router.post("/traces/{trace_id}/replay", response_model=ReplayReply)
 async def replay_trace(
     trace_id: str, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
@@ -292,7 +308,7 @@ async def replay_trace(
     return build_json_reply(replace_invisible(json.loads(json.dumps(comparison, default=asdict))))
 
 
-@router.post("/search")
+@router.post("/search", response_model=SearchReply)
 async def search(
     body: SearchBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
@@ -311,7 +327,7 @@ async def search(
     return build_json_reply(hits)
 
 
-@router.post("/lines")
+@router.post("/lines", response_model=LineList)
 async def list_lines(
     body: LinesBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
@@ -328,7 +344,7 @@ async def list_lines(
     return build_json_reply(replace_invisible(lines))
 
 
-@router.post("/feedback", status_code=201)
+@router.post("/feedback", status_code=201, response_model=FeedbackReply)
 async def add_feedback(
     body: FeedbackBody, asking: Runner, space: CurrentWorkspace, caller: ReadCaller
 ) -> Response:
@@ -365,7 +381,7 @@ async def add_feedback(
     return await asking.run_in_turn(space, store_feedback)  # it parses the answer
 
 
-@router.get("/strategies")
+@router.get("/strategies", response_model=StrategyList)
 def list_strategies(space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the strategies, and the budget of each effort."""
     settings = space.engine.settings
@@ -383,7 +399,7 @@ def list_strategies(space: CurrentWorkspace, _: ReadCaller) -> Response:
     )
 
 
-@router.get("/status")
+@router.get("/status", response_model=WorkspaceStatus)
 def get_status(space: CurrentWorkspace, caller: ReadCaller) -> Response:
     """Get the state of the workspace: its documents, its models, its writer."""
     engine = space.engine

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from typing_extensions import override
 
 from fathom import __version__
 from fathom.engine import Engine
@@ -30,6 +31,12 @@ from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.object_store import create_object_store
 from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.redacted_replies import RedactedReplies
+from fathom.serving.http.reply_schemas import (
+    ERROR_SCHEMAS,
+    OpenAIErrorReply,
+    ProblemReply,
+    describe_errors,
+)
 from fathom.serving.http.sessions import Sessions
 from fathom.serving.http.source_schedule import SourceSchedule
 from fathom.serving.http.trusted_proxy import TrustedProxy
@@ -39,6 +46,17 @@ from fathom.usage import Budget
 
 if TYPE_CHECKING:  # needs the extra `oidc`
     from fathom.serving.http.sign_on import SignOn
+
+
+class Application(FastAPI):
+    """The web application, whose description has the schemas of errors."""
+
+    @override
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI description."""
+        description = super().openapi()
+        description["components"]["schemas"].update(ERROR_SCHEMAS)
+        return description
 
 
 def create_app(
@@ -67,7 +85,7 @@ def create_app(
     audit_log = create_audit_log(engine.index, audit_days)
     # Last, so that the guard's headers are on a refusal too.
     trail = [] if audit_days is None else [Middleware(AuditTrail, log=audit_log)]
-    app = FastAPI(
+    app = Application(
         title="Fathom",
         version=__version__,
         description="Answers from your own documents, with verified citations.",
@@ -100,19 +118,13 @@ def create_app(
     app.state.asking = QuestionRunner(admission, access, metrics)
     app.state.stopping = Shutdown(serve.drain_s)
     problems.install_handlers(app)
-    for module in (
-        health,
-        api,
-        talks,
-        documents,
-        reports,
-        audit_routes,
-        sources,
-        openai,
-        sign_ons,
-        page,
-    ):
-        app.include_router(module.router)
+    for module in (health, api, talks, documents, reports, audit_routes, sources, sign_ons, page):
+        app.include_router(
+            module.router, responses=describe_errors(ProblemReply, problems.MEDIA_TYPE)
+        )
+    app.include_router(
+        openai.router, responses=describe_errors(OpenAIErrorReply, "application/json")
+    )
     mcp.install_tools(app)
     return app
 

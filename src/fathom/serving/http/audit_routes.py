@@ -9,11 +9,12 @@ from starlette.responses import Response
 from fathom.serving.http.audit_log import AuditLog, AuditQuery, parse_since
 from fathom.serving.http.dependencies import AdminCaller, CurrentWorkspace
 from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.http.reply_schemas import AuditList
 
 router = APIRouter(prefix="/api/v1", tags=["server"])
 
 
-@router.get("/audit")
+@router.get("/audit", response_model=AuditList)
 def list_audit_lines(
     request: Request,
     space: CurrentWorkspace,

@@ -14,6 +14,11 @@ from fathom.serving.http.dependencies import (
     build_scope_problem,
 )
 from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.http.reply_schemas import (
+    ConversationCreated,
+    ConversationList,
+    ConversationReply,
+)
 from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(
@@ -27,7 +32,7 @@ class ConversationBody(Body):
     title: str = Field(default="", max_length=200)
 
 
-@router.get("")
+@router.get("", response_model=ConversationList)
 def list_conversations(
     space: CurrentWorkspace,
     _: ReadCaller,
@@ -46,7 +51,7 @@ def list_conversations(
     )
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, response_model=ConversationCreated)
 def create_conversation(
     body: ConversationBody, space: CurrentWorkspace, caller: ReadCaller
 ) -> Response:
@@ -56,7 +61,7 @@ def create_conversation(
     )
 
 
-@router.get("/{conversation_id}")
+@router.get("/{conversation_id}", response_model=ConversationReply)
 def get_conversation(conversation_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a conversation with its questions, and their answers as they were given."""
     return build_json_reply(replace_invisible(space.conversations.get(conversation_id)))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from fastapi import APIRouter, File, Query, Request, UploadFile
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
@@ -32,6 +32,16 @@ from fathom.serving.http.dependencies import (
 from fathom.serving.http.event_stream import build_json_reply, run_while_connected
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.reply_schemas import (
+    AcceptedJob,
+    ChunkList,
+    DocumentListReply,
+    DocumentReply,
+    JobList,
+    JobReply,
+    Removal,
+    describe_content,
+)
 from fathom.serving.http.uploads import PIECE
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible, serialize_limits, serialize_summaries
@@ -68,7 +78,7 @@ class PageDrawing(NamedTuple):
     quote: str
 
 
-@router.get("/documents")
+@router.get("/documents", response_model=DocumentListReply)
 def list_documents(
     space: CurrentWorkspace,
     caller: ReadCaller,
@@ -104,7 +114,7 @@ def _list_limits(
     return load_or_default(lambda: space.engine.documents.list_limits(ids), None) or {}
 
 
-@router.post("/documents", status_code=202)
+@router.post("/documents", status_code=202, response_model=AcceptedJob)
 async def upload_documents(
     files: Annotated[list[UploadFile], File(description="One or more files.")],
     space: CurrentWorkspace,
@@ -144,7 +154,7 @@ class UrlBody(Body):
     url: str = Field(min_length=1, max_length=MOST_URL_CHARS)
 
 
-@router.post("/documents/from-url", status_code=202)
+@router.post("/documents/from-url", status_code=202, response_model=AcceptedJob)
 async def fetch_document(
     body: UrlBody, request: Request, space: CurrentWorkspace, _: IngestCaller
 ) -> Response:
@@ -180,7 +190,7 @@ def check_may_fetch(space: Workspace) -> None:
         )
 
 
-@router.get("/jobs")
+@router.get("/jobs", response_model=JobList)
 def list_jobs(space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the latest jobs, newest first."""
     return build_json_reply(
@@ -188,7 +198,7 @@ def list_jobs(space: CurrentWorkspace, _: ReadCaller) -> Response:
     )
 
 
-@router.get("/jobs/{job_id}")
+@router.get("/jobs/{job_id}", response_model=JobReply)
 def get_job(job_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get the progress of an upload, and the outcome of each file."""
     job = space.jobs.get(job_id)
@@ -242,7 +252,7 @@ def locate_upload(space: Workspace, path: str, name: str) -> Path:
         raise _build_file_problem(name) from None
 
 
-@router.get(f"{DOCUMENT}/text")
+@router.get(f"{DOCUMENT}/text", response_class=PlainTextResponse)
 def get_document_text(
     document_id: str, space: CurrentWorkspace, _: ReadCaller, start: Place = 0, end: Place = 0
 ) -> Response:
@@ -254,7 +264,7 @@ def get_document_text(
     return Response(whole[start : end or None], media_type="text/plain; charset=utf-8")
 
 
-@router.get(f"{DOCUMENT}/chunks")
+@router.get(f"{DOCUMENT}/chunks", response_model=ChunkList)
 def list_document_chunks(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the chunks in which a document is searched."""
     document = find_document(space, document_id)
@@ -283,7 +293,7 @@ def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
         first += batch_size
 
 
-@router.get(f"{DOCUMENT}/file")
+@router.get(f"{DOCUMENT}/file", response_class=FileResponse)
 def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
     """Get the file of a document: text is shown by browsers, all else is saved."""
     return build_file_reply(_locate_file(space, find_document(space, document_id)))
@@ -300,7 +310,11 @@ def build_file_reply(path: Path) -> FileResponse:
     )
 
 
-@router.get(f"{DOCUMENT}/pages/{{page}}.png")
+@router.get(
+    f"{DOCUMENT}/pages/{{page}}.png",
+    response_class=Response,
+    responses=describe_content("image/png", "The page"),
+)
 async def get_page_image(
     document_id: str,
     page: int,
@@ -348,7 +362,7 @@ def _build_file_problem(document_id: str) -> Problem:
     return Problem(404, "file_missing", f"the file of {document_id[:64]!r} is gone")
 
 
-@router.get(DOCUMENT)
+@router.get(DOCUMENT, response_model=DocumentReply)
 def get_document(document_id: str, space: CurrentWorkspace, caller: ReadCaller) -> Response:
     """Get a document's metadata and outline: sections with their starts in the text.
 
@@ -388,7 +402,7 @@ def build_outline(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-@router.delete(DOCUMENT)
+@router.delete(DOCUMENT, response_model=Removal)
 def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Delete a document with its chunks, the traces that hold its text, and its uploaded file.
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from fathom.serving.http.access import COOKIE, Access
 from fathom.serving.http.api import Body
@@ -12,6 +12,7 @@ from fathom.serving.http.dependencies import AdminCaller
 from fathom.serving.http.event_stream import build_json_reply, build_stopping_problem
 from fathom.serving.http.metrics import CONTENT_TYPE
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.reply_schemas import StateReply
 
 router = APIRouter(tags=["server"])
 
@@ -22,13 +23,13 @@ class SessionBody(Body):
     key: str
 
 
-@router.get("/healthz")
+@router.get("/healthz", response_model=StateReply)
 async def get_liveness() -> Response:
     """Report that the server lives."""
     return build_json_reply({"status": "ok"})
 
 
-@router.get("/readyz")
+@router.get("/readyz", response_model=StateReply)
 async def get_readiness(request: Request) -> Response:
     """Report whether the server takes questions."""
     if request.app.state.stopping.is_announced:
@@ -36,7 +37,7 @@ async def get_readiness(request: Request) -> Response:
     return build_json_reply({"status": "ready"})
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 async def get_metrics(request: Request, _: AdminCaller) -> Response:
     """Get the metrics for Prometheus."""
     return Response(request.app.state.metrics.render_text(), headers={"Content-Type": CONTENT_TYPE})

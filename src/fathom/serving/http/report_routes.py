@@ -1,29 +1,28 @@
 """The routes of evaluation reports, which `fathom eval --html` stores beside the index."""
 
 from dataclasses import asdict
-from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from fathom.evaluation.report.storage import list_reports, load_report
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
-from fathom.serving.http.event_stream import encode_json
+from fathom.serving.http.event_stream import build_json_reply, encode_json
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.reply_schemas import ReportList, ReportReply
 from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(prefix="/api/v1", tags=["reports"])
 
 
-@router.get("/reports")
-def list_evaluation_reports(space: CurrentWorkspace, _: ReadCaller) -> Any:  # noqa: ANN401
+@router.get("/reports", response_model=ReportList)
+def list_evaluation_reports(space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the reports, newest first."""
-    return {
-        "reports": [replace_invisible(asdict(summary)) for summary in list_reports(space.directory)]
-    }
+    reports = [replace_invisible(asdict(summary)) for summary in list_reports(space.directory)]
+    return build_json_reply({"reports": reports})
 
 
-@router.get("/reports/{name}")
+@router.get("/reports/{name}", response_model=ReportReply)
 def get_evaluation_report(name: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a report: sections of tables, sentences and plots (`svg`)."""
     report_json = load_report(space.directory, name)

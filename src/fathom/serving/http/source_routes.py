@@ -26,6 +26,7 @@ from fathom.serving.http.document_routes import check_may_fetch, run_after_jobs
 from fathom.serving.http.event_stream import build_json_reply
 from fathom.serving.http.fetch import check_public_address
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.reply_schemas import Removal, SourceList, SourceReply
 from fathom.serving.http.source_schedule import SourceName, SourceSchedule
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
@@ -47,7 +48,7 @@ class SourceBody(Body):
     every: str = Field(default="", max_length=6, description="`1m` to `30d`; empty for never.")
 
 
-@router.get("/sources")
+@router.get("/sources", response_model=SourceList)
 def list_sources(request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
     """List the sources of this workspace with their state, last synchronization and error."""
     # Pending ones first: a synchronization that ends between both reads is then seen as pending.
@@ -59,7 +60,7 @@ def list_sources(request: Request, space: CurrentWorkspace, _: AdminCaller) -> R
     return build_json_reply({"sources": sources})
 
 
-@router.post("/sources", status_code=201)
+@router.post("/sources", status_code=201, response_model=SourceReply)
 async def add_source(
     body: SourceBody, request: Request, space: CurrentWorkspace, _: AdminCaller
 ) -> Response:
@@ -72,7 +73,7 @@ async def add_source(
     return build_json_reply(_serialize_source(source), 201)
 
 
-@router.post("/sources/{name}/sync", status_code=202)
+@router.post("/sources/{name}/sync", status_code=202, response_model=SourceReply)
 def sync_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
     """Synchronize a source in the background, after those before it."""
     source = _find_source(space, name)
@@ -80,13 +81,13 @@ def sync_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminC
     return build_json_reply(_serialize_source(source, is_pending=True), 202)
 
 
-@router.post("/sources/{name}/pause")
+@router.post("/sources/{name}/pause", response_model=SourceReply)
 def pause_source(name: Name, request: Request, space: CurrentWorkspace, _: AdminCaller) -> Response:
     """Leave a source out of the synchronizations that nobody asks for; its documents stay."""
     return _set_paused(name, request, space, paused=True)
 
 
-@router.post("/sources/{name}/resume")
+@router.post("/sources/{name}/resume", response_model=SourceReply)
 def resume_source(
     name: Name, request: Request, space: CurrentWorkspace, _: AdminCaller
 ) -> Response:
@@ -94,7 +95,7 @@ def resume_source(
     return _set_paused(name, request, space, paused=False)
 
 
-@router.delete("/sources/{name}")
+@router.delete("/sources/{name}", response_model=Removal)
 def remove_source(name: Name, space: CurrentWorkspace, _: AdminCaller) -> Response:
     """Remove a source with its documents; at the source nothing changes."""
     _find_source(space, name)

@@ -29,6 +29,7 @@ from fathom.serving.http.openai.errors import (
     require_finished_answer,
 )
 from fathom.serving.http.openai.page_url import PageUrl
+from fathom.serving.http.reply_schemas import describe_content
 from fathom.serving.shapes import replace_invisible
 from fathom.types import Answer
 from fathom.usage import Usage
@@ -38,7 +39,7 @@ DONE = ServerEvent("", "[DONE]")
 """The end of a stream, as OpenAI's clients expect it."""
 
 
-@router.post("/chat/completions")
+@router.post("/chat/completions", responses=describe_content("text/event-stream", "The answer"))
 async def create_chat_completion(
     body: ChatBody,
     request: Request,

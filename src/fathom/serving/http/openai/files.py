@@ -147,7 +147,7 @@ def get_file(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) -> Respons
     return build_json_reply(_describe_files(space, {file_id: data})[0])
 
 
-@router.get("/files/{file_id}/content")
+@router.get("/files/{file_id}/content", response_class=FileResponse)
 def get_file_content(file_id: FileId, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
     """Get the bytes of a file."""
     data = find_file_data(space, file_id)

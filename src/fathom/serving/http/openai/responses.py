@@ -45,6 +45,7 @@ from fathom.serving.http.openai.vector_stores import (
     find_members,
 )
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.reply_schemas import describe_content
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import replace_invisible
 from fathom.types import Answer
@@ -105,7 +106,7 @@ class FileSearch:
         }
 
 
-@router.post("/responses")
+@router.post("/responses", responses=describe_content("text/event-stream", "The answer"))
 async def create_response(
     body: ResponsesBody,
     request: Request,
