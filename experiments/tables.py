@@ -14,8 +14,9 @@ each as a page with its title, and each question is asked as a user asks it, wit
 named: `Engine.ask`, strategy `naive` or the one of `--strategy`. The index is made anew unless
 `--index` names one that was made before. With `--alone` each table is ingested into an index of its
 own and asked in the same way, with a language model if `--model` names one; its replies are kept in
-the file of `--replies`, and no reply in it is asked for again. `--set ask.min_probability=0` gives
-every answer, sure or not.
+the file of `--replies`, and no reply in it is asked for again. `--first N` asks only the first N
+questions, their tables ordered by a hash of their names. `--set ask.min_probability=0` gives every
+answer, sure or not.
 """
 
 import argparse
@@ -108,6 +109,22 @@ def load_questions(folder: Path) -> list[Mapping[str, Any]]:
     """Return the questions of a data set."""
     with gzip.open(folder / "queries.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def choose_first(
+    questions: Sequence[Mapping[str, Any]], most: int | None
+) -> list[Mapping[str, Any]]:
+    """Return the first questions with their tables in an order by chance; all without a number."""
+    if most is None:
+        return [*questions]
+    # Not the hash of `find_half`, so that both halves are among the first.
+    return sorted(questions, key=lambda question: _hash_name(f"w{question['metadata']['file']}"))[
+        :most
+    ]
+
+
+def _hash_name(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 def find_half(question: Mapping[str, Any]) -> str:
@@ -227,21 +244,19 @@ def ask_alone(
     by_table: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for question in questions:
         by_table[question["metadata"]["file"]].append(question)
-    replies = KeptReplies(asking.replies)
-    for file, group in by_table.items():
-        with tempfile.TemporaryDirectory() as place:
-            pages = Path(place) / "pages"
-            pages.mkdir()
-            write_page(folder / file, group[0]["metadata"]["title"], pages)
-            settings = asking.make_settings(Path(place) / "index")
-            with (
-                connect_keeping(settings, replies) as connect,
-                Engine(settings, connect=connect) as engine,
-            ):
-                engine.ingest([pages])
-                for question in group:
-                    answer = engine.ask(question["text"], strategy=asking.strategy)
-                    yield judge_answer(question, answer)
+    # One child process serves the model of all tables.
+    with connect_keeping(asking.make_settings(Path()), KeptReplies(asking.replies)) as connect:
+        for file, group in by_table.items():
+            with tempfile.TemporaryDirectory() as place:
+                pages = Path(place) / "pages"
+                pages.mkdir()
+                write_page(folder / file, group[0]["metadata"]["title"], pages)
+                settings = asking.make_settings(Path(place) / "index")
+                with Engine(settings, connect=connect) as engine:
+                    engine.ingest([pages])
+                    for question in group:
+                        answer = engine.ask(question["text"], strategy=asking.strategy)
+                        yield judge_answer(question, answer)
 
 
 def judge_answer(question: Mapping[str, Any], answer: Answer) -> Outcome:
@@ -298,7 +313,8 @@ def ask_in_mode(arguments: argparse.Namespace, place: Path) -> Iterator[Outcome]
     if arguments.alone:
         varied = dict(pair.split("=", 1) for pair in arguments.set)
         asking = Asking(arguments.strategy, arguments.model, arguments.replies, varied)
-        return ask_alone(arguments.folder, load_questions(arguments.folder), asking)
+        questions = choose_first(load_questions(arguments.folder), arguments.first)
+        return ask_alone(arguments.folder, questions, asking)
     if not arguments.together:
         return ask_questions(arguments.folder)
     if arguments.index is None:
@@ -315,6 +331,7 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="ask an index of each table")
     parser.add_argument("--model", default="", help="the language model for --alone")
     parser.add_argument("--replies", type=Path, default=Path(".work/tables/replies.jsonl"))
+    parser.add_argument("--first", type=int, help="with --alone: the number of questions")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--strategy", default="naive")
     arguments = parser.parse_args()

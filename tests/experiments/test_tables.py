@@ -5,7 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
-from experiments.tables import ask_questions, find_half, format_half, normalize_value
+from experiments.tables import (
+    HALVES,
+    ask_questions,
+    choose_first,
+    find_half,
+    format_half,
+    normalize_value,
+)
 
 TABLE = '"Ship","Note","Crew"\n"Alma","called \\"the old, grey\\"","1,204"\n"Bora","","9"\n'
 
@@ -52,3 +59,11 @@ def test_questions_on_one_table_are_in_one_half(folder: Path) -> None:
 def test_equal_values_have_one_form(one: str, other: str) -> None:
     assert normalize_value(one) == normalize_value(other)
     assert normalize_value(one) != normalize_value("Bora 1")
+
+
+def test_the_first_questions_are_of_both_halves_and_always_the_same() -> None:
+    questions = [{"metadata": {"file": f"csv/{number}.csv"}} for number in range(100)]
+    first = choose_first(questions, 20)
+    assert first == choose_first(questions[::-1], 20)
+    assert {find_half(question) for question in first} == set(HALVES)
+    assert choose_first(questions, None) == questions
