@@ -117,14 +117,12 @@ def choose_first(
     """Return the first questions with their tables in an order by chance; all without a number."""
     if most is None:
         return [*questions]
+    return sorted(questions, key=_hash_table)[:most]
+
+
+def _hash_table(question: Mapping[str, Any]) -> str:
     # Not the hash of `find_half`, so that both halves are among the first.
-    return sorted(questions, key=lambda question: _hash_name(f"w{question['metadata']['file']}"))[
-        :most
-    ]
-
-
-def _hash_name(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()
+    return hashlib.sha256(f"w{question['metadata']['file']}".encode()).hexdigest()
 
 
 def find_half(question: Mapping[str, Any]) -> str:

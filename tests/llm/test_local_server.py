@@ -14,6 +14,7 @@ from tests.llm.factories import Run, make_deadline
 from tests.real_model import RealModel
 
 from fathom.errors import ModelUnavailable
+from fathom.llm import local_server
 from fathom.llm.local_server import LocalOptions, LocalServer
 
 OWNER = """
@@ -157,6 +158,18 @@ def test_a_file_that_llama_cpp_cannot_load_is_reported_in_one_line(
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 5
     assert server.pid is None
+
+
+def test_a_child_that_ends_without_a_word_is_reported_with_the_next_step(
+    server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = tmp_path / "child.py"
+    child.write_text("raise SystemExit(3)")
+    monkeypatch.setattr(local_server, "_CHILD", child)
+    with pytest.raises(ModelUnavailable) as caught:
+        server.load(tmp_path / "some.gguf")
+    reason = "llama.cpp ended with status 3; check that the file is a whole GGUF file"
+    assert str(caught.value) == f"{tmp_path / 'some.gguf'} cannot be loaded: {reason}"
 
 
 def test_one_file_is_served_at_a_time(
