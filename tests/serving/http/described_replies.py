@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cached_property
 from typing import Any
 
@@ -43,7 +44,7 @@ class DescribedReplies:
 
     @cached_property
     def _description(self) -> Any:
-        description = self._app.openapi()
+        description = deepcopy(self._app.openapi())
         _forbid_more(description["components"]["schemas"])
         return description
 

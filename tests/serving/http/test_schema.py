@@ -104,7 +104,7 @@ def test_no_sequence_of_described_requests_breaks_the_server(
     describe_following(app)
     with live(app) as address:
         schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
-        # By names alone, ids of one kind are taken for those of another.
+        # Guesses by names take the id of a job for that of a document.
         schema.config.phases.stateful.inference.algorithms = []
         statuses = collect_sequence_statuses(schema)
     counts = Counter(code // 100 for codes in statuses.values() for code in codes)

@@ -4,17 +4,19 @@ Routes build their replies as plain JSON, so nothing here runs for a request. Th
 reply to each of their requests with its shape. Where a reply is a dataclass, that is its shape.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NotRequired
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from fathom.index.base import IndexStatus
+from fathom.evaluation.report.storage import ReportSummary
+from fathom.index.base import DocumentSummary, IndexStatus
 from fathom.index.feedback import FeedbackKind
 from fathom.index.rights import ReaderList
 from fathom.index.traces import TraceSummary
 from fathom.jsonable import Json
+from fathom.runs.replay import Difference
 from fathom.serving.budgets import Effort
 from fathom.serving.http.job_queue import JobState
 from fathom.types import Answer, AnswerStatus
@@ -170,20 +172,12 @@ class TraceReply(TypedDict):
     lines: list[Json]
 
 
-class ReplayDifference(TypedDict):
-    """The first difference of a replay."""
-
-    where: str
-    recorded: Json
-    replayed: Json
-
-
 class ReplayReply(TypedDict):
     """A replay; `answer` is null where the record lacks something."""
 
     trace_id: str
     same: bool
-    difference: ReplayDifference | None
+    difference: Difference | None
     missing: list[str]
     prompts: list[str]
     answer: Answer | None
@@ -285,17 +279,12 @@ class ConversationReply(ConversationHead):
     turns: list[TurnReply]
 
 
-class ListedDocumentReply(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDocumentReply(DocumentSummary):
     """A document in a list; who may read it is only told to those who may read all."""
 
-    id: str
-    path: str
-    title: str
-    language: str
-    chunks: int
-    updated: str
-    readers: NotRequired[list[list[str]]]
-    reader_lists: NotRequired[list[ReaderList]]
+    readers: list[list[str]] = field(default_factory=list)
+    reader_lists: list[ReaderList] = field(default_factory=list)
 
 
 class DocumentListReply(TypedDict):
@@ -414,18 +403,10 @@ class SourceList(TypedDict):
     sources: list[SourceReply]
 
 
-class ReportEntry(TypedDict):
-    """An evaluation report in a list."""
-
-    name: str
-    title: str
-    created: str
-
-
 class ReportList(TypedDict):
     """The evaluation reports, newest first."""
 
-    reports: list[ReportEntry]
+    reports: list[ReportSummary]
 
 
 class ReportSectionReply(TypedDict):
