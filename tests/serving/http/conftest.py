@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from tests.openid_provider import Provider, serve_provider
-from tests.serving.http.described_replies import DescribedReplies
+from tests.serving.http.described_replies import check_replies
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -49,9 +49,9 @@ def make_settings(corpus: Path, folder: Path, **more: object) -> Settings:
 
 @contextmanager
 def open_client(app: FastAPI) -> Iterator[TestClient]:
-    """Yield a client that compares each reply with the description of the application."""
+    """Yield a client that compares each reply with the description of applications."""
     with TestClient(app, base_url=ADDRESS) as client:
-        DescribedReplies(app).watch(client)
+        check_replies(client)
         yield client
 
 

@@ -1,29 +1,45 @@
-"""The comparison of replies with the OpenAPI description of the application that gave them."""
+"""The comparison of replies with the OpenAPI description of the application."""
 
 import re
 from collections.abc import Mapping
 from copy import deepcopy
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
+
+from fathom.serving.http.app import create_app
+from fathom.settings import Settings
 
 JSON_TYPES = ("application/json", "application/problem+json")
 
 
+def check_replies(client: TestClient) -> None:
+    """Compare every reply that a client gets with the description."""
+    client.event_hooks = {"request": [], "response": [describe_replies().check]}
+
+
+@cache
+def describe_replies() -> "DescribedReplies":
+    """Return the described replies, which are the same for all settings of an application."""
+    return DescribedReplies(create_app(Settings()))
+
+
 class DescribedReplies:
-    """The description of an application, with which each reply is compared."""
+    """The replies that the description of an application allows."""
 
     def __init__(self, app: FastAPI) -> None:
-        self._app = app
+        description = deepcopy(app.openapi())
+        _forbid_more(description["components"]["schemas"])
+        self._components = description["components"]
+        paths: Mapping[str, Any] = description["paths"]
+        # A path may fit several patterns; the most special one counts.
+        ordered = sorted(paths, key=lambda path: -len(re.sub(r"\{[^}]*\}", "", path)))
+        self._patterns = [(_compile_path(path), paths[path]) for path in ordered]
         self._validators: dict[int, Draft202012Validator] = {}
-
-    def watch(self, client: TestClient) -> None:
-        """Check every reply that a client gets."""
-        client.event_hooks = {"request": [], "response": [self.check]}
 
     def check(self, response: Response) -> None:
         """Compare a reply with its description, which must name each of its fields."""
@@ -39,21 +55,8 @@ class DescribedReplies:
         if media_type in JSON_TYPES:
             response.read()
             faults = self._get_validator(content[media_type]["schema"]).iter_errors(response.json())
-            reasons = [f"{fault.json_path}: {fault.message[:300]}" for fault in faults]
+            reasons = [f"{fault.instance_path}: {fault.message[:300]}" for fault in faults]
             assert not reasons, f"{place}: {reasons}"
-
-    @cached_property
-    def _description(self) -> Any:
-        description = deepcopy(self._app.openapi())
-        _forbid_more(description["components"]["schemas"])
-        return description
-
-    @cached_property
-    def _patterns(self) -> list[tuple[re.Pattern[str], Any]]:
-        """The patterns of paths with their operations, the most special ones first."""
-        paths: Mapping[str, Any] = self._description["paths"]
-        ordered = sorted(paths, key=lambda path: -len(re.sub(r"\{[^}]*\}", "", path)))
-        return [(_compile_path(path), paths[path]) for path in ordered]
 
     def _find_replies(self, method: str, path: str) -> Any:
         """Return the described replies of a request; `None` if it is not described."""
@@ -65,7 +68,7 @@ class DescribedReplies:
     def _get_validator(self, schema: Any) -> Draft202012Validator:
         """Return the validator of a schema, which is made once."""
         if id(schema) not in self._validators:
-            whole = {**schema, "components": self._description["components"]}
+            whole = {**schema, "components": self._components}
             self._validators[id(schema)] = Draft202012Validator(whole)
         return self._validators[id(schema)]
 

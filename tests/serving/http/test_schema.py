@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import ensure_resource_availability, use_
 
 from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
+from fathom.serving.http.trusted_proxy import TrustedProxy
 from fathom.settings import Settings
 
 EACH = 6
@@ -74,6 +75,13 @@ def test_each_reply_of_our_own_routes_is_described(tmp_path: Path) -> None:
     ours = {name: schema for name, schema in schemas.items() if " /v1/" not in name}
     assert len(ours) >= 25
     assert [name for name, schema in ours.items() if not {"$ref", "anyOf"} & {*schema}] == []
+
+
+def test_every_application_has_the_same_description(settings: Settings) -> None:
+    # The comparison of replies with the description is made once for all of them.
+    proxy = TrustedProxy(user_header="X-User", secret="a secret of the proxy")
+    described = create_app(settings, audit_days=1.0, sign_on=proxy).openapi()
+    assert described == create_app(Settings()).openapi()
 
 
 def collect_statuses(operation: Any) -> set[int]:

@@ -1,6 +1,7 @@
 """Real clients get answers, sources and errors from the real application."""
 
 import base64
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,9 @@ TURNS = [
 
 
 @pytest.fixture
-def client(address: str) -> OpenAI:
-    return OpenAI(base_url=f"{address}v1", api_key="none")
+def client(address: str) -> Iterator[OpenAI]:
+    with OpenAI(base_url=f"{address}v1", api_key="none") as client:
+        yield client
 
 
 def make_langchain(address: str, *, responses: bool = False) -> ChatOpenAI:

@@ -38,7 +38,13 @@ def address(settings: Settings) -> Iterator[str]:
 
 
 @pytest.fixture
-def client(address: str) -> OpenAI:
+def client(address: str) -> Iterator[OpenAI]:
+    with connect(address) as client:
+        yield client
+
+
+def connect(address: str) -> OpenAI:
+    """Return a client, which its caller closes."""
     return OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
 
 
@@ -358,15 +364,13 @@ def test_a_file_of_records_is_searched_record_by_record(client: OpenAI) -> None:
 
 
 def test_files_and_stores_survive_a_restart(settings: Settings) -> None:
-    with serve_app(create_app(settings)) as address:
-        client = OpenAI(base_url=f"{address}/v1", api_key="none")
+    with serve_app(create_app(settings)) as address, connect(address) as client:
         store = make_store(client, NORTH)
         client.vector_stores.files.create(
             store.id, file_id=upload(client, SOUTH).id, attributes={"side": "south"}
         )
         response = ask(client, store)
-    with serve_app(create_app(settings)) as address:
-        client = OpenAI(base_url=f"{address}/v1", api_key="none")
+    with serve_app(create_app(settings)) as address, connect(address) as client:
         while client.vector_stores.retrieve(store.id).status == "in_progress":
             pass
         assert client.vector_stores.retrieve(store.id).file_counts.completed == 2
@@ -382,16 +386,18 @@ def test_two_servers_of_a_database_share_files_and_stores(postgres: Server, tmp_
         create_app(parse_settings({**tree, "index.directory": str(tmp_path / name)}))
         for name in ("first", "second")
     )
-    with serve_app(first) as one, serve_app(second) as other:
-        client = OpenAI(base_url=f"{one}/v1", api_key="none")
+    with (
+        serve_app(first) as one,
+        serve_app(second) as other,
+        connect(one) as client,
+        connect(other) as second_client,
+    ):
         store = make_store(client, NORTH, SOUTH)
-        client = OpenAI(base_url=f"{other}/v1", api_key="none")
-        assert client.vector_stores.retrieve(store.id).file_counts.completed == 2
-        assert "weeks" in ask(client, store).output_text
-        for file in client.vector_stores.files.list(store.id):
-            if client.files.content(file.id).read() == NORTH:
-                client.files.delete(file.id)
-        client = OpenAI(base_url=f"{one}/v1", api_key="none")
+        assert second_client.vector_stores.retrieve(store.id).file_counts.completed == 2
+        assert "weeks" in ask(second_client, store).output_text
+        for file in second_client.vector_stores.files.list(store.id):
+            if second_client.files.content(file.id).read() == NORTH:
+                second_client.files.delete(file.id)
         [result] = client.vector_stores.search(store.id, query="notice period")
         assert "nine months" in result.content[0].text
 
