@@ -13,6 +13,7 @@ from fathom.question.answer_kind import contradicts_in_sentence
 from fathom.question.question import Question
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.answer_type import FULLER_KINDS
+from fathom.text.brackets import balance_brackets
 from fathom.text.quotable import extend_to_units
 from fathom.types import DIGITS, Chunk, Evidence, Span
 
@@ -132,6 +133,7 @@ def _make_answer_span(read_hit: ReadHit, span: ReadSpan) -> AnswerSpan | None:
     if quoted is None:
         return None
     inner = Span(max(span.span.start, quoted.start), min(span.span.end, quoted.end))
+    inner = balance_brackets(chunk.text[: quoted.end], inner)
     return AnswerSpan(
         text=" ".join(inner.cut(chunk.text).split()),
         score=round(span.score * read_hit.trust, 6),
@@ -171,8 +173,11 @@ def rank_options(
     typed = question.find_spans(chunk.text)
     if typed is None:
         all_options = [
-            AnswerOption(text=_join_line(s.span, chunk), span=s.span, score=s.score)
-            for s in reading.spans
+            AnswerOption(text=_join_line(span, chunk), span=span, score=score)
+            for span, score in (
+                (balance_brackets(chunk.text, read_span.span), read_span.score)
+                for read_span in reading.spans
+            )
         ]
     else:
         quotable = [span for span in typed if _may_answer(question, chunk, span)]

@@ -14,6 +14,7 @@ from typing import Literal
 from fathom.agents.reader.lists import parse_stated_number
 from fathom.question.answer_kind import contradicts_kind
 from fathom.question.question import Question
+from fathom.text.brackets import balance_brackets
 from fathom.text.dates import YEAR, parse_date
 from fathom.text.numbers import Quantity, parse_quantities
 from fathom.text.quote_match import find_quote
@@ -117,7 +118,7 @@ def _find_quoted(short: str, quotes: Sequence[str]) -> str:
     for quote in quotes:
         match = find_quote(short, quote)
         if match is not None and match.exact:
-            return " ".join(match.span.cut(quote).split())
+            return " ".join(balance_brackets(quote, match.span).cut(quote).split())
     return ""
 
 
