@@ -440,20 +440,19 @@ def test_a_model_has_its_calibration_and_an_unknown_one_that_of_the_weakest(
     assert in_force.calibration.made_of == {"questions": chosen}
 
 
-def test_an_improbable_answer_of_a_sure_model_is_shown_without_a_bound_of_ones_own(
+def test_an_improbable_answer_is_not_given_with_a_model_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
     silent = dict.fromkeys(COLUMNS, 0.0)
-    cases = (("local:qwen-1.5b", None, True), ("local:qwen-1.5b", 0.3, False), ("", None, False))
-    for model, bound, is_shown in cases:
+    for model, bound in (("local:qwen-1.5b", None), ("local:qwen-1.5b", 0.3), ("", None)):
         assembly = make_assembly(model, min_probability=bound)
         in_force = choose_calibration(assembly, "naive", {})
         weigher = make_weigher(in_force, "naive", assembly.settings.ask)
         assert Weigher.from_json(weigher.to_json()) == weigher
         weighed = weigher(silent)
         assert (weighed.confidence or 0) < 0.3
-        assert weighed.probable == is_shown
+        assert not weighed.probable
         assert weigher.tentative_from == (None if bound else LEVELS["balanced"].tentative)
 
 

@@ -52,14 +52,12 @@ class CalibrationInForce:
     Attributes:
         calibration: The calibration; `None` where none fits.
         stale: The reason why the index's own is not in force; empty where it is or there is none.
-        is_of_model: Whether it is a shipped one of answers in which a language model read.
         chain_law: The law of the strategy without a model, for chains, which no model answers;
             `None` unless the calibration is of a model.
     """
 
     calibration: Calibration | None
     stale: str = ""
-    is_of_model: bool = False
     chain_law: CorrectnessLaw | None = None
 
 
@@ -92,7 +90,6 @@ def choose_calibration(
     return CalibrationInForce(
         calibration=shipped_calibration,
         stale=stale,
-        is_of_model=is_of_model,
         chain_law=load_shipped_calibrations()[strategy].law if is_of_model else None,
     )
 
@@ -144,9 +141,6 @@ def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) 
         law=calibration.law,
         by=calibration.source,
         threshold=threshold,
-        # On data sets that the law was not fitted to, sure drafts below the bound are no more often
-        # wrong than right. A bound of the user's own holds all the same.
-        is_bound=not in_force.is_of_model or ask.min_probability is not None,
         chain_law=in_force.chain_law,
     )
 

@@ -125,7 +125,8 @@ class Weigher:
             draft's own confidence, as where a rate of errors is to be kept, or every answer is to
             be given.
         raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
-        is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
+        is_bound: Whether an answer below `min_probability` is not given, however sure its draft is;
+            it was given in traces of earlier versions with a language model.
         tentative_from: The least confidence of a sure answer that is shown as not sure where it is
             below `min_probability`. `None` where none is.
         unsure_from: The least confidence of an unsure answer that is shown as not sure; `None` for
