@@ -6,6 +6,7 @@ from fathom.agents.reader.derivations import (
     derive_short_answer,
     detect_derivation,
     find_misfit,
+    list_key_parts,
     select_bearing,
 )
 from fathom.question.question import Question
@@ -45,12 +46,29 @@ BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
         ("How long after it was built did the line open?", "13 years", [BUILT, OPENED],
          "13 years"),
         ("How long after it was built did the line open?", "14 years", [BUILT, OPENED], ""),
+        ("Which option keeps the file?", "--keep", ["-k, --keep: leave the file."], "--keep"),
+        ("Which option keeps the file?", "-k", ["-k, --keep: leave the file."], "-k"),
     ],
 )  # fmt: skip
 def test_a_short_answer_occurs_in_a_quote_or_follows_from_the_quotes(
     question: str, short: str, quotes: list[str], expected: str
 ) -> None:
     assert derive_short_answer(Question(question), short, quotes) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "parts"),
+    [
+        ("The -k, --keep option keeps the file.", ["-k, --keep"]),
+        ("Gunakan opsi `-r` atau `--recursive`.", ["-r", "--recursive"]),
+        ("They must be at least 18 years old.", ["18"]),
+        ('It is called "north pier" since 1,204 days.', ["north pier", "1,204"]),
+        ("The well-known option of 2024 keeps it.", []),
+        ("They keep it.", []),
+    ],
+)
+def test_the_parts_of_a_sentence_that_may_answer_are_listed(answer: str, parts: list[str]) -> None:
+    assert list_key_parts(Question("Which option of 2024 keeps the file?"), answer) == parts
 
 
 def test_among_many_numbers_no_pair_counts() -> None:

@@ -136,6 +136,12 @@ def test_a_short_answer_below_a_wrong_number_is_found_in_another_sentence(
     assert draft.short_answer == "40 crowns"
 
 
+def test_the_number_of_a_sentence_of_the_model_answers_where_the_sentence_stands_nowhere() -> None:
+    draft = read_short("For a mooring you have to pay 40 of them.", 2)
+    assert [evidence.quote for evidence in draft.evidence] == [COSTS]
+    assert (draft.short_answer, draft.claims) == ("40", ())
+
+
 @pytest.mark.parametrize("tokens", [12, 450])
 def test_a_chunk_that_gives_orders_is_not_shown_also_where_the_order_would_be_left_out(
     tokens: int,

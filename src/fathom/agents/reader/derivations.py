@@ -18,6 +18,7 @@ from fathom.text.brackets import balance_brackets
 from fathom.text.dates import YEAR, parse_date
 from fathom.text.numbers import Quantity, parse_quantities
 from fathom.text.quote_match import find_quote
+from fathom.types import Span
 
 Derivation = Literal["difference", "sum", "mean", "ratio"]
 
@@ -41,6 +42,14 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
+_FLAG = r"--?[A-Za-z][\w-]*"
+_OPTION_START = re.compile(r"(?<![\w-])--?\Z")
+_KEY_PARTS = (
+    re.compile(rf"(?<![\w-]){_FLAG}(?:, {_FLAG})*"),
+    re.compile(r"`[^`]+`|\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)"),
+    re.compile(r"(?<![\w.,-])\d[\d.,]*(?![\w-])(?<![.,])"),
+)
+"""The patterns of the parts of a sentence that may be the answer, the likeliest first."""
 _YEARS = re.compile(rf"\b{YEAR}\b")
 _MOST_NUMBERS = 6
 """The largest count of quoted numbers of a kind: among more, some pair gives anything."""
@@ -77,6 +86,20 @@ def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -
         or _follows_by_arithmetic(question, bare, quotes)
         else ""
     )
+
+
+def list_key_parts(question: Question, answer: str) -> list[str]:
+    """Return the parts of a sentence that may be the answer by themselves, the likeliest first.
+
+    They are options of commands, quoted words and numbers. What the question says itself is none.
+
+    Args:
+        question: The question.
+        answer: A sentence of a model.
+    """
+    asked = question.text.casefold()
+    parts = [match.group().strip("`\"'") for part in _KEY_PARTS for match in part.finditer(answer)]
+    return [part for part in dict.fromkeys(parts) if part and part.casefold() not in asked]
 
 
 def find_misfit(question: Question, short: str) -> str:
@@ -118,8 +141,15 @@ def _find_quoted(short: str, quotes: Sequence[str]) -> str:
     for quote in quotes:
         match = find_quote(short, quote)
         if match is not None and match.exact:
-            return " ".join(balance_brackets(quote, match.span).cut(quote).split())
+            span = balance_brackets(quote, _take_hyphens(quote, match.span))
+            return " ".join(span.cut(quote).split())
     return ""
+
+
+def _take_hyphens(text: str, span: Span) -> Span:
+    """Return a span with the hyphens of the option of a command that it begins with."""
+    option = _OPTION_START.search(text, 0, span.start)
+    return Span(option.start(), span.end) if option else span
 
 
 def _follows_by_counting(question: Question, short: str, quotes: Sequence[str]) -> bool:

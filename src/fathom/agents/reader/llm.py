@@ -11,7 +11,12 @@ from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import CitedSentence, find_places
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.derivations import derive_short_answer, find_misfit, select_bearing
+from fathom.agents.reader.derivations import (
+    derive_short_answer,
+    find_misfit,
+    list_key_parts,
+    select_bearing,
+)
 from fathom.agents.reader.local import LocalReader
 from fathom.agents.reader.reply_forms import (
     AnyForm,
@@ -306,7 +311,11 @@ class LLMReader:
         # The model's own sentences failed, so only its quotes may be shown.
         if quoting.short_answer or not answer.is_bare:
             return quoting
-        return await self._relocate(question, answer.short, shown, context)
+        for short in (answer.short, *list_key_parts(question, answer.short)):
+            draft = await self._relocate(question, short, shown, context)
+            if draft.evidence:
+                return draft
+        return Draft()
 
     async def _judge(
         self, sentences: Sequence[CitedSentence], context: RunContext
