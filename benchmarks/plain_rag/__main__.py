@@ -5,11 +5,12 @@
 
 Each gets the same documents, embedder and model, and as many texts (`--k`, 4). The frameworks use
 their own splitters and prompts, and each question is followed by a request for a short answer, as
-their answers would else be whole sentences. llama.cpp counts the tokens. Answers are kept below
-`--work`, one a line, so that a run which was stopped goes on where it was; `--publish` adds their
-grades, without the answers, to `results.jsonl.gz`, and what stands there is not asked again.
-Printed are F1, right and wrong answers, tokens, seconds, and how often the cited texts hold an
-accepted answer, each beside Fathom's with a paired test.
+their answers would else be whole sentences. Fathom without a model is asked too (`local`).
+llama.cpp counts the tokens. Answers are kept below `--work`, one a line, so that a run which was
+stopped goes on where it was; `--publish` adds their grades, without the answers, to
+`results.jsonl.gz`, and what stands there is not asked again. Printed are F1, right and wrong
+answers, tokens, seconds, and how often the cited texts hold an accepted answer, each beside
+Fathom's with a paired test.
 """
 
 import argparse
@@ -22,13 +23,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from benchmarks.plain_rag.replies import (
+    LOCAL,
+    OURS,
     SYSTEMS,
     GradedReply,
     Reply,
@@ -185,12 +187,12 @@ def run_framework(system: str, task: Task, options: argparse.Namespace) -> Itera
             raise SystemExit(f"plain_rag: {system} failed: see above; the others need not wait")
 
 
-def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]:
-    """Yield Fathom's replies by its defaults, with the model."""
+def run_fathom(system: str, task: Task, options: argparse.Namespace) -> Iterator[GradedReply]:
+    """Yield Fathom's replies by its defaults, with the model or without any."""
     settings = parse_settings(
         {
             "index.directory": str((options.indexes or options.work / "index") / task.dataset.name),
-            "llm.model": task.model,
+            "llm.model": task.model if system == OURS else "",
             "budget.seconds": 600.0,
         }
     )
@@ -213,7 +215,7 @@ def run_fathom(task: Task, options: argparse.Namespace) -> Iterator[GradedReply]
                 seconds if replies.untimed == untimed else None,
                 collect_facts(outcome, question, engine),
             )
-            yield grade(task, "fathom", question, reply)
+            yield grade(task, system, question, reply)
 
 
 def collect_facts(outcome: RunOutcome, question: DatasetQuestion, engine: Engine) -> RunFacts:
@@ -264,8 +266,8 @@ def main() -> None:
                 if (name, name_weights(options.model), system, question.id) not in seen
             ]
             task = Task(dataset=dataset, model=options.model, questions=missing)
-            run = run_fathom if system == "fathom" else partial(run_framework, system)
-            for reply in run(task, options) if missing else ():
+            run = run_fathom if system in {OURS, LOCAL} else run_framework
+            for reply in run(system, task, options) if missing else ():
                 append_line(file, asdict(reply))
                 replies.append(reply)
     print(format_tables(replies))

@@ -15,7 +15,9 @@ from fathom.text.answer_match import contains_answer
 from fathom.text.answer_scores import is_right, score_f1
 
 OURS = "fathom"
-SYSTEMS = (OURS, "langchain", "llamaindex")
+LOCAL = "local"
+"""Fathom without a language model."""
+SYSTEMS = (OURS, LOCAL, "langchain", "llamaindex")
 PUBLISHED = Path(__file__).parent / "results.jsonl.gz"
 NO_ANSWER = re.compile(
     r"\b(?:(?:do|does|did)(?:n't| not) (?:know|mention|provide|specify|state|contain)|"
