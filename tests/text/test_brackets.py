@@ -36,7 +36,7 @@ def test_half_pairs_are_completed_or_left_out(text: str, given_span: str, balanc
 
 
 @given(st.text(alphabet="ab (1)[]", max_size=30), st.integers(0, 30), st.integers(0, 30))
-def test_a_balanced_span_keeps_a_word_and_stays(text: str, one: int, other: int) -> None:
+def test_a_balanced_span_lies_in_the_text_and_keeps_a_word(text: str, one: int, other: int) -> None:
     start, end = sorted(min(place, len(text)) for place in (one, other))
     span = balance_brackets(text, Span(start, end))
     assert span.start >= start

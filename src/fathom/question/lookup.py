@@ -9,7 +9,7 @@ from fathom.text.language import load_stop_words
 
 Want = Literal["name", "way", "meaning", "default"]
 
-_OPTION = re.compile(r"(?<![\w-])-{1,2}[A-Za-z0-9?][\w-]*")
+OPTION = re.compile(r"(?<![\w-])-{1,2}[A-Za-z0-9?][\w-]*")
 _SECTION = r"[\d_-]*[^\W\d_][\w-]*"
 _IDENTIFIER = re.compile(
     rf"(?<![\w.:-])(?:(?:[^\W\d]\w[^\W_]*_{_SECTION}|[^\W\d]\w+(?:::|\.){_SECTION})"
@@ -111,7 +111,7 @@ def is_keywords(question: str) -> bool:
 
 def is_identifier(text: str) -> bool:
     """Return whether a text is a name that programs read: an option, `max_height`, `mow.speed`."""
-    return bool(_OPTION.fullmatch(text) or _IDENTIFIER.fullmatch(text))
+    return bool(OPTION.fullmatch(text) or _IDENTIFIER.fullmatch(text))
 
 
 def states_default(text: str) -> bool:
@@ -136,7 +136,7 @@ def _find_names(question: str) -> frozenset[str]:
     named = _NAMED.search(question)
     return frozenset(
         [
-            *_OPTION.findall(question),
+            *OPTION.findall(question),
             *_IDENTIFIER.findall(question),
             *(match["name"] for match in _QUOTED.finditer(question)),
             *(group for group in (named.groups() if named else ()) if group),

@@ -13,7 +13,7 @@ def balance_brackets(text: str, span: Span) -> Span:
 
     A bracket without its other half is left out at the edge of the span. A bracket that opens
     within the span and closes soon after it is taken in; one that closes later, or never, ends the
-    span. A bracket that closes within the span stays, as the words around it belong together.
+    span. A bracket that closes what opened before the span stays if words follow it in the span.
 
     Args:
         text: The text that the span is cut from.

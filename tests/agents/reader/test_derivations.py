@@ -64,7 +64,8 @@ def test_a_short_answer_occurs_in_a_quote_or_follows_from_the_quotes(
         ("They must be at least 18 years old.", ["18"]),
         ('It is called "north pier" since 1,204 days.', ["north pier", "1,204"]),
         ("The well-known option of 2024 keeps it.", []),
-        ("They keep it.", []),
+        ("They keep it for long.", []),
+        ("50 crowns", []),
     ],
 )
 def test_the_parts_of_a_sentence_that_may_answer_are_listed(answer: str, parts: list[str]) -> None:

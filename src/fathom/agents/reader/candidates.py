@@ -172,13 +172,7 @@ def rank_options(
     kind = question.answer_type
     typed = question.find_spans(chunk.text)
     if typed is None:
-        all_options = [
-            AnswerOption(text=_join_line(span, chunk), span=span, score=score)
-            for span, score in (
-                (balance_brackets(chunk.text, read_span.span), read_span.score)
-                for read_span in reading.spans
-            )
-        ]
+        all_options = [_make_option(chunk, read_span) for read_span in reading.spans]
     else:
         quotable = [span for span in typed if _may_answer(question, chunk, span)]
         all_options = [_score_typed_span(span, chunk, session, reading.spans) for span in quotable]
@@ -188,6 +182,13 @@ def rank_options(
             best.setdefault(normalize_answer(option.text), option)
     options = list(best.values())
     return tuple(_merge_options(options) if kind in FULLER_KINDS else options)[:_MOST_OPTIONS]
+
+
+def _make_option(chunk: Chunk, read_span: ReadSpan) -> AnswerOption:
+    """Return a span of the pair reader as an option."""
+    span = balance_brackets(chunk.text, read_span.span)
+    text = " ".join(span.cut(chunk.text).split())
+    return AnswerOption(text=text, span=span, score=read_span.score)
 
 
 def _may_answer(question: Question, chunk: Chunk, span: Span) -> bool:
@@ -248,8 +249,3 @@ def _measure_overlap(one: Span, other: Span) -> float:
     """Return the share of the longer span that both have in common."""
     both = min(one.end, other.end) - max(one.start, other.start)
     return max(0, both) / max(one.end - one.start, other.end - other.start, 1)
-
-
-def _join_line(span: Span, chunk: Chunk) -> str:
-    """Return the text of a span in one line."""
-    return " ".join(span.cut(chunk.text).split())

@@ -13,6 +13,7 @@ from typing import Literal
 
 from fathom.agents.reader.lists import parse_stated_number
 from fathom.question.answer_kind import contradicts_kind
+from fathom.question.lookup import OPTION
 from fathom.question.question import Question
 from fathom.text.brackets import balance_brackets
 from fathom.text.dates import YEAR, parse_date
@@ -42,14 +43,15 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
-_FLAG = r"--?[A-Za-z][\w-]*"
 _OPTION_START = re.compile(r"(?<![\w-])--?\Z")
 _KEY_PARTS = (
-    re.compile(rf"(?<![\w-]){_FLAG}(?:, {_FLAG})*"),
+    re.compile(rf"{OPTION.pattern}(?:, {OPTION.pattern})*"),
     re.compile(r"`[^`]+`|\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)"),
     re.compile(r"(?<![\w.,-])\d[\d.,]*(?![\w-])(?<![.,])"),
 )
 """The patterns of the parts of a sentence that may be the answer, the likeliest first."""
+_FEWEST_WORDS = 4
+"""The fewest words of a sentence. What is shorter is an answer whose words belong together."""
 _YEARS = re.compile(rf"\b{YEAR}\b")
 _MOST_NUMBERS = 6
 """The largest count of quoted numbers of a kind: among more, some pair gives anything."""
@@ -95,8 +97,10 @@ def list_key_parts(question: Question, answer: str) -> list[str]:
 
     Args:
         question: The question.
-        answer: A sentence of a model.
+        answer: The answer of a model; one that is shorter than a sentence has no parts.
     """
+    if len(answer.split()) < _FEWEST_WORDS:
+        return []
     asked = question.text.casefold()
     parts = [match.group().strip("`\"'") for part in _KEY_PARTS for match in part.finditer(answer)]
     return [part for part in dict.fromkeys(parts) if part and part.casefold() not in asked]
