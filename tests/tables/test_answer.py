@@ -157,6 +157,39 @@ def test_rows_are_not_counted_for_an_amount_that_no_column_has(question: str, no
     assert (answer.answer, answer.refusal) == (None, f"no column has {noun}")
 
 
+SETTINGS = """\
+# Uploads
+
+| setting | default | meaning |
+|---|---|---|
+| `files` | 512 | The most files that an upload may have, folders not counted. |
+| `pages` | 1000 | The most pages of a file that are read from pictures. |
+| `days` | 30 | The days that a refused upload is held for its owner. |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "is_counted"),
+    [
+        ("How many files may an upload have?", False),
+        ("How many pages of a file are read from pictures at most?", False),
+        ("How many settings mention an upload?", True),
+    ],
+)
+def test_rows_are_counted_by_words_of_their_prose_only_if_asked_for_a_mention(
+    question: str, is_counted: bool
+) -> None:
+    tables = [TableWords.of(read_table(SETTINGS, "settings.md"))]
+    candidates = answer_over_tables(Question(question), tables).candidates
+    assert is_counted == any(plan.computation.operation == "count" for plan in candidates)
+
+
+def test_a_count_of_one_row_is_less_probable_than_one_of_several() -> None:
+    single, several = ask("How many ports opened in 1932?"), ask("How many ports are in Sudria?")
+    assert (single.result.values, several.result.values) == (("1",), ("3",))
+    assert single.probability < several.probability
+
+
 def test_rows_that_total_others_are_not_added_up_with_them() -> None:
     text = "Item,Amount\nCash,10\nStock,30\nTotal current assets,40\nLand,50\nShips,60\n"
     tables = [TableWords.of(read_table(text, "assets.csv"))]

@@ -67,6 +67,15 @@ _SOME_ROWS = re.compile(
     r"|\b(?:\d+|dua|tiga|empat|lima) \w+ (?:pertama|terakhir)\b"
 )
 _SAME = re.compile(r"\b(?:same|equal|identical|sama)\b")
+_MENTIONING = re.compile(
+    r"\b(?:about|mention\w*|contain\w*|describ\w*|refer\w*|say|says|said|tentang|menyebut\w*|"
+    r"memuat|berisi)\b"
+)
+"""Words of a question that asks for the rows whose text has some words."""
+_PROSE_WORDS = 8
+"""The least number of words of a cell that tells something in prose."""
+_PROSE_ROWS = 100
+"""The number of rows whose cells are looked at for prose: a table may have very many."""
 
 
 def plan_computations(reading: TableQuestion) -> tuple[Computation, ...]:
@@ -425,7 +434,19 @@ def _plan_count(reading: TableQuestion) -> Iterator[Computation]:
     if _DISTINCT.search(reading.text):
         yield replace(reading.base, operation="distinct")
         return
-    yield _count_rows(reading)
+    plan = _count_rows(reading)
+    # "How many pages are read at most?" asks for a number that the row with these words states.
+    if not _selects_by_prose(reading, plan) or _MENTIONING.search(reading.text):
+        yield plan
+
+
+def _selects_by_prose(reading: TableQuestion, plan: Computation) -> bool:
+    """Return whether a condition holds by words within the prose of a cell."""
+    return any(
+        len(reading.table.get_cell(row, condition.column).text.split()) >= _PROSE_WORDS
+        for condition in plan.conditions
+        for row in plan.rows[:_PROSE_ROWS]
+    )
 
 
 def _count_rows(reading: TableQuestion) -> Computation:
