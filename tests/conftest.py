@@ -18,6 +18,7 @@ from tests.spare_processes import keep_reading_processes
 from fathom import Engine
 from fathom.assembly.models import Models
 from fathom.models.cache import ModelCache
+from fathom.serving.cli.app import GARBAGE_AFTER
 from fathom.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(GARBAGE_AFTER)
         gc.enable()
 
 

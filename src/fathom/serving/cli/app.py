@@ -3,6 +3,8 @@
 import gc
 import json
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -56,11 +58,17 @@ def main() -> NoReturn:
     gc.set_threshold(GARBAGE_AFTER)
     prepare_streams()
     try:
-        code = app(prog_name="fathom", standalone_mode=False)
+        code = _build_command()(prog_name="fathom", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing above reports errors
         sys.exit(report_error(error, as_json="--json" in sys.argv[1:]))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@cache
+def _build_command() -> Callable[..., object]:
+    """Return the command line, built once a process: that takes as long as a short command."""
+    return typer.main.get_command(app)
 
 
 def _show_version(value: bool) -> None:
