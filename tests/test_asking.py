@@ -35,6 +35,8 @@ from tests.scripted_server import (
     waits,
 )
 
+from fathom.calibration.asking import AskingRule
+from fathom.calibration.correctness import CorrectnessLaw
 from fathom.engine import Engine
 from fathom.jsonable import dump_canonical
 from fathom.runs.recorder import format_answer
@@ -203,6 +205,29 @@ def test_the_key_is_stored_nowhere(fees_index: Path, caplog: pytest.LogCaptureFi
     assert CANARY not in "".join(answer.answer for answer in answers)
     files = (path for path in (fees_index / "index").rglob("*") if path.is_file())
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("strategy", ["naive", "adaptive"])
+@pytest.mark.parametrize(("least", "most", "calls"), [(0.0, 1.0, 1), (0.9, 1.0, 0)])
+def test_a_run_that_asks_by_probability_replays_without_the_rule_of_today(
+    fees_index: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, least: float, most: float,
+    calls: int,
+) -> None:  # fmt: skip
+    rule = AskingRule(law=CorrectnessLaw(weights={}, offset=0.0), least=least, most=most)
+    with (
+        serve(says(GOOD)) as server,
+        open_with_model(fees_index, server.base_url, skip_above_confidence=None) as engine,
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr("fathom.assembly.calibrations.make_asking_rule", lambda *_: rule)
+            answer = engine.ask(QUESTION, strategy=strategy)
+        trace = engine.trace(str(answer.trace_id))
+        replayed = engine.replay(str(answer.trace_id))
+    assert (answer.usage.llm_calls, server.calls) == (calls, calls)
+    assert [step.verdict for step in trace.steps if step.name == "estimate"] == [
+        "ask" if calls else "local"
+    ]
+    assert replayed.same
 
 
 def test_recorded_events_replay_under_another_setting(fees_index: Path) -> None:

@@ -18,6 +18,7 @@ from fathom.assembly.calibrations import (
     choose_calibration,
     describe_identity,
     load_shipped_calibrations,
+    make_asking_rule,
     make_weigher,
 )
 from fathom.calibration import caution
@@ -454,6 +455,30 @@ def test_an_improbable_answer_is_not_given_with_a_model_either(
         assert (weighed.confidence or 0) < 0.3
         assert not weighed.probable
         assert weigher.tentative_from == (None if bound else LEVELS["balanced"].tentative)
+
+
+@pytest.mark.parametrize(
+    ("model", "llm", "is_made"),
+    [
+        ("local:qwen-1.5b", {}, True),
+        ("local:qwen-1.5b", {"skip_above_confidence": 0.6}, False),
+        ("local:qwen-0.5b", {}, False),
+        ("openai:qwen-1.5b", {}, False),
+        ("", {}, False),
+    ],
+)
+def test_a_measured_model_is_asked_by_the_probability_of_the_local_draft(
+    monkeypatch: pytest.MonkeyPatch, model: str, llm: dict[str, float], is_made: bool
+) -> None:
+    monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
+    assembly = make_assembly(model)
+    in_force = choose_calibration(assembly, "naive", {})
+    settings = assembly.settings.model_copy(
+        update={"llm": assembly.settings.llm.model_copy(update=llm)}
+    )
+    rule = make_asking_rule(in_force, settings)
+    assert (rule is not None) == is_made
+    assert rule is None or rule.law == load_shipped_calibrations()["naive"].law
 
 
 def test_the_calibration_of_a_model_applies_to_default_settings_only(

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from fathom.assembly.agents import Assembly
+from fathom.calibration.asking import BOUNDS, AskingRule
 from fathom.calibration.caution import choose_bounds
 from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.law import (
@@ -143,6 +144,20 @@ def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) 
         threshold=threshold,
         chain_law=in_force.chain_law,
     )
+
+
+def make_asking_rule(in_force: CalibrationInForce, settings: Settings) -> AskingRule | None:
+    """Return the rule by which a run asks its model; `None` where the draft's confidence decides.
+
+    That is so where the user has set it, and with a model that was not measured.
+    """
+    llm = settings.llm
+    provider, _, model = llm.model.partition(":")
+    bounds = BOUNDS.get(identify_model(model)) if provider == "local" else None
+    if llm.skip_above_confidence is not None or bounds is None or in_force.chain_law is None:
+        return None
+    least, most = bounds
+    return AskingRule(law=in_force.chain_law, least=least, most=most)
 
 
 def _refuse_rate(calibration: Calibration, strategy: str, max_error: float) -> str:

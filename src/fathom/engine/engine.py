@@ -500,7 +500,7 @@ class Engine:
         _ = assembly.domain
         if not self.models.is_warm:  # in the background, as importing LangGraph takes just as long
             self.executor.submit(self.models.warm_up)
-        from fathom.assembly.calibrations import make_weigher
+        from fathom.assembly.calibrations import make_asking_rule, make_weigher
         from fathom.ingest.filling import describe_missing_vectors
         from fathom.strategies.run import RunResources, run_strategy
 
@@ -519,6 +519,7 @@ class Engine:
                 if request.reuse_verified and not turns
                 else {}
             )
+            asking_rule = make_asking_rule(calibration, self.settings)
             origin = Origin(
                 question=query.text,
                 strategy=name,
@@ -530,6 +531,7 @@ class Engine:
                     "filters": [asdict(condition) for condition in query.filters],
                     "calibration": make_weigher(calibration, name, self.settings.ask).to_json(),
                     "disputes": True,
+                    **({"asking": asking_rule.to_json()} if asking_rule else {}),
                     **({"history": turns} if turns else {}),
                     **({"clean": True} if self.settings.ask.clean_question else {}),
                     **verified,

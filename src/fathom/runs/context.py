@@ -70,6 +70,22 @@ Weigh = Callable[[Mapping[str, float]], CalibratedConfidence]
 """A function that judges an answer by its signals."""
 
 
+class AskingDecision(NamedTuple):
+    """A decision about asking a language model.
+
+    Attributes:
+        probability: The probability that the local draft is right.
+        asks: Whether the model is asked.
+    """
+
+    probability: float
+    asks: bool
+
+
+DecideAsking = Callable[[Mapping[str, float]], AskingDecision]
+"""A function that decides by the signals of a local draft whether to ask a language model."""
+
+
 class DeadlineOver(BudgetRefused):
     """A step that was cut, because the time of the run is over."""
 
@@ -94,6 +110,8 @@ class RunContext:
         listener: The callbacks for the run's events.
         weigh: The calibration of answers. Without it, an answer is as sure as its draft, as in runs
             that were recorded before there were calibrations.
+        decide_asking: Decides whether a language model is asked about a local draft that is not
+            sure; without it the model is, as in runs of earlier versions.
         states_disputes: Whether an answer that other documents contradict names all readings.
         refusals: The refusals of the budget, in order; shared by all steps.
     """
@@ -106,6 +124,7 @@ class RunContext:
     seed: int = 0
     listener: Listener = field(default_factory=Listener)
     weigh: Weigh | None = None
+    decide_asking: DecideAsking | None = None
     states_disputes: bool = False
     refusals: list[str] = field(default_factory=list)
 

@@ -15,6 +15,7 @@ from langsmith import tracing_context
 
 from fathom.agents.question_cleaner import QuestionCleaner, adds_no_words
 from fathom.agents.rewriter import Rewriter
+from fathom.calibration.asking import AskingRule
 from fathom.calibration.caution import choose_bounds
 from fathom.calibration.law import Weigher
 from fathom.errors import FathomError
@@ -130,6 +131,7 @@ async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResourc
         opened,
         seed=origin.seed,
         weigh=_restore_weigher(origin),
+        decide_asking=_restore_asking_rule(origin),
         states_disputes=bool(origin.arguments.get("disputes")),
     )
     question, filters = Question(origin.question), parse_filters(origin)
@@ -220,6 +222,12 @@ def _restore_weigher(origin: Origin) -> Weigher | None:
     """Return the weigher of a run; `None` for a run recorded before there were calibrations."""
     given = origin.arguments.get("calibration")
     return None if given is None else Weigher.from_json(given)
+
+
+def _restore_asking_rule(origin: Origin) -> AskingRule | None:
+    """Return the rule by which a run asks its language model; `None` where it had none."""
+    given = origin.arguments.get("asking")
+    return None if given is None else AskingRule.from_json(given)
 
 
 def _renew_bounds(recorded: Origin, settings: Mapping[str, Json]) -> Mapping[str, Json]:

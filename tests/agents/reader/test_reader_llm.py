@@ -1,6 +1,8 @@
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.factories import FEES, QUESTION, hit_of, read_fees, reply
@@ -10,11 +12,13 @@ from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.local import LocalReader
 from fathom.agents.reader.reply_forms import NumberForm, ShortForm
+from fathom.agents.reader.signals import COLUMNS, AnswerSignals
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.question.question import Question
 from fathom.retrieval.pruning import EvidencePruner
+from fathom.runs.context import AskingDecision
 from fathom.runs.events import Listener, RunEvent, TextEvent
 from fathom.testing.doubles import (
     OVERLAP,
@@ -23,7 +27,7 @@ from fathom.testing.doubles import (
     completion,
     run_context,
 )
-from fathom.types import Draft, Hit
+from fathom.types import ChunkBlock, Draft, Hit
 from fathom.usage import Budget, Usage
 
 HITS = [hit_of("Dogs are welcome.", document="d0"), hit_of(rank=2)]
@@ -313,3 +317,43 @@ def test_sentences_are_streamed_once_their_quote_is_verified() -> None:
     with run_context() as context:
         asyncio.run(reader.read(Question(QUESTION), HITS, replace(context, listener=Ear())))
     assert streamed == [COSTS]
+
+
+@pytest.mark.parametrize(
+    ("asks", "changes", "calls"),
+    [
+        (False, {}, 0),
+        (True, {}, 1),
+        (False, {"fault": "It is not about moorings."}, 1),
+        (False, {"signals": None}, 1),
+    ],
+)
+def test_a_model_is_asked_about_a_draft_as_the_rule_of_the_run_decides(
+    asks: bool, changes: dict[str, Any], calls: int
+) -> None:
+    scripted = make_reader(completion(reply("The permit costs 40 crowns a year.", COSTS, chunk=2)))
+    reader = replace(scripted, **{"signals": AnswerSignals(pairs=OVERLAP), **changes})
+    seen: list[Mapping[str, float]] = []
+
+    def decide(signals: Mapping[str, float]) -> AskingDecision:
+        seen.append(signals)
+        return AskingDecision(0.2, asks=asks)
+
+    with run_context() as context:
+        asking = replace(context, decide_asking=decide)
+        draft = asyncio.run(reader.read(Question(QUESTION), HITS, asking))
+    assert len(reader.model.chat.calls) == calls  # type: ignore[attr-defined]
+    assert bool(draft.claims) == bool(calls)
+    assert [set(signals) == set(COLUMNS) for signals in seen] == [True] * (not changes)
+
+
+def test_the_rule_of_texts_says_nothing_of_a_row() -> None:
+    row = "Mooring permit | 40 crowns"
+    hit = hit_of(row)
+    chunk = replace(hit.chunk, blocks=(ChunkBlock("table_row", 0, len(row)),))
+    reader = make_reader(completion(reply("It costs 40 crowns.", row, chunk=1)))
+    reader = replace(reader, signals=AnswerSignals(pairs=OVERLAP))
+    with run_context() as context:
+        asking = replace(context, decide_asking=lambda _: AskingDecision(0.9, asks=False))
+        asyncio.run(reader.read(Question(QUESTION), [replace(hit, chunk=chunk)], asking))
+    assert len(reader.model.chat.calls) == 1  # type: ignore[attr-defined]

@@ -256,7 +256,7 @@ def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: 
         is_list: Whether it has several values.
     """
     operation = computed.calculation.operation if computed.calculation else ""
-    is_in_row = _quotes_row(read)
+    is_in_row = quotes_row(read)
     if is_in_row and match_values(read.short_answer, computed.short_answer):
         return join_equal(read, computed)
     if not read.evidence or read.confidence < computed.confidence:
@@ -282,7 +282,7 @@ def _is_doubted(question: Question, read: Draft) -> bool:
         question: The question.
         read: What was read.
     """
-    return _quotes_row(read) and bool(_SUPERLATIVES.search(question.text))
+    return quotes_row(read) and bool(_SUPERLATIVES.search(question.text))
 
 
 def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
@@ -297,7 +297,7 @@ def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
         read: What was read.
         missing: The words that the tables lack; empty where the refusal has another reason.
     """
-    if not read.evidence or not _quotes_row(read):
+    if not read.evidence or not quotes_row(read):
         return bool(read.evidence)
     item = read.evidence[0]
     if not missing or missing.casefold() in item.quote.casefold():
@@ -327,7 +327,7 @@ def _quote_same_document(one: Draft, other: Draft) -> bool:
     return len(documents) == 1
 
 
-def _quotes_row(read: Draft) -> bool:
+def quotes_row(read: Draft) -> bool:
     """Return whether the first quote of a draft stands in a row of a table."""
     return any(
         block.kind == "table_row" and block.start <= evidence.span.start < block.end

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.agents.calculator.llm import LLMCalculator
-from fathom.agents.calculator.local import join_equal, match_values
+from fathom.agents.calculator.local import join_equal, match_values, quotes_row
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import drop_orders
 from fathom.agents.reader.base import Reader, outline_draft
@@ -18,6 +18,7 @@ from fathom.agents.reader.derivations import (
     select_bearing,
 )
 from fathom.agents.reader.local import LocalReader
+from fathom.agents.reader.signals import AnswerSignals
 from fathom.agents.reader.reply_forms import (
     AnyForm,
     CitedAnswer,
@@ -30,7 +31,7 @@ from fathom.llm.faults import CallFailure
 from fathom.question.question import Question
 from fathom.registry import JUDGE
 from fathom.retrieval.pruning import EvidencePruner, PrunedHit
-from fathom.runs.context import RunContext
+from fathom.runs.context import AskingDecision, DeadlineOver, RunContext
 from fathom.runs.events import TextEvent
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Claim, Draft, Evidence, Hit, Span
@@ -63,6 +64,8 @@ class LLMReader:
         confidence: The confidence in the model's answer.
         skip_above_confidence: The confidence of the local reader from which on the model is not
             asked; above 1 it always is.
+        signals: The signals of the local draft, by which the run's rule decides whether to ask;
+            `None` where the confidence alone decides.
         min_support: The smallest support of a sentence that counts.
         min_confidence: The confidence below which a model's answer gives way to a surer local one.
         fallback: The answer if the model gives nothing that can be verified: the local draft, or
@@ -84,6 +87,7 @@ class LLMReader:
     form: AnyForm = field(default_factory=QuoteForm)
     fault: str = ""
     calculator: LLMCalculator | None = None
+    signals: AnswerSignals | None = None
 
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
@@ -106,6 +110,7 @@ class LLMReader:
             fallback=settings.llm.fallback,
             form=make_form(model.chat.name, settings.llm.evidence, assembly.prompt),
             calculator=LLMCalculator.of(assembly, model),
+            signals=assembly.answer_signals if settings.llm.skip_above_confidence is None else None,
         )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -125,9 +130,42 @@ class LLMReader:
                     reason="the local implementation is sure",
                 )
                 return local_draft
+            decision = await self._decide_asking(local_draft, question, hits, step)
+            if decision is not None and not decision.asks:
+                step.set_outcome(
+                    outputs=outline_draft(local_draft),
+                    verdict="local",
+                    reason=f"right with {decision.probability:.2f}: a model is no likelier to be",
+                )
+                return local_draft
             draft, verdict, reason = await self._compute_or_ask(local_draft, question, hits, step)
             step.set_outcome(outputs=outline_draft(draft), verdict=verdict, reason=reason)
         return draft
+
+    async def _decide_asking(
+        self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> AskingDecision | None:
+        """Return the decision of the run's rule about a local draft; `None` where it has none.
+
+        The rule was learned from texts, so it does not hold for what stands in tables. A model that
+        is to mend a fault is asked.
+        """
+        decide, signals = context.decide_asking, self.signals
+        if decide is None or signals is None or self.fault:
+            return None
+        if local_draft.calculation is not None or quotes_row(local_draft):
+            return None
+        with context.step("estimate", agent="reader") as step:
+            try:
+                values = await step.compute("signals", lambda: signals(question, local_draft, hits))
+            except DeadlineOver:
+                return None
+            decision = decide(values)
+            step.set_outcome(
+                outputs={"probability": decision.probability},
+                verdict="ask" if decision.asks else "local",
+            )
+        return decision
 
     async def _compute_or_ask(
         self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
