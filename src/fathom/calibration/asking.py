@@ -1,4 +1,4 @@
-"""The rule by which a language model is asked: where the local draft leaves it something to gain."""
+"""The rule by which a language model is asked: where the local draft leaves it room to gain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

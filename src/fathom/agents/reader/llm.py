@@ -18,7 +18,6 @@ from fathom.agents.reader.derivations import (
     select_bearing,
 )
 from fathom.agents.reader.local import LocalReader
-from fathom.agents.reader.signals import AnswerSignals
 from fathom.agents.reader.reply_forms import (
     AnyForm,
     CitedAnswer,
@@ -26,6 +25,7 @@ from fathom.agents.reader.reply_forms import (
     SentenceStream,
     make_form,
 )
+from fathom.agents.reader.signals import AnswerSignals
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.question.question import Question
