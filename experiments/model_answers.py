@@ -8,7 +8,8 @@ and the factors of the confidence in the model's answer. A run that was stopped 
 was. `--publish` adds the lines, without the answers themselves, to
 `experiments/results/model_answers.jsonl.gz`: what stands there is not asked again, and
 `training/fit_model_calibration.py` learns from it. `--table` asks nothing, and prints from which
-confidence on the local answer should count.
+confidence on the local answer should count, and who answers better by the P(right) of the reader's
+draft.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -33,6 +35,7 @@ from research.model_answers import (
 
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.signals import AnswerSignals
+from fathom.assembly.calibrations import load_shipped_calibrations
 from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
@@ -46,6 +49,9 @@ from fathom.types import Draft
 from fathom.usage import Usage
 
 THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
+PROBABILITIES = (0, 0.1, 0.2, 0.3, 0.4, 1.01)
+UNSURE = 0.6
+"""The confidence of a local draft below which a `local:` model may be asked."""
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
 
@@ -203,7 +209,10 @@ def format_tables(answers: Sequence[ModelAnswer]) -> str:
         is_reported = answer.dataset in REPORTED
         suffix = f", {answer.dataset}, reported only" if is_reported else ""
         groups.setdefault(f"{name_model(answer.model)}{suffix}", []).append(answer)
-    return "\n\n".join(f"{name}: {format_table(group)}" for name, group in groups.items())
+    return "\n\n".join(
+        f"{name}: {format_table(group)}\n\n{format_probabilities(group)}"
+        for name, group in groups.items()
+    )
 
 
 def format_table(answers: Sequence[ModelAnswer]) -> str:
@@ -222,6 +231,24 @@ def format_table(answers: Sequence[ModelAnswer]) -> str:
             f"{fmean(tokens > 0 for _, _, tokens in chosen):.2f} | "
             f"{fmean(tokens for _, _, tokens in chosen):.0f} |"
         )
+    return "\n".join(lines)
+
+
+def format_probabilities(answers: Sequence[ModelAnswer]) -> str:
+    """Return a row for each range of P(right) of a local draft that is not sure."""
+    law = load_shipped_calibrations()["adaptive"].law
+    lines = [
+        "| P(right) of the local draft | questions | F1 of the model | F1 of the reader |",
+        "|---|---|---|---|",
+    ]
+    unsure = [answer for answer in answers if answer.local_confidence < UNSURE]
+    for low, high in pairwise(PROBABILITIES):
+        group = [answer for answer in unsure if low <= law(answer.local_signals) < high]
+        if group:
+            lines.append(
+                f"| {low:g} to {high:g} | {len(group)} | {fmean(a.model_f1 for a in group):.3f} "
+                f"| {fmean(a.local_f1 for a in group):.3f} |"
+            )
     return "\n".join(lines)
 
 

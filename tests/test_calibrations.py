@@ -413,7 +413,7 @@ def make_model_calibrations() -> dict[str, Calibration]:
     }
 
 
-def make_assembly(model: str, **ask: float | None) -> Assembly:
+def make_assembly(model: str, **ask: Any) -> Assembly:
     """Return the parts of the default settings with a language model."""
     settings = Settings()
     llm = settings.llm.model_copy(update={"model": model})
@@ -458,26 +458,33 @@ def test_an_improbable_answer_is_not_given_with_a_model_either(
 
 
 @pytest.mark.parametrize(
-    ("model", "llm", "is_made"),
+    ("model", "llm", "ask", "least"),
     [
-        ("local:qwen-1.5b", {}, True),
-        ("local:qwen-1.5b", {"skip_above_confidence": 0.6}, False),
-        ("local:qwen-0.5b", {}, False),
-        ("openai:qwen-1.5b", {}, False),
-        ("", {}, False),
+        ("local:qwen-1.5b", {}, {}, 0.1),
+        ("local:qwen-1.5b", {}, {"caution": "cautious"}, 0.1),
+        ("local:qwen-1.5b", {}, {"caution": "eager"}, 0.0),
+        ("local:qwen-1.5b", {}, {"min_probability": 0.0}, 0.0),
+        ("local:qwen-1.5b", {"skip_above_confidence": 0.6}, {}, None),
+        ("local:qwen-0.5b", {}, {}, None),
+        ("openai:qwen-1.5b", {}, {}, None),
+        ("", {}, {}, None),
     ],
 )
 def test_a_measured_model_is_asked_by_the_probability_of_the_local_draft(
-    monkeypatch: pytest.MonkeyPatch, model: str, llm: dict[str, float], is_made: bool
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    llm: dict[str, float],
+    ask: dict[str, Any],
+    least: float | None,
 ) -> None:
     monkeypatch.setattr(calibrations, "load_model_calibrations", make_model_calibrations)
-    assembly = make_assembly(model)
+    assembly = make_assembly(model, **ask)
     in_force = choose_calibration(assembly, "naive", {})
     settings = assembly.settings.model_copy(
         update={"llm": assembly.settings.llm.model_copy(update=llm)}
     )
     rule = make_asking_rule(in_force, settings)
-    assert (rule is not None) == is_made
+    assert (None if rule is None else rule.least) == least
     assert rule is None or rule.law == load_shipped_calibrations()["naive"].law
 
 

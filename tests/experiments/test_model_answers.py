@@ -96,5 +96,12 @@ def test_a_question_counts_once_however_the_file_of_its_model_is_called(tmp_path
     again = replace(SURE, model="qwen-1.5b")
     write_records([asdict(answer) for answer in (before, UNSURE, again)], file)
     assert [row["model"] for row in read_records(file)] == ["qwen-1.5b", "small.gguf"]
-    heads = [line for line in format_tables([before, again]).splitlines() if "questions" in line]
+    heads = [line for line in format_tables([before, again]).splitlines() if "qwen" in line]
     assert heads == ["qwen-1.5b: 2 questions"]
+
+
+def test_unsure_answers_are_compared_by_the_probability_of_the_local_draft() -> None:
+    sure, unsure = (replace(SURE, local_confidence=value) for value in (0.9, 0.3))
+    table = format_tables([sure, unsure, unsure])
+    (row,) = [line for line in table.splitlines() if line.startswith("| 0") and "| 2 |" in line]
+    assert row.endswith(f"| {SURE.model_f1:.3f} | {SURE.local_f1:.3f} |")

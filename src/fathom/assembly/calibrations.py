@@ -157,7 +157,11 @@ def make_asking_rule(in_force: CalibrationInForce, settings: Settings) -> Asking
     if llm.skip_above_confidence is not None or bounds is None or in_force.chain_law is None:
         return None
     least, most = bounds
-    return AskingRule(law=in_force.chain_law, least=least, most=most)
+    shown = choose_bounds(settings.ask)
+    # A model is right now and then where the reader hardly is; so improbable an answer is withheld,
+    # unless the user wants to see it.
+    is_withheld = (shown.given if shown.tentative is None else shown.tentative) >= least
+    return AskingRule(law=in_force.chain_law, least=least if is_withheld else 0.0, most=most)
 
 
 def _refuse_rate(calibration: Calibration, strategy: str, max_error: float) -> str:
