@@ -23,7 +23,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+PROGRAMS = (
+    "chromium-headless-shell",  # without windows of its own: a quarter less work
+    *("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"),
+)
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
