@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.llm.factories import Run, make_deadline
@@ -160,9 +161,22 @@ def test_a_file_that_llama_cpp_cannot_load_is_reported_in_one_line(
     assert server.pid is None
 
 
+class EndedProcess(subprocess.Popen[bytes]):
+    """A process that has ended when its owner begins to write."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.wait()
+
+
+@pytest.mark.parametrize("process", [subprocess.Popen, EndedProcess])
 def test_a_child_that_ends_without_a_word_is_reported_with_the_next_step(
-    server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: LocalServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    process: "type[subprocess.Popen[bytes]]",
 ) -> None:
+    monkeypatch.setattr(subprocess, "Popen", process)
     child = tmp_path / "child.py"
     child.write_text("raise SystemExit(3)")
     monkeypatch.setattr(local_server, "_CHILD", child)

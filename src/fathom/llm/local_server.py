@@ -17,7 +17,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -234,8 +234,10 @@ class _ChildProcess:
         # Reading must not block: the owner polls the child between other work.
         for pipe in (stdout, stderr):
             os.set_blocking(pipe.fileno(), False)
-        stdin.write(self._key.get_secret_value().encode() + b"\n")
-        stdin.flush()
+        # `read_address` reports a child that has ended already.
+        with suppress(BrokenPipeError):
+            stdin.write(self._key.get_secret_value().encode() + b"\n")
+            stdin.flush()
 
     @property
     def pid(self) -> int:
@@ -305,4 +307,6 @@ def _kill_process(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
     for pipe in _get_pipes(process):
-        pipe.close()
+        # What a child that ended early never read is written again at the close.
+        with suppress(BrokenPipeError):
+            pipe.close()
