@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from statistics import fmean
 
@@ -43,15 +44,14 @@ from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.question.question import Question
+from fathom.settings import Settings
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right, score_f1
 from fathom.types import Draft
 from fathom.usage import Usage
 
 THRESHOLDS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95, 2)
-PROBABILITIES = (0, 0.1, 0.2, 0.3, 0.4, 1.01)
-UNSURE = 0.6
-"""The confidence of a local draft below which a `local:` model may be asked."""
+PROBABILITIES = (0, 0.1, 0.2, 0.3, 0.4, inf)
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 
 
@@ -241,12 +241,14 @@ def format_probabilities(answers: Sequence[ModelAnswer]) -> str:
         "| P(right) of the local draft | questions | F1 of the model | F1 of the reader |",
         "|---|---|---|---|",
     ]
-    unsure = [answer for answer in answers if answer.local_confidence < UNSURE]
+    sure = Settings().llm.choose_skip_confidence("local:")
+    unsure = [answer for answer in answers if answer.local_confidence < sure]
     for low, high in pairwise(PROBABILITIES):
         group = [answer for answer in unsure if low <= law(answer.local_signals) < high]
         if group:
             lines.append(
-                f"| {low:g} to {high:g} | {len(group)} | {fmean(a.model_f1 for a in group):.3f} "
+                f"| {low:g} to {min(high, 1):g} | {len(group)} "
+                f"| {fmean(a.model_f1 for a in group):.3f} "
                 f"| {fmean(a.local_f1 for a in group):.3f} |"
             )
     return "\n".join(lines)

@@ -11,8 +11,8 @@ from fathom.runs.context import AskingDecision
 BOUNDS: Mapping[str, tuple[float, float]] = {"qwen-1.5b": (0.1, 0.3)}
 """The probabilities of a local draft between which a known model is asked.
 
-Below the lower one, the model found no right answer to the development questions either; from the
-upper one on, the local reader was right as often or more often: docs/runs.md."""
+Below the lower one, an answer of the model is so improbable too that it is withheld; from the upper
+one on, the local reader was right as often on development questions: docs/runs.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

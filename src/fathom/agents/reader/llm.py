@@ -135,7 +135,7 @@ class LLMReader:
                 step.set_outcome(
                     outputs=outline_draft(local_draft),
                     verdict="local",
-                    reason=f"right with {decision.probability:.2f}: a model is no likelier to be",
+                    reason=f"P(right) is {decision.probability:.2f}: the model would gain nothing",
                 )
                 return local_draft
             draft, verdict, reason = await self._compute_or_ask(local_draft, question, hits, step)
