@@ -83,6 +83,7 @@ ARGUMENTS = {
     "tune": "@questions.jsonl --strategies naive",
     "doctor": "",
     "copy": ".fathom copied",
+    "backup": "saved",
     "docs list": "",
     "docs show": "@corpus/fees.md",
     "docs outline": "@corpus/fees.md",

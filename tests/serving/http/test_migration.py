@@ -122,6 +122,27 @@ def test_server_data_are_copied_to_a_database_and_back(postgres: Server, tmp_pat
     assert read_server_data(str(back), tmp_path) == before
 
 
+def test_a_backup_holds_all_that_servers_see(tmp_path: Path) -> None:
+    make_served(tmp_path)
+    index, saved = tmp_path / "index", tmp_path / "saved"
+    backed_up = CliRunner().invoke(
+        commands, ["backup", str(saved), "--index", str(index), "--json"]
+    )
+    assert backed_up.exit_code == 0, backed_up.output
+    outcome = json.loads(backed_up.stdout)
+    assert (outcome["folder"], outcome["files"]) == (str(saved), 7)
+    assert read_server_data(str(saved), saved) == read_server_data(str(index), index)
+    assert (saved / UPLOADS / "trips" / "ferry.md").read_text() == "A ferry."
+
+
+def test_an_index_on_a_server_is_backed_up_there(postgres: Server, tmp_path: Path) -> None:
+    url = postgres.open_database()
+    refused = CliRunner().invoke(commands, ["backup", str(tmp_path / "saved"), "--index", url])
+    assert isinstance(refused.exception, UsageError)
+    assert "back it up there, for example with pg_dump" in str(refused.exception)
+    assert not (tmp_path / "saved").exists()
+
+
 def test_repeating_a_copy_doubles_nothing(postgres: Server, tmp_path: Path) -> None:
     make_served(tmp_path)
     source = tmp_path / "index"

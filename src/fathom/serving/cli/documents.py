@@ -1,4 +1,4 @@
-"""The commands that look after an index: vectors, config, status, copy, doctor."""
+"""The commands that look after an index: vectors, config, status, copy, backup, doctor."""
 
 from pathlib import Path
 from typing import Annotated
@@ -105,6 +105,28 @@ def copy(
     counts = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
     lines = [f"{state.documents} documents, {state.chunks} chunks copied", *notes]
     show_outcome({**counts, "beside": notes}, "\n".join(lines), as_json=as_json)
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="The new folder of the backup.")],
+    index: IndexOption = None,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
+    offline: OfflineOption = False,
+) -> None:
+    """Copy the whole folder of an index, also while a server uses it."""
+    from fathom.index.embedded.backup import back_up_index
+    from fathom.serving.cli.output import show_outcome
+
+    with build_engine(index, assignments, offline=offline) as engine:
+        if engine.index.is_shared:
+            raise UsageError(
+                f"{engine.index}: an index on a server; back it up there, for example with pg_dump"
+            )
+        finished = back_up_index(engine.directory, folder)
+    megabytes = finished.size / 1_000_000
+    text = f"{finished.files} files, {megabytes:.1f} MB, in {finished.folder}"
+    show_outcome(finished, text, as_json=as_json)
 
 
 @config.command("show")

@@ -1,0 +1,182 @@
+"""Backup of an embedded index: a folder that holds all that the index's folder holds.
+
+The index may be in use. Each database is copied as it is at one instant, and the order makes the
+copies fit each other: what refers to something is copied before it. Conversations refer to traces,
+traces and jobs to documents, and documents to uploaded files. Something that is removed meanwhile
+may be missing at the end; nothing that was stored at the beginning is.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathom.errors import IndexCorrupt, RunError, UsageError
+from fathom.index.embedded import schema, traces
+from fathom.index.embedded.database import create_private_file
+from fathom.index.embedded.keyword import FOLDER
+from fathom.index.embedded.opening import LOCK, REBUILD
+from fathom.index.identity import build_missing_error
+from fathom.system import create_folder, sync_folder
+
+DATABASE = ".db"
+UNFINISHED = ".partial"
+_GRAPH = "vectors-"
+_LOGS = ("-wal", "-shm", "-journal")
+_LAST = (traces.FILE, schema.FILE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """A finished backup.
+
+    Attributes:
+        folder: Where it lies.
+        files: The number of its files.
+        size: Their bytes.
+    """
+
+    folder: Path
+    files: int
+    size: int
+
+
+def back_up_index(
+    directory: Path, target: Path, on_file: Callable[[Path], None] = lambda _file: None
+) -> Backup:
+    """Copy the folder of an index to a new folder, which appears when it is complete.
+
+    Derived files (the keyword index, graphs) are left out: the copy makes them anew when it is
+    first opened. An interrupted call leaves only a folder `NAME.partial`, which the next one
+    removes.
+
+    Args:
+        directory: The folder of the index.
+        target: The folder of the backup, which must not exist or be empty.
+        on_file: A callback for tests, called with the path of each file, below `directory`, before
+            it is copied.
+
+    Raises:
+        IndexMissing: If there is no index.
+        UsageError: If the target is a file or is not empty, or lies inside the index.
+        IndexCorrupt: If a database is damaged.
+        RunError: If a file cannot be read, or the backup cannot be written.
+    """
+    if not (directory / schema.FILE).is_file():
+        raise build_missing_error(directory)
+    _check_target(directory, target)
+    unfinished = target.with_name(f"{target.name}{UNFINISHED}")
+    sizes: list[int | None] = []
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        create_folder(unfinished)
+        unfinished.chmod(0o700)
+        for path in _order_files(directory):
+            on_file(path)
+            sizes.append(_copy(directory / path, unfinished / path))
+        _replace(target, unfinished)
+    except OSError as error:
+        place = error.filename or target
+        raise RunError(
+            f"{place}: {error.strerror}; the backup is not complete; check free space and "
+            "permissions, then run the command again"
+        ) from error
+    copied = [size for size in sizes if size is not None]
+    return Backup(folder=target, files=len(copied), size=sum(copied))
+
+
+def _check_target(directory: Path, target: Path) -> None:
+    if target.is_dir():
+        if any(target.iterdir()):
+            raise UsageError(f"{target}: not empty; name a new folder for the backup")
+    elif target.exists():
+        raise UsageError(f"{target}: not a folder; name a new folder for the backup")
+    if target.resolve().is_relative_to(directory.resolve()):
+        raise UsageError(f"{target}: lies inside the index; name a folder outside {directory}")
+
+
+def _order_files(directory: Path) -> Iterator[Path]:
+    """Yield the files to copy, below the directory: databases first, in the order of references.
+
+    The names of other files are read once the databases are copied.
+    """
+    databases = [path for path in _list_files(directory) if path.suffix == DATABASE]
+    yield from sorted(
+        databases, key=lambda path: (_LAST.index(path.name) + 1 if path.name in _LAST else 0, path)
+    )
+    yield from sorted(path for path in _list_files(directory) if path.suffix != DATABASE)
+
+
+def _list_files(directory: Path) -> Iterator[Path]:
+    """Yield the files below a directory that are neither derived nor temporary."""
+    for place, folders, files in os.walk(directory):
+        is_index = schema.FILE in files
+        folders[:] = [name for name in folders if not (is_index and _is_derived_folder(name))]
+        for name in files:
+            path = Path(place, name)
+            if not (path.is_symlink() or (is_index and _is_derived_file(name))):
+                yield path.relative_to(directory)
+
+
+def _is_derived_folder(name: str) -> bool:
+    return name == REBUILD or name.startswith(FOLDER)
+
+
+def _is_derived_file(name: str) -> bool:
+    return name == LOCK or name.startswith(_GRAPH) or name.endswith(_LOGS)
+
+
+def _copy(source: Path, target: Path) -> int | None:
+    """Copy a file and return its size; `None` if it was removed meanwhile."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.suffix == DATABASE:
+        _copy_database(source, target)
+    else:
+        try:
+            shutil.copy2(source, target)
+        except FileNotFoundError:
+            target.unlink(missing_ok=True)
+            return None
+    with target.open("rb") as handle:
+        os.fsync(handle.fileno())
+    return target.stat().st_size
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    """Copy a database as it is at one instant, without keeping its users waiting, and check it.
+
+    Raises:
+        IndexCorrupt: If it is damaged.
+        RunError: If it cannot be read or written.
+    """
+    create_private_file(target)
+    with (
+        schema.name_corruption(source),
+        closing(_connect(source)) as original,
+        closing(_connect(target)) as copy,
+    ):
+        original.backup(copy)
+        [(finding,)] = copy.execute("PRAGMA quick_check(1)").fetchall()
+        if finding != "ok":
+            raise IndexCorrupt(f"{source}: damaged ({finding}); run `fathom doctor`")
+        # The log of changes belongs to the file; without it the copy is one file.
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)
+    connection.execute("PRAGMA busy_timeout = 10000")
+    return connection
+
+
+def _replace(target: Path, unfinished: Path) -> None:
+    """Give the finished folder its name, so that a loss of power does not take it away."""
+    for place, _, _ in os.walk(unfinished):
+        sync_folder(Path(place))
+    with suppress(FileNotFoundError):
+        target.rmdir()
+    unfinished.rename(target)
+    sync_folder(target.absolute().parent)

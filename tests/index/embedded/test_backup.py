@@ -1,0 +1,190 @@
+"""A backup of an index in use is whole: `fathom.index.embedded.backup`."""
+
+import errno
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.factories import QUESTION, engine_at, index_fees
+from tests.index.conftest import make_entry
+
+from fathom.errors import IndexCorrupt, IndexMissing, RunError, UsageError
+from fathom.index.base import Entry, SourceRecord
+from fathom.index.embedded.backup import UNFINISHED, back_up_index
+from fathom.index.embedded.opening import open_reader, open_writer, verify
+
+EntryFactory = Callable[..., tuple[Entry, SourceRecord]]
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from fathom.index.embedded.backup import back_up_index
+
+def die(path):
+    if str(path) == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+back_up_index(Path(sys.argv[1]), Path(sys.argv[2]), die)
+"""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    """Return the folder of an index with a trace, the data of a server and an uploaded file."""
+    with engine_at(index_fees(tmp_path)) as engine:
+        engine.ask(QUESTION)
+    index = tmp_path / "index"
+    (index / "uploads" / "trips").mkdir(parents=True)
+    (index / "uploads" / "trips" / "ferry.md").write_text("A ferry.")
+    for file in ("keys.db", "conversations.db", "workspaces/hr/keys.db"):
+        (index / file).parent.mkdir(parents=True, exist_ok=True)
+        with sqlite3.connect(index / file) as connection:
+            connection.execute("CREATE TABLE names(name)")
+            connection.execute("INSERT INTO names VALUES ('ana')")
+        connection.close()
+    return index
+
+
+def test_a_backup_holds_all_but_what_is_derived(served: Path, tmp_path: Path) -> None:
+    order: list[str] = []
+    backup = back_up_index(served, tmp_path / "backup", lambda path: order.append(str(path)))
+    databases = [
+        "conversations.db",
+        "keys.db",
+        "workspaces/hr/keys.db",
+        "traces.db",
+        "fathom.db",
+    ]
+    assert order == [*databases, "uploads/trips/ferry.md"]
+    files = [path for path in backup.folder.rglob("*") if path.is_file()]
+    assert sorted(str(path.relative_to(backup.folder)) for path in files) == sorted(order)
+    assert (backup.files, backup.size) == (6, sum(path.stat().st_size for path in files))
+    assert backup.folder.stat().st_mode & 0o777 == 0o700
+    assert (backup.folder / "fathom.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_restored_backup_answers_replays_and_takes_changes(served: Path, tmp_path: Path) -> None:
+    back_up_index(served, tmp_path / "elsewhere" / "backup")
+    with engine_at(tmp_path) as engine:
+        before = engine.ask(QUESTION).answer, engine.status().content
+        trace = engine.traces.list()[-1].id
+    shutil.rmtree(served)
+    shutil.copytree(tmp_path / "elsewhere" / "backup", served)
+    with engine_at(tmp_path) as engine:
+        assert (engine.ask(QUESTION).answer, engine.status().content) == before
+        assert engine.replay(trace).same
+        (tmp_path / "corpus" / "more.md").write_text("# Boats\n\nA boat needs a number.\n")
+        engine.ingest()
+        assert (engine.status().documents, engine.verify()) == (2, [])
+
+
+def test_documents_that_come_meanwhile_are_whole_or_absent(tmp_path: Path) -> None:
+    stop = threading.Event()
+    with open_writer(tmp_path / "index", {"a": "1"}, ann_from_chunks=3) as writer:
+        entry, source = make_entry("first", "one", "two")
+        writer.put([entry], [source])
+
+        def add_documents() -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                added, place = make_entry(f"d{number}", "old and new", f"words of {number}")
+                writer.put([added], [place])
+
+        adding = threading.Thread(target=add_documents)
+        adding.start()
+        try:
+            backups = [back_up_index(tmp_path / "index", tmp_path / f"b{n}") for n in range(5)]
+        finally:
+            stop.set()
+            adding.join()
+    counts = []
+    for backup in backups:
+        with open_reader(backup.folder) as reader:
+            names = [summary.id for summary in reader.list_documents()]
+            assert "first" in names
+            entries = [reader.get_entry(name) for name in names]
+            assert all(entry is not None and len(entry.chunks) == 2 for entry in entries)
+            hits = reader.keyword_search("old", k=1000)
+            assert len(hits) == len(names) - 1
+            counts.append(len(names))
+        assert verify(backup.folder) == []
+    assert counts == sorted(counts)
+
+
+@pytest.mark.parametrize("file", ["keys.db", "fathom.db", "uploads/trips/ferry.md"])
+def test_a_kill_leaves_no_backup_and_the_next_one_is_whole(
+    served: Path, tmp_path: Path, file: str
+) -> None:
+    target = tmp_path / "backup"
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(served), str(target), file],
+        capture_output=True,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert not target.exists()
+    assert (tmp_path / f"backup{UNFINISHED}").is_dir()
+    assert back_up_index(served, target).files == 6
+    assert not (tmp_path / f"backup{UNFINISHED}").exists()
+
+
+def test_a_file_that_is_removed_meanwhile_is_left_out(served: Path, tmp_path: Path) -> None:
+    other = served / "uploads" / "a.md"
+    other.write_text("A file.")
+
+    def remove_upload(path: Path) -> None:
+        if path.name == "a.md":
+            other.unlink()
+
+    assert back_up_index(served, tmp_path / "backup", remove_upload).files == 6
+    assert not (tmp_path / "backup" / "uploads" / "a.md").exists()
+
+
+def test_a_link_out_of_the_folder_is_not_followed(served: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (served / "uploads" / "link.md").symlink_to(tmp_path / "secret")
+    assert back_up_index(served, tmp_path / "backup").files == 6
+
+
+def test_a_backup_replaces_nothing(served: Path, tmp_path: Path) -> None:
+    back_up_index(served, tmp_path / "backup")
+    before = sorted((tmp_path / "backup").iterdir())
+    with pytest.raises(UsageError, match=r"backup: not empty; name a new folder"):
+        back_up_index(served, tmp_path / "backup")
+    assert sorted((tmp_path / "backup").iterdir()) == before
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"file: not a folder; name a new folder"):
+        back_up_index(served, tmp_path / "file")
+    with pytest.raises(UsageError, match=r"lies inside the index; name a folder outside"):
+        back_up_index(served, served / "uploads" / "backup")
+    with pytest.raises(IndexMissing):
+        back_up_index(tmp_path / "nowhere", tmp_path / "other")
+    (tmp_path / "empty").mkdir()
+    assert back_up_index(served, tmp_path / "empty").files == 6
+
+
+def test_a_damaged_database_is_reported_and_nothing_remains(served: Path, tmp_path: Path) -> None:
+    (served / "keys.db").write_bytes(b"SQLite format 3\0" + b"\1" * 5000)
+    with pytest.raises(IndexCorrupt, match=r"keys\.db"):
+        back_up_index(served, tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
+
+
+def test_a_full_disk_is_reported_in_one_line(
+    served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.setattr(shutil, "copy2", fail)
+    with pytest.raises(RunError, match=r"ferry\.md: No space left on device; the backup is not"):
+        back_up_index(served, tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
