@@ -21,6 +21,7 @@ from experiments.lab.clean import (
     read_unchecked,
 )
 from experiments.lab.headlines import write_headlines
+from experiments.lab.outcome import find_unknown_figures
 from experiments.lab.pages import format_contents, format_page
 from experiments.lab.plan import Experiment, find_experiments
 from experiments.lab.provenance import Provenance
@@ -128,6 +129,7 @@ def _report_faults(published: list[Published], out: Path) -> int:
         *find_faults(
             published, out, read_unchecked(UNCHECKED), read_unchecked(UNCHECKED, "undated")
         ),
+        *(fault for entry in published for fault in find_unknown_figures(entry)),
     ]
     for line in wrong:
         sys.stderr.write(f"{line}\n")

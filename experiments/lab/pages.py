@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from experiments.lab.clean import Published
+from experiments.lab.outcome import fill_figures
 from experiments.lab.plan import SAMPLES, Experiment
 from experiments.lab.provenance import merge_provenances
 
@@ -95,9 +96,10 @@ def _format_section(published: Published) -> Iterator[str]:
         yield ""
         yield from render_block(ReportTable(title="The paper prints", head=printed.head, rows=rows))
         yield from ("", printed.note) if printed.note else ()
-    for paragraph in experiment.reading.split("\n\n"):
-        yield ""
-        yield " ".join(paragraph.split())
+    for paragraph in (*experiment.reading.split("\n\n"), *fill_figures(published).split("\n\n")):
+        if paragraph.strip():
+            yield ""
+            yield " ".join(paragraph.split())
     yield ""
     yield f"<sub>{summary.provenance.sentence}.</sub>"
 

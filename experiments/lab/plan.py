@@ -172,6 +172,7 @@ class Experiment(Part):
         id: `<paper>/<name>`, from the file's place.
         where: Which table or figure of the paper.
         reading: What differs from the paper, and why.
+        outcome: What came of it on these data; figures in braces are filled in (`outcome.py`).
         printed: The paper's own figures.
         current: Whether its rows are of today's code; if not, its page says so.
         settings: Groups of settings that several arms `use`.
@@ -181,6 +182,7 @@ class Experiment(Part):
     title: str
     where: str
     reading: str
+    outcome: str = ""
     data: tuple[Data, ...] = Field(min_length=1)
     arm: tuple[Arm, ...] = Field(min_length=1)
     show: tuple[Showing, ...] = Field(min_length=1)
@@ -221,7 +223,7 @@ class Experiment(Part):
             corpus = self.fast.corpora.get(arm.corpus, arm.corpus)
             short = arm.model_copy(update={"corpus": corpus, "on": ()})
             arms[(short.name, corpus)] = short
-        return self.model_copy(update={"data": (few,), "arm": tuple(arms.values())})
+        return self.model_copy(update={"data": (few,), "arm": tuple(arms.values()), "outcome": ""})
 
 
 def read_experiment(file: Path) -> Experiment:
