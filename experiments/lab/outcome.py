@@ -53,8 +53,14 @@ class NamedFigure:
         match = _FIGURE.fullmatch(" ".join(braced.split()))
         if not match:
             raise UsageError(f"{braced} names no figure; write {{MEASURE of ARM on SET}}")
-        parts = {name: part or "" for name, part in match.groupdict().items()}
-        return cls(**{**parts, "percent": bool(parts["percent"])})
+        return cls(
+            measure=match["measure"],
+            arm=match["arm"],
+            operator=match["operator"] or "",
+            other=match["other"] or "",
+            place=match["place"],
+            percent=bool(match["percent"]),
+        )
 
 
 def fill_figures(published: Published) -> str:
