@@ -1,7 +1,11 @@
 """Embedders behind a server, over real sockets."""
 
 import json
-from collections.abc import Sequence
+import pickle
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
@@ -167,3 +171,59 @@ def test_the_identity_distinguishes_servers_and_models() -> None:
 
     assert set(first.identity) == {"model", "sha256", "runtime", "precision"}
     assert first.identity != other.identity
+
+
+@contextmanager
+def serve_open_connections() -> Iterator[tuple[str, list[int]]]:
+    """Yield the address of a server that keeps connections open, and the port of each connection.
+
+    Every request but the first of a connection adds nothing to the list.
+    """
+    ports: list[int] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            ports.append(self.client_address[1])
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            body = json.dumps({"data": [{"index": 0, "embedding": [1.0, 0.0]}]}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1", ports
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_connection_serves_many_questions() -> None:
+    with serve_open_connections() as (url, ports):
+        client = make_embedder(url)
+        for _ in range(5):
+            client.embed(["a"])
+        assert len(ports) == 1
+        copy = pickle.loads(pickle.dumps(client))
+        copy.embed(["a"])
+        assert len(ports) == 2
+        del client, copy
+
+
+def test_a_connection_that_the_server_has_closed_is_replaced() -> None:
+    with serve(make_vectors([1.0]), resets, make_vectors([1.0])) as server:
+        client = make_embedder(server.base_url)
+        client.embed(["a"])
+        client.embed(["b"])
+        assert server.calls == 3

@@ -7,7 +7,9 @@ refuses it. The budget of a question does not include what a server charges for 
 import json
 import os
 import re
+import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +26,8 @@ from fathom.usage import Usage
 
 # Of a reply; 2,048 vectors of 1,024 numbers, written as text, take half of that.
 MOST_BYTES = 64 << 20
+KEEPALIVE_S = 30.0
+"""The seconds that an unused connection stays open for the next question."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _TINY = 1e-12
 
@@ -58,6 +62,46 @@ def resolve_embedding_endpoint(
     return build_endpoint(PROVIDERS["openai"], name, base_url, key_env, environment)
 
 
+class PooledClient:
+    """An HTTP client whose connections stay open between requests; safe for threads.
+
+    Each process makes its own at its first request: a copy for a worker, pickled or forked, begins
+    without one, since two processes must not write to one connection.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """Prepare the client.
+
+        Args:
+            seconds: The longest time of one request.
+        """
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+        self._process = 0
+
+    def __reduce__(self) -> tuple[type["PooledClient"], tuple[float]]:
+        return PooledClient, (self._seconds,)
+
+    def get(self) -> httpx2.Client:
+        """Return the client of this process."""
+        with self._lock:
+            if self._client is None or self._process != os.getpid():
+                limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
+                self._client = httpx2.Client(
+                    timeout=self._seconds, follow_redirects=False, limits=limits
+                )
+                self._process = os.getpid()
+                weakref.finalize(self, _close_in, self._process, self._client).atexit = False
+            return self._client
+
+
+def _close_in(process: int, client: httpx2.Client) -> None:
+    """Close a client, unless this process is a fork of the one whose connections it has."""
+    if process == os.getpid():
+        client.close()
+
+
 class RemoteEmbedder:
     """An `Embedder` that calls a server; safe to use from several threads.
 
@@ -84,7 +128,7 @@ class RemoteEmbedder:
         """
         self._endpoint = endpoint
         self._batch = batch
-        self._seconds = seconds
+        self._client = PooledClient(seconds)
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
         self._dimension = 0
@@ -163,10 +207,8 @@ class RemoteEmbedder:
         }
         url = f"{self._endpoint.base_url.rstrip('/')}/embeddings"
         content = json.dumps(payload).encode()
-        with (
-            httpx2.Client(timeout=self._seconds, follow_redirects=False) as client,
-            client.stream("POST", url, headers=headers, content=content) as reply,
-        ):
+        client = self._client.get()
+        with client.stream("POST", url, headers=headers, content=content) as reply:
             body = bytearray()
             # Raw bytes: a small compressed reply could grow without bound when it is unpacked.
             for chunk in reply.iter_raw():
