@@ -3,7 +3,8 @@
 `{F1 of naive on squad-fresh}` stands for a mean, `{F1 of A minus naive on squad-fresh}` for a
 difference of two means, `{tokens of A over naive on squad-fresh}` for their ratio. `, %` at the end
 gives whole percent. A variant of a corpus follows its data set after a slash (`on toy/cut-10`);
-`on all` is the mean over the questions of all data sets.
+`on all` is the mean over the questions of all data sets. A column of a table on the page is named
+likewise.
 """
 
 import re
@@ -16,6 +17,7 @@ from experiments.lab.clean import Published
 from experiments.lab.renderers.table import TIMES
 
 from fathom.errors import UsageError
+from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 
 ALL = "all"
 _BRACED = re.compile(r"\{[^{}]*\}")
@@ -23,6 +25,7 @@ _FIGURE = re.compile(
     r"\{(?P<measure>.+?) of (?P<arm>.+?)(?: (?P<operator>minus|over) (?P<other>.+?))?"
     r" on (?P<place>[^\s,]+)(?P<percent>, %)?\}"
 )
+_SHARE = re.compile(r"\(([\d.]+)%\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,10 @@ def _find_value(published: Published, figure: NamedFigure, arm: str) -> float:
             value = _read_value(row, figure.measure)
             if value is not None:
                 return value
+    for table in published.summary.blocks:
+        cell = _find_cell(table, name, arm, figure.measure) if not corpus else ""
+        if cell:
+            return _read_cell(cell)
     raise UsageError(f"no row has the {figure.measure} of {arm} on {figure.place}; mend the name")
 
 
@@ -122,6 +129,21 @@ def _read_value(row: Mapping[str, Any], measure: str) -> float | None:
         return float(row["latency_s"][TIMES[measure]]) * 1000
     value = row["measures"].get(measure, row["usage"].get(measure))
     return None if value is None else float(value)
+
+
+def _find_cell(block: ReportBlock, name: str, arm: str, column: str) -> str:
+    """Return the cell of a table that has a line for each data set and system; else nothing."""
+    if isinstance(block, ReportTable) and block.head[:2] == ("data set", "system"):
+        for line in block.rows:
+            if line[:2] == (name, arm) and column in block.head:
+                return line[block.head.index(column)]
+    return ""
+
+
+def _read_cell(cell: str) -> float:
+    """Return the share of a count such as `29 (58.0%)`, or else the first number of a cell."""
+    share = _SHARE.search(cell)
+    return float(share[1]) / 100 if share else float(cell.split(maxsplit=1)[0])
 
 
 def _format_value(value: float, measure: str) -> str:

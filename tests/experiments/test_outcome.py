@@ -13,6 +13,7 @@ from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import experiment
 
 from fathom.errors import UsageError
+from fathom.evaluation.report.blocks import ReportTable
 
 ROWS = [
     {
@@ -29,6 +30,11 @@ ROWS = [
         ("toy", "cut-10", "naive", 0.25, 0.0),
     )
 ]
+TABLE = ReportTable(
+    title="",
+    head=("data set", "system", "success", "agreement"),
+    rows=(("toy", "naive", "29 (58.0%)", "0.505 [0.4, 0.6]"),),
+)
 QUESTIONS = tuple(
     Scored(
         set=name,
@@ -44,7 +50,7 @@ QUESTIONS = tuple(
 def publish(folder: Path, outcome: str) -> Published:
     return Published(
         experiment=experiment(folder).model_copy(update={"outcome": outcome}),
-        summary=replace(SUMMARY, rows=ROWS, blocks=()),
+        summary=replace(SUMMARY, rows=ROWS, blocks=(TABLE,)),
         questions=QUESTIONS,
         stains=(),
     )
@@ -63,6 +69,8 @@ def publish(folder: Path, outcome: str) -> Published:
         ("{p50 ms of naive on toy}", "123"),
         ("{F1 of naive on toy/cut-10}", "0.250"),
         ("{F1 of naive on all}", "0.500"),
+        ("{success of naive on toy, %}", "58 %"),
+        ("{agreement of naive on toy}", "0.505"),
         ("no figure", "no figure"),
     ],
 )
