@@ -25,7 +25,8 @@ _FIGURE = re.compile(
     r"\{(?P<measure>.+?) of (?P<arm>.+?)(?: (?P<operator>minus|over) (?P<other>.+?))?"
     r" on (?P<place>[^\s,]+)(?P<percent>, %)?\}"
 )
-_SHARE = re.compile(r"\(([\d.]+)%\)")
+_PERCENT = re.compile(r"([\d.]+)%")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +117,10 @@ def _find_value(published: Published, figure: NamedFigure, arm: str) -> float:
             value = _read_value(row, figure.measure)
             if value is not None:
                 return value
-    for table in published.summary.blocks:
-        cell = _find_cell(table, name, arm, figure.measure) if not corpus else ""
-        if cell:
-            return _read_cell(cell)
+    for block in published.summary.blocks:
+        value = None if corpus else _read_cell(_find_cell(block, name, arm, figure.measure))
+        if value is not None:
+            return value
     raise UsageError(f"no row has the {figure.measure} of {arm} on {figure.place}; mend the name")
 
 
@@ -140,10 +141,12 @@ def _find_cell(block: ReportBlock, name: str, arm: str, column: str) -> str:
     return ""
 
 
-def _read_cell(cell: str) -> float:
-    """Return the share of a count such as `29 (58.0%)`, or else the first number of a cell."""
-    share = _SHARE.search(cell)
-    return float(share[1]) / 100 if share else float(cell.split(maxsplit=1)[0])
+def _read_cell(cell: str) -> float | None:
+    """Return the share of a cell such as `58.0%` or `29 (58.0%)`, or else its first number."""
+    if share := _PERCENT.search(cell):
+        return float(share[1]) / 100
+    number = _NUMBER.search(cell)
+    return float(number[0]) if number else None
 
 
 def _format_value(value: float, measure: str) -> str:

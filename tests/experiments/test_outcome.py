@@ -32,8 +32,8 @@ ROWS = [
 ]
 TABLE = ReportTable(
     title="",
-    head=("data set", "system", "success", "agreement"),
-    rows=(("toy", "naive", "29 (58.0%)", "0.505 [0.4, 0.6]"),),
+    head=("data set", "system", "success", "agreement", "share", "nothing"),
+    rows=(("toy", "naive", "29 (58.0%)", "0.505 [0.4, 0.6]", "42.0%", ""),),
 )
 QUESTIONS = tuple(
     Scored(
@@ -71,6 +71,7 @@ def publish(folder: Path, outcome: str) -> Published:
         ("{F1 of naive on all}", "0.500"),
         ("{success of naive on toy, %}", "58 %"),
         ("{agreement of naive on toy}", "0.505"),
+        ("{share of naive on toy, %}", "42 %"),
         ("no figure", "no figure"),
     ],
 )
@@ -84,6 +85,7 @@ def test_a_name_gives_way_to_its_figure(tmp_path: Path, text: str, filled: str) 
         ("{F1 of B on toy}", "no row has the F1 of B on toy; mend the name"),
         ("{F2 of naive on toy}", "no row has the F2 of naive on toy; mend the name"),
         ("{F1 of naive on toy/cut-9}", "no row has the F1 of naive on toy/cut-9; mend the name"),
+        ("{nothing of naive on toy}", "no row has the nothing of naive on toy; mend the name"),
         ("{F1}", "{F1} names no figure; write {MEASURE of ARM on SET}"),
     ],
 )
