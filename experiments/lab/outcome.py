@@ -133,8 +133,8 @@ def _read_value(row: Mapping[str, Any], measure: str) -> float | None:
 
 
 def _find_cell(block: ReportBlock, name: str, arm: str, column: str) -> str:
-    """Return the cell of a table that has a line for each data set and system; else nothing."""
-    if isinstance(block, ReportTable) and block.head[:2] == ("data set", "system"):
+    """Return the cell of a table whose lines begin with the data set and the arm; else nothing."""
+    if isinstance(block, ReportTable) and block.head[0] == "data set":
         for line in block.rows:
             if line[:2] == (name, arm) and column in block.head:
                 return line[block.head.index(column)]
