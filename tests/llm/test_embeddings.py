@@ -222,7 +222,7 @@ def test_a_connection_serves_many_questions() -> None:
 
 
 def test_a_connection_that_the_server_has_closed_is_replaced() -> None:
-    with serve(make_vectors([1.0]), resets, make_vectors([1.0])) as server:
+    with serve(make_vectors([1.0]), resets(), make_vectors([1.0])) as server:
         client = make_embedder(server.base_url)
         client.embed(["a"])
         client.embed(["b"])
