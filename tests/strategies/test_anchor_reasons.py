@@ -46,7 +46,7 @@ RECORDED: list[QuestionSet] = [
     ({"anchor": {**EVEN, "config": "B", "new_hits": 0.0}}, [(SKIP, "")]),
     ({"ask": EASY, "anchor": {"config": "B"}}, [(LIST, "")]),
     ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(YEAR, "")]),
-    ({"llm": MODEL, "anchor": {"config": "B", "ceiling": 0.5}}, [(SKIP, "")]),
+    ({"llm": MODEL, "anchor": {**EVEN, "config": "B", "ceiling": 0.5}}, [(SKIP, "")]),
 ]
 
 
