@@ -31,7 +31,7 @@ def die(path):
     if str(path) == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-back_up_index(Path(sys.argv[1]), Path(sys.argv[2]), die)
+back_up_index(Path(sys.argv[1]), Path(sys.argv[2]), on_file=die)
 """
 
 
@@ -54,7 +54,9 @@ def served(tmp_path: Path) -> Path:
 
 def test_a_backup_holds_all_but_what_is_derived(served: Path, tmp_path: Path) -> None:
     order: list[str] = []
-    backup = back_up_index(served, tmp_path / "backup", lambda path: order.append(str(path)))
+    backup = back_up_index(
+        served, tmp_path / "backup", on_file=lambda path: order.append(str(path))
+    )
     databases = [
         "conversations.db",
         "keys.db",
@@ -144,7 +146,7 @@ def test_a_file_that_is_removed_meanwhile_is_left_out(served: Path, tmp_path: Pa
         if path.name == "a.md":
             other.unlink()
 
-    assert back_up_index(served, tmp_path / "backup", remove_upload).files == 6
+    assert back_up_index(served, tmp_path / "backup", on_file=remove_upload).files == 6
     assert not (tmp_path / "backup" / "uploads" / "a.md").exists()
 
 
@@ -188,3 +190,13 @@ def test_a_full_disk_is_reported_in_one_line(
     with pytest.raises(RunError, match=r"ferry\.md: No space left on device; the backup is not"):
         back_up_index(served, tmp_path / "backup")
     assert not (tmp_path / "backup").exists()
+
+
+def test_an_upload_may_have_the_name_of_a_database(served: Path, tmp_path: Path) -> None:
+    for name in ("figures.db", "notes/fathom.db", "notes/lock", "tantivy/list.md"):
+        (served / "uploads" / name).parent.mkdir(parents=True, exist_ok=True)
+        (served / "uploads" / name).write_text("no database")
+    backup = back_up_index(served, tmp_path / "backup", uploads="uploads")
+    assert backup.files == 10
+    assert (backup.folder / "uploads" / "notes" / "lock").read_text() == "no database"
+    assert (backup.folder / "uploads" / "figures.db").read_text() == "no database"

@@ -45,7 +45,11 @@ class Backup:
 
 
 def back_up_index(
-    directory: Path, target: Path, on_file: Callable[[Path], None] = lambda _file: None
+    directory: Path,
+    target: Path,
+    *,
+    uploads: str = "",
+    on_file: Callable[[Path], None] = lambda _file: None,
 ) -> Backup:
     """Copy the folder of an index to a new folder, which appears when it is complete.
 
@@ -56,6 +60,8 @@ def back_up_index(
     Args:
         directory: The folder of the index.
         target: The folder of the backup, which must not exist or be empty.
+        uploads: The name of the folders of uploaded files, which are copied as they are, whatever
+            their names.
         on_file: A callback for tests, called with the path of each file, below `directory`, before
             it is copied.
 
@@ -67,16 +73,20 @@ def back_up_index(
     """
     if not (directory / schema.FILE).is_file():
         raise build_missing_error(directory)
-    _check_target(directory, target)
     unfinished = target.with_name(f"{target.name}{UNFINISHED}")
     sizes: list[int | None] = []
     try:
+        _check_target(directory, target)
         shutil.rmtree(unfinished, ignore_errors=True)
         create_folder(unfinished)
         unfinished.chmod(0o700)
-        for path in _order_files(directory):
+        for path in _order_databases(directory, uploads):
             on_file(path)
-            sizes.append(_copy(directory / path, unfinished / path))
+            sizes.append(_copy_database(directory / path, unfinished / path))
+        for path in sorted(_list_files(directory, uploads)):
+            if not _is_database(path, uploads):
+                on_file(path)
+                sizes.append(_copy_file(directory / path, unfinished / path))
         _replace(target, unfinished)
     except OSError as error:
         place = error.filename or target
@@ -98,27 +108,26 @@ def _check_target(directory: Path, target: Path) -> None:
         raise UsageError(f"{target}: lies inside the index; name a folder outside {directory}")
 
 
-def _order_files(directory: Path) -> Iterator[Path]:
-    """Yield the files to copy, below the directory: databases first, in the order of references.
-
-    The names of other files are read once the databases are copied.
-    """
-    databases = [path for path in _list_files(directory) if path.suffix == DATABASE]
-    yield from sorted(
-        databases, key=lambda path: (_LAST.index(path.name) + 1 if path.name in _LAST else 0, path)
-    )
-    yield from sorted(path for path in _list_files(directory) if path.suffix != DATABASE)
+def _order_databases(directory: Path, uploads: str) -> list[Path]:
+    """Return the databases below the directory: what refers to another one comes before it."""
+    databases = [path for path in _list_files(directory, uploads) if _is_database(path, uploads)]
+    ranks = {name: rank for rank, name in enumerate(_LAST, 1)}
+    return sorted(databases, key=lambda path: (ranks.get(path.name, 0), path))
 
 
-def _list_files(directory: Path) -> Iterator[Path]:
-    """Yield the files below a directory that are neither derived nor temporary."""
+def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
+    """Yield the files below a directory that are neither links nor derived nor temporary."""
     for place, folders, files in os.walk(directory):
-        is_index = schema.FILE in files
+        folder = Path(place).relative_to(directory)
+        is_index = schema.FILE in files and uploads not in folder.parts
         folders[:] = [name for name in folders if not (is_index and _is_derived_folder(name))]
         for name in files:
-            path = Path(place, name)
-            if not (path.is_symlink() or (is_index and _is_derived_file(name))):
-                yield path.relative_to(directory)
+            if not ((is_index and _is_derived_file(name)) or Path(place, name).is_symlink()):
+                yield folder / name
+
+
+def _is_database(path: Path, uploads: str) -> bool:
+    return path.suffix == DATABASE and uploads not in path.parts
 
 
 def _is_derived_folder(name: str) -> bool:
@@ -129,29 +138,32 @@ def _is_derived_file(name: str) -> bool:
     return name == LOCK or name.startswith(_GRAPH) or name.endswith(_LOGS)
 
 
-def _copy(source: Path, target: Path) -> int | None:
+def _copy_file(source: Path, target: Path) -> int | None:
     """Copy a file and return its size; `None` if it was removed meanwhile."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if source.suffix == DATABASE:
-        _copy_database(source, target)
-    else:
-        try:
-            shutil.copy2(source, target)
-        except FileNotFoundError:
-            target.unlink(missing_ok=True)
-            return None
-    with target.open("rb") as handle:
+    try:
+        shutil.copy2(source, target)
+    except FileNotFoundError:
+        target.unlink(missing_ok=True)
+        return None
+    return _sync(target)
+
+
+def _sync(file: Path) -> int:
+    """Bring a file to the disk and return its size."""
+    with file.open("rb") as handle:
         os.fsync(handle.fileno())
-    return target.stat().st_size
+    return file.stat().st_size
 
 
-def _copy_database(source: Path, target: Path) -> None:
-    """Copy a database as it is at one instant, without keeping its users waiting, and check it.
+def _copy_database(source: Path, target: Path) -> int:
+    """Copy a database as it is at one instant, check the copy and return its size.
 
     Raises:
         IndexCorrupt: If it is damaged.
         RunError: If it cannot be read or written.
     """
+    target.parent.mkdir(parents=True, exist_ok=True)
     create_private_file(target)
     with (
         schema.name_corruption(source),
@@ -164,6 +176,7 @@ def _copy_database(source: Path, target: Path) -> None:
             raise IndexCorrupt(f"{source}: damaged ({finding}); run `fathom doctor`")
         # The log of changes belongs to the file; without it the copy is one file.
         copy.execute("PRAGMA journal_mode = DELETE")
+    return _sync(target)
 
 
 def _connect(file: Path) -> sqlite3.Connection:
