@@ -1,6 +1,7 @@
 """Embedders behind a server, over real sockets."""
 
 import json
+import os
 import pickle
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ import pytest
 from tests.scripted_server import Act, find_closed_url, raw, resets, serve, status
 
 from fathom.errors import ModelError, UsageError
-from fathom.llm.embeddings import RemoteEmbedder, resolve_embedding_endpoint
+from fathom.llm.embeddings import PooledClient, RemoteEmbedder, resolve_embedding_endpoint
 from fathom.llm.retry import RetryPolicy
 
 NAME = "openai:small"
@@ -174,10 +175,10 @@ def test_the_identity_distinguishes_servers_and_models() -> None:
 
 
 @contextmanager
-def serve_open_connections() -> Iterator[tuple[str, list[int]]]:
-    """Yield the address of a server that keeps connections open, and the port of each connection.
+def serve_connections(*, closes: bool = False) -> Iterator[tuple[str, list[int]]]:
+    """Yield the address of a server, and the list of the ports of the connections to it.
 
-    Every request but the first of a connection adds nothing to the list.
+    With `closes` it ends each connection after a reply, without saying so in the reply.
     """
     ports: list[int] = []
 
@@ -195,6 +196,7 @@ def serve_open_connections() -> Iterator[tuple[str, list[int]]]:
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection = closes
 
         def log_message(self, *_: object) -> None:
             """Print nothing."""
@@ -210,7 +212,7 @@ def serve_open_connections() -> Iterator[tuple[str, list[int]]]:
 
 
 def test_a_connection_serves_many_questions() -> None:
-    with serve_open_connections() as (url, ports):
+    with serve_connections() as (url, ports):
         client = make_embedder(url)
         for _ in range(5):
             client.embed(["a"])
@@ -222,8 +224,21 @@ def test_a_connection_serves_many_questions() -> None:
 
 
 def test_a_connection_that_the_server_has_closed_is_replaced() -> None:
-    with serve(make_vectors([1.0]), resets(), make_vectors([1.0])) as server:
-        client = make_embedder(server.base_url)
-        client.embed(["a"])
-        client.embed(["b"])
-        assert server.calls == 3
+    with serve_connections(closes=True) as (url, ports):
+        client = make_embedder(url)
+        for _ in range(3):
+            client.embed(["a"])
+        assert len(ports) == 3
+        del client
+
+
+def test_a_forked_process_has_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooled = PooledClient(1.0)
+    client = pooled.get()
+    assert pooled.get() is client
+    with monkeypatch.context() as forked:
+        forked.setattr(os, "getpid", lambda: -1)
+        with pooled.get() as other:
+            assert other is not client
+    assert not client.is_closed
+    client.close()
