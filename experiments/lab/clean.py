@@ -120,7 +120,9 @@ def describe_stains(stains: Sequence[Stain]) -> str:
     parts = []
     for name in dict.fromkeys(stain.set for stain in stains):
         of_set = [stain for stain in stains if stain.set == name]
-        text = "; ".join(f"{stain.what} ({_format_share(stain)})" for stain in of_set)
+        # Two models may have learned from the same questions.
+        reasons = dict.fromkeys(f"{stain.what} ({_format_share(stain)})" for stain in of_set)
+        text = "; ".join(reasons)
         parts.append(f"*{name}*: {text}.")
     return " ".join(["**Not clean**, so no evidence of quality.", *parts])
 

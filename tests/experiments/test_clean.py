@@ -100,7 +100,8 @@ def test_clean_results_have_no_faults(tmp_path: Path) -> None:
 def test_a_shared_question_article_or_document_is_a_fault(tmp_path: Path, kind: str) -> None:
     part = {"questions": "1", "articles": "a1", "documents": "d1"}[kind]
     learned = Manifest(what="it learned from them", **{kind: frozenset({part})})
-    result = publish(tmp_path, [learned])
+    # The note says once what two models learned from.
+    result = publish(tmp_path, [learned, learned])
     assert result.note == (
         "**Not clean**, so no evidence of quality. *toy*: it learned from them (1 of 2 questions)."
     )
