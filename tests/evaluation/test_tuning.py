@@ -159,6 +159,13 @@ def test_synthetic_questions_are_marked_everywhere() -> None:
     assert "5 of the 5 questions are synthetic" in comparisons.to_markdown()
 
 
+def test_only_synthetic_questions_that_have_the_measure_are_counted() -> None:
+    first, *others = make_records("naive", [True] * 4, synthetic=True)
+    group = [replace(first, answerable=False, gold=()), *others]
+    comparisons = compare_trials([group], "naive", measure="abstention-recall")
+    assert "1 of the 1 questions are synthetic" in comparisons.to_text()
+
+
 def test_the_json_contains_everything() -> None:
     exported = compare_three(200).to_dict()
     assert exported["recommended"] == {"ask.strategy": "maf"}

@@ -63,7 +63,7 @@ class Tuning:
     Attributes:
         measure: The measure of quality.
         unit: The unit of a question's cost: `tokens`, `US dollars` or `seconds`.
-        synthetic: Number of questions that were made rather than asked by people.
+        synthetic: Number of these questions that were made rather than asked by people.
         default: The trial of the present settings.
         tests: Each other trial against the default, corrected for all of them (Holm 1979).
         needed: Number of questions that would show the difference of the best-looking trial with
@@ -222,6 +222,7 @@ def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1"
     questions = sorted(set.intersection(*({*by_question} for by_question in scores.values())))
     if not questions:
         raise UsageError(f"no question has {measure} of every system; name another --measure")
+    asked = frozenset(questions)
     unit = _choose_unit(groups)
     costs = {group[0].system: _list_costs(group, unit, questions) for group in groups}
     qualities = {
@@ -253,7 +254,7 @@ def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1"
     return Tuning(
         dataset=groups[0][0].dataset,
         questions=len(questions),
-        synthetic=sum(record.synthetic for record in groups[0]),
+        synthetic=sum(record.synthetic for record in groups[0] if record.question in asked),
         measure=measure,
         unit=unit,
         trials=trials,
