@@ -125,6 +125,18 @@ def test_without_tokens_and_money_the_cost_is_time() -> None:
     assert [trial.cost for trial in comparison.trials] == [1.0, 3.0, 2.0]
 
 
+def test_money_is_the_cost_only_where_it_is_known_of_all_systems() -> None:
+    def price(records: list[Record], cost_usd: float | None) -> list[Record]:
+        return [replace(entry, usage={**entry.usage, "cost_usd": cost_usd}) for entry in records]
+
+    paid = price(make_records("naive", [True] * 5, tokens=1), 0.01)
+    free, unknown = (price(make_records("maf", [True] * 5, tokens=9), cost) for cost in (0.0, None))
+    assert compare_trials([paid, free], "naive").unit == "US dollars"
+    comparisons = compare_trials([paid, unknown], "naive")
+    assert comparisons.unit == "tokens"
+    assert [trial.best for trial in comparisons.trials] == [True, False]
+
+
 def test_a_combination_of_settings_is_a_system() -> None:
     groups = [
         make_records("naive", [at % 3 == 0 for at in range(90)]),

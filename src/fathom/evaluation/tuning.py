@@ -293,7 +293,9 @@ def _compute_gain(test: PairedTest) -> float:
 def _choose_unit(groups: Sequence[Group]) -> str:
     """Choose the unit of cost: money where it is known and spent, else tokens, else time."""
     records = [record for group in groups for record in group]
-    if any(record.usage.get("cost_usd") for record in records):
+    money = [record.usage.get("cost_usd") for record in records]
+    # A system of unknown cost would look as if it cost nothing.
+    if any(money) and None not in money:
         return "US dollars"
     return "tokens" if any(map(_count_tokens, records)) else "seconds"
 
