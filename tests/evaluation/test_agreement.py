@@ -139,6 +139,17 @@ def test_an_invalid_label_is_named(tmp_path: Path, lines: list[object], message:
     assert message in str(caught.value)
 
 
+def test_only_line_breaks_end_a_label(tmp_path: Path) -> None:
+    file = tmp_path / "labels.jsonl"
+    # JSON may hold the line separators of Unicode as they are.
+    note = {**GOOD, "note": "so\u2028or so\x85"}
+    file.write_text(json.dumps(note, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert load_labels(file) == make_labels(True)
+    file.write_bytes(json.dumps(note, ensure_ascii=False).encode("latin-1", "replace"))
+    with pytest.raises(UsageError, match=r"labels.jsonl:1: not UTF-8"):
+        load_labels(file)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file of labels"):
         load_labels(tmp_path / "none.jsonl")

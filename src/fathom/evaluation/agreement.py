@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathom.errors import UsageError
+from fathom.evaluation.datasets import read_lines
 from fathom.evaluation.grading import Judgement
 from fathom.evaluation.judges import Grade
 from fathom.evaluation.measures import is_correct
@@ -67,15 +68,13 @@ def load_labels(file: Path) -> dict[LabelKey, bool]:
     Each object has `judge`, `dataset`, `strategy`, `question` and `good`, which is true or false.
 
     Raises:
-        UsageError: If the file does not exist, a line is no label, or two labels are of the same
-            answer.
+        UsageError: If the file does not exist or is not UTF-8, a line is no label, or two labels
+            are of the same answer.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file of labels")
     labels: dict[LabelKey, bool] = {}
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(file):
         try:
             item, good = _parse_label(json.loads(line))
         except (ValueError, TypeError, KeyError):
