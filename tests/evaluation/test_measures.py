@@ -157,6 +157,9 @@ def test_ramdocs_counts_the_other_readings_too() -> None:
     assert score(make_record(**both, conflicts=("30 crowns",))) == 1
     assert score(make_record(**both, conflicts=("30 crowns", "5 gulden"))) == 0
     assert score(make_abstention(**both)) == score(make_failure(**both)) == 0
+    without_gold: dict[str, Any] = {**both, "gold": ()}
+    assert score(make_abstention(**without_gold, answerable=False)) is None
+    assert score(make_record(**without_gold)) is None
     # Of a disputed answer the readings count that no debate refuted.
     named = make_record(**both, disputed=True, short_answer="30 crowns, 40 crowns or 5 gulden")
     assert score(replace(named, conflicts=("30 crowns", "40 crowns"))) == 1

@@ -163,7 +163,8 @@ def _make_draft_score(kind: str, fate: str) -> RecordScore:
 
 
 def _score_conflicts(record: Record) -> float | None:
-    if record.wrong is None or record.is_ranking:
+    # Without a gold answer no reading could be right, and silence would count as wrong.
+    if record.wrong is None or not _has_gold(record):
         return None
     # Sources conflict here, so every right reading must be shown, and none of the wrong ones.
     first = () if record.disputed else (record.compared_text,)
