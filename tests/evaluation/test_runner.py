@@ -4,6 +4,7 @@ Documents rank by their best chunk.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -118,6 +119,24 @@ def test_a_killed_run_continues(tmp_path: Path) -> None:
     assert (calls, progress, len(record)) == (["q2"], [1, 2, 3], 3)
     assert record_strategy("s", DATASET, QUESTIONS, ask, Records(file)) == record
     assert calls == ["q2"]
+
+
+def test_an_edited_question_does_not_count_by_its_old_record(tmp_path: Path) -> None:
+    file, calls = tmp_path / "s.jsonl", list[str]()
+
+    def ask(question: DatasetQuestion) -> TracedAnswer:
+        calls.append(question.text)
+        return make_outcome()
+
+    record_strategy("s", DATASET, QUESTIONS, ask, Records(file))
+    regraded = replace(QUESTIONS[0], answers=("41",))
+    edited = (regraded, replace(QUESTIONS[1], text="Which?"), QUESTIONS[2])
+    for _ in range(2):
+        record = record_strategy("s", DATASET, edited, ask, Records(file))
+        assert [entry.gold for entry in record] == [("41",), ("40",), ("40",)]
+        assert [entry.text for entry in record] == ["What?", "Which?", "What?"]
+        # Another gold answer needs no other answer, another text does.
+        assert calls == ["What?"] * 3 + ["Which?"]
 
 
 def test_a_question_may_use_only_its_own_documents() -> None:

@@ -266,12 +266,18 @@ def _record_questions(
     records: Records,
     on_question: Callable[[int], None],
 ) -> list[Record]:
+    collected: list[Record] = []
     for number, question in enumerate(questions, start=1):
-        if question.id not in records.by_question:
-            fields = {**fixed, **_describe_question(dataset, question, records)}
-            records.add(Record.from_json({**fields, **_ask_or_fail(make, question)}))
+        described = _describe_question(dataset, question, records)
+        record = records.by_question.get(question.id)
+        if record is None or record.text != question.text:
+            fields = {**fixed, **described, **_ask_or_fail(make, question)}
+            record = Record.from_json(fields)
+            records.add(record)
+        # The data set may have other gold answers now than when the question was asked.
+        collected.append(replace(record, **described))
         on_question(number)
-    return [records.by_question[question.id] for question in questions]
+    return collected
 
 
 def _describe_question(dataset: Dataset, question: DatasetQuestion, records: Records) -> Fields:
