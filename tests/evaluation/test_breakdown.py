@@ -39,13 +39,14 @@ def test_a_field_with_one_value_is_left_out() -> None:
 
 
 def test_systems_are_side_by_side_within_a_kind() -> None:
-    kinds = ("list", "a: date", "a: date")
+    kinds = ("list", "a: date", "a: date", "b: date")
     groups = [
         [make_record(f"q{n}", strategy=name, kind=kind) for n, kind in enumerate(kinds)]
         for name in ("naive", "maf")
     ]
     assert [name for name, _ in list_breakdown("kind", *groups)] == [
-        "naive: a: date", "maf: a: date", "naive: list", "maf: list",
+        "naive: a: date", "maf: a: date", "naive: b: date", "maf: b: date", "naive: list",
+        "maf: list",
     ]  # fmt: skip
 
 

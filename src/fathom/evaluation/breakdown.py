@@ -43,17 +43,24 @@ def break_down_groups(groups: Sequence[Group], field: Field) -> list[SystemScore
     divided = [
         group for group in groups if len({get_subgroup(record, field) for record in group}) > 1
     ]
-    rows = [_drop_weak_intervals(row) for group in divided for row in score_subgroups(group, field)]
-    return _group_by_kind(rows) if field == "kind" else rows
+    rows = [
+        (row.system.removeprefix(f"{group[0].system}: "), _drop_weak_intervals(row))
+        for group in divided
+        for row in score_subgroups(group, field)
+    ]
+    return _group_by_kind(rows) if field == "kind" else [row for _, row in rows]
 
 
-def _group_by_kind(rows: Sequence[SystemScores]) -> list[SystemScores]:
-    """Put the rows of one kind together, since every system was asked questions of that kind."""
-    kinds = [(row.dataset, row.system.rpartition(": ")[2]) for row in rows]
+def _group_by_kind(rows: Sequence[tuple[str, SystemScores]]) -> list[SystemScores]:
+    """Put the rows of one kind together, since every system was asked questions of that kind.
+
+    Each row comes with its kind, which may hold the colon that ends the system's name.
+    """
+    kinds = [(row.dataset, kind) for kind, row in rows]
     # Kinds keep the order in which they first appear: the most frequent one first.
     places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
     order = sorted(range(len(rows)), key=lambda place: places[kinds[place]])
-    return [rows[place] for place in order]
+    return [rows[place][1] for place in order]
 
 
 def _drop_weak_intervals(row: SystemScores) -> SystemScores:
