@@ -69,3 +69,8 @@ def test_an_interval_with_both_outcomes_is_uncertain(tmp_path: Path) -> None:
 
 def test_without_a_language_model_no_tokens_are_compared(tmp_path: Path) -> None:
     assert "tokens" not in list_verdicts(tmp_path, make_records([0, 0]), make_records([0, 0]))
+
+
+def test_a_baseline_that_seldom_spends_tokens_has_a_ratio(tmp_path: Path) -> None:
+    seldom, hardly_more = make_records([0, 0, 40]), make_records([1, 1, 40])
+    assert list_verdicts(tmp_path, seldom, hardly_more)["tokens"] == "kept"

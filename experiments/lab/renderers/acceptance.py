@@ -104,14 +104,14 @@ def _make_difference(measure: str) -> Callable[[Records, Records], Contrast | No
 def _compute_token_ratio(ours: Records, theirs: Records) -> Contrast | None:
     spent = {record.question: _count_tokens(record) for record in theirs}
     pairs = np.array([(_count_tokens(record), spent[record.question]) for record in ours])
-    if not pairs[:, 1].any():
-        return None
 
-    def compute_ratio(places: npt.NDArray[np.int64]) -> float:
+    def compute_ratio(places: npt.NDArray[np.int64]) -> float | None:
         mine, base = pairs[places].sum(axis=0)
-        return float(mine / base)
+        return float(mine / base) if base else None
 
     value = compute_ratio(np.arange(len(pairs)))
+    if value is None:
+        return None
     return Contrast(
         value=value, interval=resample_interval(len(pairs), compute_ratio) or (value, value)
     )
