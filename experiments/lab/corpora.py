@@ -22,7 +22,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.jsonable import Json, dump_canonical, hash_text
 
-VERSION = 1
+VERSION = 2
 """Raised when this code makes variants otherwise than before."""
 
 RECORD = "made.json"
@@ -115,13 +115,17 @@ def _serialize_query(question: DatasetQuestion) -> Json:
     metadata = {
         "answerable": question.answerable,
         "type": question.kind,
-        "documents": question.documents,
+        "documents": question.documents or None,
+        "without": question.without or None,
+        # No wrong answer among several right ones is not the same as none that is known.
         "wrong_answers": question.wrong,
+        "synthetic": question.synthetic or None,
     }
-    fields = {key: value for key, value in metadata.items() if value not in (None, (), "")}
-    return {
+    fields = {key: value for key, value in metadata.items() if value not in (None, "")}
+    row = {
         "_id": question.id,
         "text": question.text,
         "answers": question.answers,
         "metadata": fields,
     }
+    return {**row, "history": list(map(asdict, question.history))} if question.history else row

@@ -26,22 +26,38 @@ CORPUS = "".join(
     + "\n"
     for n in range(60)
 )
-QUERIES = "".join(
-    json.dumps(
-        {
-            "_id": f"q{n}",
-            "text": f"What does berth {n} cost?",
-            "answers": [f"{n}40 crowns"],
-            "metadata": {"type": "fee", "language": "en"},
-        }
+QUERIES = (
+    "".join(
+        json.dumps(
+            {
+                "_id": f"q{n}",
+                "text": f"What does berth {n} cost?",
+                "answers": [f"{n}40 crowns"],
+                "metadata": {"type": "fee", "language": "en"},
+            }
+        )
+        + "\n"
+        for n in range(8)
     )
-    + "\n"
-    for n in range(8)
-) + "".join(
-    json.dumps({"_id": name, "text": "Who?", "metadata": metadata}) + "\n"
-    for name, metadata in (
-        ("none", {"answerable": False}),
-        ("own", {"answerable": False, "documents": ["d1", "d2"], "wrong_answers": ["Ævar"]}),
+    + "".join(
+        json.dumps({"_id": name, "text": "Who?", "metadata": metadata}) + "\n"
+        for name, metadata in (
+            ("none", {"answerable": False}),
+            ("own", {"answerable": False, "documents": ["d1", "d2"], "wrong_answers": ["Ævar"]}),
+            ("left out", {"answerable": False, "without": ["d1"], "synthetic": True}),
+            ("undisputed", {"answerable": False, "wrong_answers": []}),
+        )
+    )
+    + json.dumps(
+        {
+            "_id": "follow-up",
+            "text": "And the other one?",
+            "history": [
+                {"role": "user", "content": "What does berth 1 cost?"},
+                {"role": "assistant", "content": "140 crowns"},
+            ],
+            "metadata": {"answerable": False},
+        }
     )
 )
 QRELS = "".join(f"q{n}\td{n}\t{1 + n % 2}\n" for n in range(8))
