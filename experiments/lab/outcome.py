@@ -102,15 +102,9 @@ def _find_value(published: Published, figure: NamedFigure, arm: str) -> float:
     Raises:
         UsageError: If no row has it.
     """
-    if figure.place == ALL:
-        values = [
-            score[figure.measure]
-            for question in published.questions
-            for score in question.scores
-            if score["system"] == arm and score.get(figure.measure) is not None
-        ]
-        if values:
-            return fmean(values)
+    average = _average_all(published, figure.measure, arm) if figure.place == ALL else None
+    if average is not None:
+        return average
     name, _, corpus = figure.place.partition("/")
     for row in published.summary.rows:
         if (row["set"], row["system"]) == (name, arm) and corpus in {"", row["corpus"]}:
@@ -122,6 +116,22 @@ def _find_value(published: Published, figure: NamedFigure, arm: str) -> float:
         if value is not None:
             return value
     raise UsageError(f"no row has the {figure.measure} of {arm} on {figure.place}; mend the name")
+
+
+def _average_all(published: Published, measure: str, arm: str) -> float | None:
+    """Return the mean over the questions of all data sets; `None` where they do not have it."""
+    rows = [row for row in published.summary.rows if row["system"] == arm]
+    # The scores of a question leave out what it did not spend, so usage is that of the rows.
+    if rows and all(measure in row["usage"] for row in rows):
+        weights = [row["queries"] for row in rows]
+        return fmean((row["usage"][measure] for row in rows), weights=weights)
+    values = [
+        score[measure]
+        for question in published.questions
+        for score in question.scores
+        if score["system"] == arm and score.get(measure) is not None
+    ]
+    return fmean(values) if values else None
 
 
 def _read_value(row: Mapping[str, Any], measure: str) -> float | None:

@@ -20,8 +20,9 @@ ROWS = [
         "set": name,
         "corpus": corpus,
         "system": arm,
+        "queries": 2,
         "measures": {"F1": f1},
-        "usage": {"tokens": tokens},
+        "usage": {"tokens": tokens, "retrievals": 2.0},
         "latency_s": {"p50": 0.1234, "p95": 0.5},
     }
     for name, corpus, arm, f1, tokens in (
@@ -41,7 +42,10 @@ QUESTIONS = tuple(
         question=name,
         answerable=True,
         print=Print(question=name, articles=(), documents=()),
-        scores=({"system": "naive", "of": "naive", "F1": f1},),
+        # A question that spent nothing has no figure of it.
+        scores=({"system": "naive", "of": "naive", "F1": f1, "retrievals": 3},)
+        if f1
+        else ({"system": "naive", "of": "naive", "F1": f1},),
     )
     for name, f1 in (("toy", 0.5), ("other", 1.0), ("third", 0.0))
 )
@@ -69,6 +73,7 @@ def publish(folder: Path, outcome: str) -> Published:
         ("{p50 ms of naive on toy}", "123"),
         ("{F1 of naive on toy/cut-10}", "0.250"),
         ("{F1 of naive on all}", "0.500"),
+        ("{retrievals of naive on all}", "2.0"),
         ("{success of naive on toy, %}", "58 %"),
         ("{agreement of naive on toy}", "0.505"),
         ("{share of naive on toy, %}", "42 %"),
