@@ -180,6 +180,11 @@ def raise_scores(hits: list[Hit], _: int) -> list[Hit]:
     return [replace(hit, chunk=replace(hit.chunk, text=hit.chunk.text.upper())) for hit in hits]
 
 
+def ask_nothing_with_filters(query: Query, k: int) -> tuple[Query, int]:
+    nothing = Filter("document", "=", "none")
+    return (replace(query, filters=(*query.filters, nothing)) if query.filters else query), k
+
+
 RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "test_ranks_have_no_gaps_and_scores_never_grow": (
         {"give": lambda hits, _: [replace(hit, rank=hit.rank - 1) for hit in hits]},
@@ -194,6 +199,7 @@ RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ),
     "test_every_hit_is_cut_from_its_document": ({"give": raise_scores},),
     "test_filters_hold_for_every_hit": ({"ask": lambda query, k: (replace(query, filters=()), k)},),
+    "test_a_filter_finds_what_ranks_last_without_it": ({"ask": ask_nothing_with_filters},),
     "test_malformed_requests_are_refused": (
         {"ask": lambda query, k: (query, max(k, 1))},
         {"ask": lambda query, k: (replace(query, filters=()), k)},

@@ -192,6 +192,13 @@ class RetrieverConformance(_EngineSuite):
         languages = {engine.documents.get(hit.chunk.document_id).language for hit in hits}
         assert languages <= {"id"}
 
+    def test_a_filter_finds_what_ranks_last_without_it(self, retriever: Retriever) -> None:
+        # A retriever that filters only its best hits would lose the one that ranks last.
+        for last in retriever.retrieve(Query(text="island permit"), k=9)[-1:]:
+            only = Filter("document", "=", last.chunk.document_id)
+            hits = retriever.retrieve(Query(text="island permit", filters=(only,)), k=1)
+            assert [hit.chunk.id for hit in hits] == [last.chunk.id]
+
     def test_malformed_requests_are_refused(self, retriever: Retriever) -> None:
         malformed = Query(text="island", filters=(Filter("year", "in", 1),))
         with pytest.raises(UsageError):
