@@ -101,7 +101,9 @@ class StrategyConformance(_EngineSuite):
 
     def test_answers_are_cited(self, engine: Engine, strategy: str) -> None:
         answers = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
-        assert all(answer.citations for answer in answers if answer.status == "answered")
+        answered = [answer for answer in answers if answer.status == "answered"]
+        assert answered
+        assert all(answer.citations for answer in answered)
 
     def test_equal_questions_have_equal_answers(self, engine: Engine, strategy: str) -> None:
         first, second = (engine.ask(QUESTION, strategy=strategy) for _ in range(2))
