@@ -492,6 +492,23 @@ def test_read_files_without_a_part_are_named() -> None:
     assert last == "  and 2 more of this kind"
 
 
+def test_files_read_whole_are_not_called_read_in_part(
+    engine: Engine, write: FileWriter, tmp_path: Path
+) -> None:
+    first = write("a/first.md", "The ferry leaves at nine.")
+    write("a/second.md", "The ferry leaves at nine.")
+    write("b/corpus.jsonl", make_records(1, 2))
+    folders = [tmp_path / "a", tmp_path / "b"]
+    read = engine.ingest(folders)
+    again = engine.ingest(folders)
+    first.rename(tmp_path / "a" / "third.md")
+    moved = engine.ingest([tmp_path / "a"], prune=True)
+    reasons = {file.reason for report in (read, again, moved) for file in report.files}
+    assert {"unchanged", "2 records", f"same content as {first}"} < reasons
+    for report in (read, again, moved):
+        assert "\n" not in format_ingest_report(report)
+
+
 def test_a_name_with_a_number_sign_is_no_record(
     engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -401,6 +402,8 @@ def format_space(space: SpaceStatus, chunks: int) -> str:
 
 _MOST_NOTES = 20
 """The number of read files of which a report tells what was left out of them."""
+_WHOLE = re.compile(r"unchanged|\d+ records|(moved from|same content as) .*", re.DOTALL)
+"""The remarks on a file of which nothing was left out."""
 
 
 def format_ingest_report(report: "IngestReport") -> str:
@@ -417,10 +420,16 @@ def format_ingest_report(report: "IngestReport") -> str:
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad_files]
     if report.untold:
         lines.append(f"  and {report.untold} more of this kind")
-    notes = [file for file in report.files if file.outcome == "ok" and file.reason]
-    lines += [f"  {'read in part':<13} {file.path}: {file.reason}" for file in notes[:_MOST_NOTES]]
-    if len(notes) > _MOST_NOTES:
-        lines.append(f"  and {len(notes) - _MOST_NOTES} more of this kind")
+    partial_files = [
+        file
+        for file in report.files
+        if file.outcome == "ok" and file.reason and not _WHOLE.fullmatch(file.reason)
+    ]
+    lines += [
+        f"  {'read in part':<13} {file.path}: {file.reason}" for file in partial_files[:_MOST_NOTES]
+    ]
+    if len(partial_files) > _MOST_NOTES:
+        lines.append(f"  and {len(partial_files) - _MOST_NOTES} more of this kind")
     # A folder may hold thousands of pictures: those that are no documents are counted only.
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")
     lines += [f"  {'skipped':<13} {count} x {reason}" for reason, count in kinds.most_common()]
