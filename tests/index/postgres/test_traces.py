@@ -34,7 +34,7 @@ from fathom.index.postgres.tables import (
 from fathom.index.postgres.traces import has_traces
 from fathom.index.postgres.workspace_tables import open_tables
 from fathom.index.traces import MissingTraceError
-from fathom.serving.cli import app
+from fathom.serving.cli.app import app
 
 QUESTION = "How long is the notice period?"
 

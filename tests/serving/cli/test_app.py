@@ -302,6 +302,33 @@ def test_an_interrupted_ingestion_reports_what_is_stored(
     assert (done["new"], done["unchanged"]) == (2, 3)
 
 
+def test_an_interrupted_command_is_reported_in_one_line(
+    run: CommandRunner, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    run("ingest", str(corpus))
+    monkeypatch.setattr("fathom.engine.Engine.ask", interrupt)
+    check_one_line(run("ask", "What costs 40 crowns?"), 130, "interrupted", "same command")
+    shown = run("ask", "What costs 40 crowns?", "--json")
+    assert (shown.code, shown.json["error"]["exit_code"]) == (130, 130)
+
+
+def test_a_command_interrupted_at_its_start_is_reported_in_one_line(
+    run: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupter:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "fathom.serving.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "fathom.serving.cli.app", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupter, *sys.meta_path])
+    check_one_line(run("status"), 130, "interrupted", "same command")
+
+
 def test_a_rebuild_that_would_lose_folders_is_refused(run: CommandRunner, corpus: Path) -> None:
     run("ingest", str(corpus))
     other = corpus.with_name("other")

@@ -12,6 +12,7 @@ from tests.serving.cli.test_app import CommandRunner, check_one_line, corpus, ru
 from fathom.engine import Engine
 from fathom.index.embedded.lock import WriterLock
 from fathom.index.embedded.opening import open_writer
+from fathom.serving.cli.errors import end_quietly
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.settings import IndexSettings, Settings
 
@@ -73,6 +74,13 @@ def test_a_terminal_without_the_letters_shows_the_rest(index_folder: Path, encod
     assert missing.returncode == 2
     assert b"a bug" not in missing.stderr
     assert missing.stderr.count(b"\n") == 1
+
+
+def test_the_ctrl_c_that_ends_a_server_needs_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, end_quietly():
+        raise KeyboardInterrupt
+    assert end.value.code == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_checking_whether_a_file_is_writable_leaves_no_trace(tmp_path: Path) -> None:

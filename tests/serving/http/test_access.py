@@ -24,7 +24,7 @@ from fathom.errors import UsageError
 from fathom.index.engines import EmbeddedIndex
 from fathom.runs.ledger import Ledger
 from fathom.runs.reservation import CostBound
-from fathom.serving.cli import app as commands
+from fathom.serving.cli.app import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, Keys, compute_expiry, create_key_store

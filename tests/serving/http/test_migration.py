@@ -15,7 +15,7 @@ from fathom import Engine
 from fathom.errors import UsageError
 from fathom.index.embedded.database import FileDatabase
 from fathom.index.engines import EmbeddedIndex, Index, locate_index, make_index_settings
-from fathom.serving.cli import app as commands
+from fathom.serving.cli.app import app as commands
 from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.job_queue import Job, JobState, create_job_queue
 from fathom.serving.http.keys import Key, create_key_store

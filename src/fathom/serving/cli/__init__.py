@@ -1,5 +1,19 @@
 """The command line, with one file for each group of commands."""
 
-from fathom.serving.cli.app import app, main
+import sys
+from typing import NoReturn
 
-__all__ = ["app", "main"]
+
+def main() -> NoReturn:
+    """Run the command line and exit with its code."""
+    # All else is imported here, so that Ctrl-C meanwhile also ends in one line.
+    try:
+        from fathom.serving.cli.app import main as run
+    except KeyboardInterrupt as interrupt:
+        from fathom.serving.cli.errors import report_error
+
+        sys.exit(report_error(interrupt, as_json="--json" in sys.argv[1:]))
+    run()
+
+
+__all__ = ["main"]

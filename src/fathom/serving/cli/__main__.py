@@ -1,5 +1,5 @@
 """The entry point of `python -m fathom.serving.cli`."""
 
-from fathom.serving.cli.app import main
+from fathom.serving.cli import main
 
 main()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from fathom import __version__
+from fathom.errors import Interrupted
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.ask import ask
 from fathom.serving.cli.audit import audit
@@ -57,11 +58,14 @@ def main() -> NoReturn:
     """Run the command line and exit with its code."""
     gc.set_threshold(GARBAGE_AFTER)
     prepare_streams()
+    as_json = "--json" in sys.argv[1:]
     try:
         code = _build_command()(prog_name="fathom", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing above reports errors
-        sys.exit(report_error(error, as_json="--json" in sys.argv[1:]))
+        sys.exit(report_error(error, as_json=as_json))
+    if code == Interrupted.exit_code:  # Typer turns Ctrl-C into this code, without a word
+        sys.exit(report_error(KeyboardInterrupt(), as_json=as_json))
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -7,15 +7,15 @@ import errno
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 import typer
 
-from fathom.errors import FathomError, locate_error
+from fathom.errors import FathomError, Interrupted, locate_error
 
 BUG_CODE = 1
-INTERRUPTED_CODE = 130
 _STREAM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of writing to a stream; such an error has no file name."""
 
@@ -37,6 +37,15 @@ def dump_json(value: object, **options: Any) -> str:  # noqa: ANN401 - the optio
     """Return a value as JSON that the standard output can encode without loss."""
     unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
     return json.dumps(value, ensure_ascii=not unicode, **options)
+
+
+@contextmanager
+def end_quietly() -> Iterator[None]:
+    """Say nothing of the Ctrl-C that ends a server; its exit code tells it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(Interrupted.exit_code)
 
 
 def report_error(error: BaseException, *, as_json: bool) -> int:
@@ -75,7 +84,7 @@ def _describe_error(error: BaseException) -> tuple[str, int]:
     if isinstance(error, FathomError):
         return str(error), error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; run the same command again to go on", INTERRUPTED_CODE
+        return "interrupted; run the same command again to go on", Interrupted.exit_code
     if isinstance(error, _click_errors()):
         command = error.ctx.command_path if getattr(error, "ctx", None) else "fathom"
         return f"{error.format_message().rstrip('.')}; see `{command} --help`", 2

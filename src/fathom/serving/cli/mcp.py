@@ -10,6 +10,7 @@ import typer
 
 from fathom.errors import UsageError
 from fathom.serving.cli.cached_index import choose_index, fill_beside
+from fathom.serving.cli.errors import end_quietly
 from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
@@ -128,4 +129,5 @@ def _run_server(app: "ASGIApp", host: str, port: int) -> None:
 
     listener = listen(host, port)
     sys.stderr.write(f"fathom: {format_address(host, listener)}{PATH} (Ctrl-C ends it)\n")
-    uvicorn.Server(uvicorn.Config(app, **UVICORN_OPTIONS)).run(sockets=[listener])
+    with end_quietly():
+        uvicorn.Server(uvicorn.Config(app, **UVICORN_OPTIONS)).run(sockets=[listener])

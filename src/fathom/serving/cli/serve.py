@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.errors import UsageError
+from fathom.serving.cli.errors import end_quietly
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
@@ -137,14 +138,15 @@ def serve(
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
         sys.stderr.flush()
 
-    run(
-        settings,
-        host=host,
-        port=port,
-        audit_days=audit,
-        sign_on=sign_on or proxy,
-        on_open=announce,
-    )
+    with end_quietly():
+        run(
+            settings,
+            host=host,
+            port=port,
+            audit_days=audit,
+            sign_on=sign_on or proxy,
+            on_open=announce,
+        )
 
 
 def _open_sign_on(
