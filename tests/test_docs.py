@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,27 @@ def test_the_examples_run(
     for line, code in snippets:
         exec(compile("\n" * (line - 1) + code, name, "exec"), names)
     assert capsys.readouterr().out
+
+
+def test_the_example_of_the_readme_shows_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fathom.serving import cli
+
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = readme.partition("## An example\n")[2].partition("\nThe same from Python")[0]
+    _, *commands = re.split(r"^ *\$ fathom ", example, flags=re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        line, _, printed = command.partition("\n")
+        monkeypatch.setattr("sys.argv", ["fathom", *shlex.split(line)])
+        with pytest.raises(SystemExit):
+            cli.main()
+        wanted, _, _ = " ".join(printed.split()).partition(", 0.21 s")
+        assert " ".join(capsys.readouterr().out.split()).startswith(wanted)
 
 
 def read_configurations(page: Path) -> list[dict[str, Any]]:
