@@ -12,6 +12,7 @@ import typer
 
 from fathom import __version__
 from fathom.errors import Interrupted
+from fathom.registry import PAPERS
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.ask import ask
 from fathom.serving.cli.audit import audit
@@ -25,7 +26,6 @@ from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
     OfflineOption,
-    PaperOption,
     SetOption,
     build_engine,
 )
@@ -136,7 +136,10 @@ def ingest(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Print a line on stderr for each stored file.")
     ] = False,
-    paper: PaperOption = None,
+    paper: Annotated[
+        str | None,
+        typer.Option(help=f"Cut, and embed, as a paper does: {', '.join(PAPERS)}."),
+    ] = None,
     follow: Annotated[
         bool, typer.Option("--watch", help="Ingest again after every change, until Ctrl-C.")
     ] = False,
