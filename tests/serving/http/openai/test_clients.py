@@ -232,4 +232,5 @@ def test_the_examples_of_the_page_run(address: str, capsys: pytest.CaptureFixtur
         exec(compile("\n" * (line - 1) + code_here, PAGE.name, "exec"), namespace)
     output = capsys.readouterr().out
     assert f"{address}#/documents/" in output
-    assert "1,130" in output
+    assert "Depot North, bay 3" in output
+    assert "I don't know" not in output
