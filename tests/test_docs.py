@@ -52,7 +52,8 @@ def test_the_example_of_the_readme_shows_what_is_printed(
         monkeypatch.setattr("sys.argv", ["fathom", *shlex.split(line)])
         with pytest.raises(SystemExit):
             cli.main()
-        wanted, _, _ = " ".join(printed.split()).partition(", 0.21 s")
+        # Another processor may round the last digit of a confidence otherwise.
+        wanted, _, _ = " ".join(printed.split()).partition("confidence")
         assert " ".join(capsys.readouterr().out.split()).startswith(wanted)
 
 
