@@ -27,6 +27,72 @@ from fathom.types import Answer
 __all__ = ["run"]
 
 EVERY_PAPER = pytest.mark.parametrize("paper", PAPERS)
+STATED: dict[str, dict[str, Any]] = {
+    "maf": {
+        "ask.min_confidence": 1.0,
+        "chunking.size": 1200,
+        "chunking.overlap": 200,
+        "maf.vor_k": 12,
+        "maf.vor_read": 5,
+        "maf.vor_threshold": 0.75,
+        "maf.evr_k": 24,
+        "maf.evr_weight": 0.7,
+        "maf.evr_floor": 0.35,
+        "maf.evr_threshold": 0.6,
+        "maf.agents": 4,
+        "maf.rounds": 3,
+        "maf.debate_threshold": 0.65,
+        "maf.web_threshold": 0.55,
+        "llm.max_tokens": 8000,
+    },
+    "rrf": {
+        "ask.min_probability": 0.0,
+        "chunking.size": 500,
+        "rrf.k": 4,
+        "rrf.rrf_k": 60,
+        "rrf.contexts": 1,
+        "rrf.weights": [],
+    },
+    "anchor": {
+        "anchor.pool": 24,
+        "anchor.fine": 8,
+        "anchor.title_bonus": 0.07,
+        "anchor.per_source": 2,
+        "anchor.per_document": 2,
+        "anchor.list_slots": 3,
+        "anchor.diversity": 0.45,
+        "anchor.context_tokens": 900,
+        "anchor.context_tokens_b": 700,
+        "anchor.answer_tokens": 160,
+        "anchor.tau_overlap": 0.42,
+        "ask.min_confidence": 0.42,
+        "anchor.coverage_min": 1.0,
+        "anchor.conflict_abstains": True,
+        "anchor.regeneration": 300,
+        "anchor.ceiling": 1.2,
+        "anchor.bridges": 0,
+        "anchor.second_hop_bridges": 0,
+        "retrieval.vector_weight": 0.7,
+        "retrieval.keyword_weight": 0.3,
+    },
+    "mao": {
+        "ask.min_probability": 0.0,
+        "mao.retrieve": 5,
+        "mao.questions": 4,
+        "mao.alpha": 0.1,
+        "mao.coverage_threshold": 0,
+        "mao.policy": "learned",
+    },
+    "hybrid": {
+        "hybrid.simple": [0.6, 0.4],
+        "hybrid.moderate": [0.4, 0.6],
+        "hybrid.complex": [0.3, 0.7],
+        "hybrid.joined": [0.5, 0.5],
+        "hybrid.foreign": [0.3, 0.7],
+        "hybrid.k": 10,
+    },
+}
+"""The numbers that the papers state, copied from them by hand."""
 
 
 def read_values(settings: Settings, keys: Any) -> dict[str, Any]:
@@ -66,6 +132,18 @@ def test_every_value_of_a_preset_is_a_setting_or_a_constant_with_its_section(pap
     assert preset["ask.strategy"].value == paper
     assert preset.keys() <= {key for key, _ in iterate_keys(Settings)}
     assert all(value.section for value in preset.values())
+
+
+@EVERY_PAPER
+def test_a_preset_has_the_numbers_that_its_paper_states(paper: str) -> None:
+    assert read_values(parse_settings({"ask.paper": paper}), STATED[paper]) == STATED[paper]
+
+
+@pytest.mark.parametrize("paper", sorted({*PAPERS} - {"hybrid"}))
+def test_a_papers_answers_are_those_of_its_model(paper: str) -> None:
+    settings = parse_settings({"ask.paper": paper})
+    assert settings.llm.fallback == "abstain"
+    assert settings.llm.skip_above_confidence > 1
 
 
 @EVERY_PAPER

@@ -147,6 +147,20 @@ def test_a_plain_question_takes_one_turn(tmp_path: Path) -> None:
     assert "plan" in {step.name for step in trace.steps}
 
 
+def test_r_asks_the_retriever_of_the_settings(tmp_path: Path) -> None:
+    index_fees(tmp_path)
+    hits = {}
+    for name in ("keyword", "vector"):
+        with engine_at(tmp_path, mao={"retriever": name, "coverage_threshold": 0}) as engine:
+            answer = engine.ask("Zebras graze where?", strategy="mao")
+            trace = engine.traces.get(str(answer.trace_id))
+        (search,) = (step for step in trace.steps if step.name == "search")
+        hits[name] = search.outputs["hits"]
+    # No word of the question stands in the document; a vector is near to something always.
+    assert hits["keyword"] == []
+    assert hits["vector"]
+
+
 def test_a_chain_is_asked_hop_by_hop_with_the_answers_filled_in() -> None:
     reader, search = KnowingReader({FIRST: "Acme", SECOND: "Bo Holm"}), RecordingSearch()
     outcome = run_to_end(make_mao(reader=reader, search=search), question=CHAIN)

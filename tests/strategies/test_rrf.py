@@ -46,10 +46,19 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
 
 
 def test_four_retrievers_and_one_context_are_used_as_in_the_paper(tmp_path: Path) -> None:
-    with engine_at(index_fees(tmp_path)) as engine:
-        answer = engine.ask(QUESTION, strategy="rrf")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for place in range(7):
+        (corpus / f"fees-{place}.md").write_text(
+            f"# Fees {place}\n\nA mooring permit of kind {place} costs {place + 30} crowns.\n"
+        )
+    with engine_at(tmp_path) as engine:
+        engine.ingest([corpus])
+        answer = engine.ask("What does a mooring permit cost?", strategy="rrf")
         trace = engine.traces.get(str(answer.trace_id))
     assert answer.usage.retrievals == 4
+    hits = [step.outputs["hits"] for step in trace.steps if step.name == "search"]
+    assert [len(ids) for ids in hits] == [4, 4, 4, 4]
     (read,) = (step for step in trace.steps if step.name == "read")
     assert len(read.inputs["chunks"]) == 1
 
