@@ -344,6 +344,27 @@ def test_a_failing_stream_ends_with_a_problem_and_a_silent_one_sends_heartbeats(
     assert "secret" not in text
 
 
+def test_a_stream_whose_time_is_over_sends_what_has_happened_up_to_its_end() -> None:
+    async def iterate_events(*, is_done: bool) -> Any:
+        for name in ("step", "usage", "final"):
+            yield ServerEvent(name, "{}")
+        if not is_done:
+            await asyncio.sleep(30)
+
+    async def read_slowly(*, is_done: bool) -> str:
+        stopping, frames = Shutdown(0), list[bytes]()
+        async for frame in iterate_frames(iterate_events(is_done=is_done), stopping):
+            frames.append(frame)
+            stopping.announce()
+            await asyncio.sleep(0.01)
+        return b"".join(frames).decode()
+
+    done = asyncio.run(read_slowly(is_done=True))
+    assert re.findall("event: (.*)", done) == ["step", "usage", "final"]
+    cut = asyncio.run(read_slowly(is_done=False))
+    assert re.findall("event: (.*)", cut) == ["step", "usage", "final", "error"]
+
+
 def test_concurrent_equal_requests_are_done_once_and_a_failed_one_is_retried(
     tmp_path: Path,
 ) -> None:

@@ -96,13 +96,14 @@ async def iterate_frames(
             if not done:
                 yield b": still at work\n\n"
                 continue
-            event = pending.result() if pending in done else last(build_stopping_problem())
+            # What has happened is sent first: the last event may be among it.
+            is_over = pending not in done
+            event = last(build_stopping_problem()) if is_over else pending.result()
             if event is None:
                 return
-            pending, number = (None if pending in done else pending), number + 1
+            pending, number = (pending if is_over else None), number + 1
             yield event.encode_frame(number)
-            # The event above was the last one: the time of the running work is over.
-            if ending in done:
+            if is_over:
                 return
     finally:
         unfinished: list[asyncio.Future[Any]] = [ending, *([pending] if pending else [])]
