@@ -1,5 +1,6 @@
 """The audit log of a real application: what each route writes, and what happens if it cannot."""
 
+import json
 import re
 import sqlite3
 import time
@@ -161,6 +162,14 @@ def test_a_stream_and_a_tool_write_what_they_show(server: TestClient, document: 
     assert searched.asked == {"method": "tools/call", "params": call["params"]}
     for line in (streamed, searched, read):
         assert document in {place.document for place in line.shown.places}
+
+
+def test_the_case_of_a_media_type_hides_no_question(server: TestClient) -> None:
+    for kind in ("application/JSON", "APPLICATION/JSON; charset=utf-8", "application/Fathom+Json"):
+        body = json.dumps({"query": QUESTION})
+        reply = server.post("/api/v1/search", content=body, headers={"Content-Type": kind})
+        assert CANARY in reply.text
+        assert list_lines(server)[-1].asked == {"query": QUESTION}, kind
 
 
 def test_refused_requests_are_written_and_unknown_callers_are_not(

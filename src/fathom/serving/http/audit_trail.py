@@ -92,7 +92,8 @@ class _Body:
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
-        self._is_json = "json" in Headers(scope=scope).get("content-type", "")
+        # The application reads a type in capitals as JSON too.
+        self._is_json = "json" in Headers(scope=scope).get("content-type", "").lower()
         self._pieces: list[bytes] = []
 
     async def receive(self) -> Message:
