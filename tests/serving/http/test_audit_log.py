@@ -97,6 +97,18 @@ def test_more_lines_than_are_read_at_once_are_listed_in_order(database: Database
     assert list(log.list_lines()) == [LINE] * (BATCH + 6)
 
 
+def test_lines_are_listed_by_the_time_of_their_requests(database: Database) -> None:
+    log = AuditLog(database, days=1)
+    now = datetime.now(UTC)
+    times = [format_instant(now + timedelta(seconds=second)) for second in range(3)]
+    # The line of a request that takes long is stored after those of later requests.
+    for second in (1, 2, 0):
+        log.add(replace(LINE, requested=times[second]))
+    assert [line.requested for line in log.list_lines()] == times
+    rest = log.list_lines(AuditQuery(since=times[1]))
+    assert [line.requested for line in rest] == times[1:]
+
+
 def test_secrets_of_the_process_are_not_stored(tmp_path: Path) -> None:
     SECRETS.add("sk-Audit-4711-x")
     index = EmbeddedIndex(tmp_path)

@@ -5,6 +5,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.serving.http.conftest import KeyMaker, open_client
 
 from fathom import Engine
 from fathom.serving.http.app import create_app
-from fathom.serving.http.audit_log import AuditLine, AuditLog
+from fathom.serving.http.audit_log import AuditLine, AuditLog, format_instant
 from fathom.serving.http.audit_trail import UNWRITTEN
 from fathom.serving.http.tables import AUDIT_TABLES
 from fathom.settings import Settings
@@ -209,6 +210,21 @@ def test_an_administrator_lists_the_lines_of_the_own_workspace(
     assert "aquarium" not in server.get("/api/v1/audit", headers=law).text
     assert server.get("/api/v1/audit", headers=key(scopes="read")).status_code == 403
     assert server.get("/api/v1/audit?since=soon", headers=root).status_code == 400
+
+
+def test_pages_of_the_log_leave_no_slow_request_out(server: TestClient) -> None:
+    log: AuditLog = server.app.state.audit_log  # type: ignore[attr-defined]
+    now = datetime.now(UTC)
+    for minute in (2, 3, 1):  # in the order of the replies
+        requested = format_instant(now + timedelta(minutes=minute))
+        log.add(AuditLine(requested=requested, asked=minute))
+    since: str | None = format_instant(now)
+    asked = list[Any]()
+    while since is not None:
+        page = server.get("/api/v1/audit", params={"since": since, "limit": 1}).json()
+        asked += [line["asked"] for line in page["lines"]]
+        since = page["next"]
+    assert asked == [1, 2, 3]
 
 
 @pytest.fixture

@@ -187,32 +187,34 @@ class AuditLog:
         )
 
     def list_lines(self, query: AuditQuery = AuditQuery()) -> Iterator[AuditLine]:
-        """Yield the stored lines, oldest first."""
-        number = 0
+        """Yield the stored lines, the oldest request first."""
+        requested, number = query.since, 0
         while self._database.is_there():
+            # The number tells when a request was answered, and a slow one was so after later ones.
             rows = self._database.execute(
-                f"SELECT no, {_COLUMNS} FROM audit WHERE no > ? AND requested >= ? "  # noqa: S608 - constant
+                f"SELECT no, {_COLUMNS} FROM audit "  # noqa: S608 - constant
+                "WHERE requested >= ? AND (requested > ? OR no > ?) "
                 "AND (? = '' OR key = ? OR name = ?) AND (? = ? OR workspace = ?) "
-                f"ORDER BY no LIMIT {BATCH}",
+                f"ORDER BY requested, no LIMIT {BATCH}",
                 (
-                    *(number, query.since, *[query.key] * 3),
+                    *(requested, requested, number, *[query.key] * 3),
                     *(query.workspace, EVERY_WORKSPACE, query.workspace),
                 ),
             )
             if not rows:
                 return
             yield from self._join_shown(rows)
-            number = rows[-1][0]
+            number, requested = rows[-1][:2]
 
     def _join_shown(self, rows: list[tuple[Any, ...]]) -> Iterator[AuditLine]:
         """Yield the lines of rows with all that they showed."""
         lines = {number: _parse_line(row) for number, *row in rows}
+        marks = ", ".join("?" * len(lines))
         for number, text in self._database.execute(
-            "SELECT line, shown FROM audit_shown WHERE line >= ? AND line <= ? ORDER BY no",
-            (rows[0][0], rows[-1][0]),
+            f"SELECT line, shown FROM audit_shown WHERE line IN ({marks}) ORDER BY no",  # noqa: S608 - constant
+            tuple(lines),
         ):
-            if line := lines.get(number):
-                lines[number] = replace(line, shown=line.shown + Shown.load(text))
+            lines[number] = replace(lines[number], shown=lines[number].shown + Shown.load(text))
         yield from lines.values()
 
     def _remove_old_lines(self) -> None:
