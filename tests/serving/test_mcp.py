@@ -539,6 +539,22 @@ def test_every_question_has_a_budget_that_its_client_can_only_lower(
     use_server(body, {"fees.md": "A permit costs 40 crowns.\n"})
 
 
+def test_lists_go_on_past_names_with_invisible_characters(use_server: Callable[..., None]) -> None:
+    names = ("a\u200bz.md", "a\u2028b.md", "a\u4e2dc.md")
+
+    async def body(client: Client) -> None:
+        ids: list[str] = []
+        after: str | None = None
+        while len(ids) < len(names):
+            page = get_data(await client.call_tool("list_documents", {"limit": 1, "after": after}))
+            ids += [document["id"] for document in page["documents"]]
+            after = page["next"]
+        assert len(set(ids)) == len(names)
+        assert after is None
+
+    use_server(body, {name: f"The ferry {name!r} leaves.\n" for name in names})
+
+
 def test_long_documents_come_in_parts(use_server: Callable[..., None]) -> None:
     text = "".join(f"Line {number} of the register.\n" for number in range(2000))
 

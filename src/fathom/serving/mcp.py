@@ -52,6 +52,8 @@ from fathom.serving.mcp_shapes import (
     SearchList,
 )
 from fathom.serving.shapes import (
+    make_cursor,
+    parse_cursor,
     replace_invisible,
     serialize_calibration,
     serialize_excerpts,
@@ -350,11 +352,8 @@ class _Tools:
         """List the documents, ordered by path, a limited number at a time."""
         engine = self._find_desk(ctx).engine
         documents = engine.documents.list()
-        following = (
-            documents
-            if after is None
-            else dropwhile(lambda document: document.path <= after, documents)
-        )
+        last = parse_cursor(after or "")
+        following = dropwhile(lambda document: document.path <= last, documents)
         # One document more than asked for tells whether the list goes on.
         window = list(islice(following, limit + 1))
         has_more = len(window) > limit
@@ -362,7 +361,7 @@ class _Tools:
             {
                 "documents": [asdict(document) for document in window[:limit]],
                 "total": engine.status().documents,
-                "next": window[limit - 1].path if has_more else None,
+                "next": make_cursor(window[limit - 1].path) if has_more else None,
             }
         )
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from fathom.index.rights import ReaderList, combine_limits
 from fathom.jsonable import Json
@@ -29,6 +30,7 @@ _INVISIBLE = re.compile(
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width
     "\U000e0000-\U000e0fff]"  # tags: a model reads them as text, and people see nothing
 )
+_ESCAPED = re.compile(f"%|{_INVISIBLE.pattern}")
 
 
 def replace_invisible(value: Json) -> Json:
@@ -44,6 +46,19 @@ def replace_invisible(value: Json) -> Json:
     if isinstance(value, list | tuple):
         return [replace_invisible(item) for item in value]
     return value
+
+
+def make_cursor(path: str) -> str:
+    """Return the cursor of the documents that follow a path.
+
+    Invisible characters are escaped in it: replaced ones would lead to another place of the list.
+    """
+    return _ESCAPED.sub(lambda match: quote(match[0], safe="", errors="replace"), path)
+
+
+def parse_cursor(cursor: str) -> str:
+    """Return the path of a cursor."""
+    return unquote(cursor)
 
 
 def serialize_limits(limits: Sequence[ReaderList]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serving.http.conftest import ROOT, open_client
 
+from fathom import Engine
 from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
@@ -97,6 +98,18 @@ def test_documents_are_listed_page_by_page(client: TestClient) -> None:
     assert len(set(paths)) == 4
 
 
+def list_paths_by_pages(client: TestClient) -> list[str]:
+    """Return the paths of all documents from pages of one document."""
+    paths: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = client.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
+        paths += [document["path"] for document in page["documents"]]
+        assert len(paths) <= page["total"]
+        cursor = page["next"]
+    return paths
+
+
 def test_no_page_skips_a_file_whose_name_extends_another(fresh_client: TestClient) -> None:
     send_files(
         fresh_client,
@@ -106,14 +119,24 @@ def test_no_page_skips_a_file_whose_name_extends_another(fresh_client: TestClien
     listed = [
         document["path"] for document in fresh_client.get("/api/v1/documents").json()["documents"]
     ]
-    paths: list[str] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        page = fresh_client.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
-        paths += [document["path"] for document in page["documents"]]
-        cursor = page["next"]
+    paths = list_paths_by_pages(fresh_client)
     assert paths == listed
     assert len(paths) == 6
+
+
+def test_pages_lead_past_names_with_invisible_characters(
+    settings: Settings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    names = ("a\u200bz", "a\u2028b", "a\u4e2dc", "50%25", "50% off")
+    for name in names:
+        (folder / f"{name}.md").write_text(f"# Ferry\n\nThe ferry {len(name)} {name!r} leaves.\n")
+    with Engine(settings) as engine:
+        engine.ingest(folder)
+    with open_client(create_app(settings)) as client:
+        paths = list_paths_by_pages(client)
+    assert len(paths) == len(set(paths)) == 4 + len(names)
 
 
 def test_a_document_is_shown_with_an_outline_into_its_text(client: TestClient) -> None:

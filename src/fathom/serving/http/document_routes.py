@@ -44,7 +44,13 @@ from fathom.serving.http.reply_schemas import (
 )
 from fathom.serving.http.uploads import PIECE
 from fathom.serving.http.workspaces import Workspace
-from fathom.serving.shapes import replace_invisible, serialize_limits, serialize_summaries
+from fathom.serving.shapes import (
+    make_cursor,
+    parse_cursor,
+    replace_invisible,
+    serialize_limits,
+    serialize_summaries,
+)
 from fathom.types import SECTION_SEPARATOR, Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"], route_class=KeyFirstRoute)
@@ -93,13 +99,14 @@ def list_documents(
     summaries: list[DocumentSummary] = load_or_default(
         lambda: list(space.engine.documents.list()), []
     )
-    remaining = [summary for summary in summaries if summary.path > cursor]
+    last = parse_cursor(cursor)
+    remaining = [summary for summary in summaries if summary.path > last]
     page = remaining[:limit]
     limits = _list_limits(space, caller, [summary.id for summary in page])
     reply = {
         "documents": serialize_summaries(page, limits),
         "total": len(summaries),
-        "next": page[-1].path if len(remaining) > limit else None,
+        "next": make_cursor(page[-1].path) if len(remaining) > limit else None,
     }
     return build_json_reply(replace_invisible(reply))
 
