@@ -223,7 +223,7 @@ def test_an_oversized_body_is_refused_with_or_without_a_declared_length(
     with open_client(create_app(settings)) as client:
         headers = {"Content-Type": "application/json"}
         reply = client.post("/api/v1/ask", content=body if has_length else parts, headers=headers)
-    assert reply.status_code == 413
+    assert (reply.status_code, reply.json()["title"]) == (413, "too large")
 
 
 def list_routes_with_bodies(app: FastAPI) -> list[tuple[str, str]]:

@@ -140,6 +140,7 @@ def build_http_problem(error: HTTPException) -> Problem:
         404: "not_found",
         405: "method_not_allowed",
         408: "too_slow",
+        413: "too_large",
     }
     kind = kinds.get(error.status_code, "refused")
     headers = dict(error.headers or {})
