@@ -11,12 +11,14 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from fastapi.testclient import TestClient
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from tests.serving.http.conftest import FILES, open_client
+from tests.serving.http.conftest import ADDRESS, FILES, open_client
 
 from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
+from fathom.serving.http import mcp as tools
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
 from fathom.serving.http.server import FathomServer
@@ -177,6 +179,20 @@ def test_the_tools_are_loaded_at_their_first_use(settings: Settings) -> None:
         assert not app.state.tools._app.done()
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
         assert app.state.tools._app.done()
+
+
+def test_tools_that_cannot_be_loaded_are_reported_to_each_request(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise ImportError("another version of the package")
+
+    monkeypatch.setattr(tools, "_create_app", fail)
+    app = create_app(settings)
+    with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
+        for _ in range(2):
+            reply = client.post("/mcp", json=LIST, headers=ACCEPT)
+            assert (reply.status_code, reply.json()["title"]) == (500, "bug")
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])

@@ -106,7 +106,11 @@ class McpTools:
         await is_wanted.wait()
         if end.is_set():
             return
-        app = await asyncio.to_thread(_create_app)
+        try:
+            app = await asyncio.to_thread(_create_app)
+        except Exception as error:  # noqa: BLE001 - every request reports it
+            served.set_exception(error)
+            return
         # The SDK's tasks live as long as this one: they belong to no request.
         async with app.router.lifespan_context(app):
             served.set_result(app)
