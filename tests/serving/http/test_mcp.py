@@ -181,6 +181,17 @@ def test_the_tools_are_loaded_at_their_first_use(settings: Settings) -> None:
         assert app.state.tools._app.done()
 
 
+def test_a_stream_whose_client_leaves_is_no_error(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        listen(settings) as address,
+        httpx2.stream("GET", address, headers=ACCEPT, timeout=60) as reply,
+    ):
+        assert reply.headers["content-type"].startswith("text/event-stream")
+    assert caplog.text == ""
+
+
 def test_tools_that_cannot_be_loaded_are_reported_to_each_request(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,7 +130,13 @@ class McpTools:
             buffered = _BufferedReceive(await request.body())
         except ClientDisconnect:
             return  # the client has left
-        await run_while_connected(request, self._send_reply(desk, scope, buffered, send))
+        reply = _Reply(send)
+        try:
+            await run_while_connected(request, self._send_reply(desk, scope, buffered, reply.send))
+        except Problem:
+            if not reply.has_begun:
+                raise
+            await send({"type": "http.response.body"})  # a stream has no status for its end
 
     async def _send_reply(self, desk: KeyDesk, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._is_wanted is not None
@@ -141,6 +147,18 @@ class McpTools:
         from fathom.serving.mcp import assign_desk
 
         await app(assign_desk(scope, desk), receive, send)
+
+
+class _Reply:
+    """A reply on its way, whose begin is noted."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def send(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
 
 
 class _BufferedReceive:
