@@ -29,6 +29,7 @@ MODEL = "fathom-naive"
 QUESTION = "How long is the notice period of the ferry crew?"
 NORTH = b"# Northern ferry\n\nThe notice period of the ferry crew is seven weeks.\n"
 SOUTH = b"# Southern ferry\n\nThe notice period of the ferry crew is nine months.\n"
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -450,6 +451,14 @@ def test_two_servers_of_a_database_share_files_and_stores(postgres: Server, tmp_
             404,
         ),
         ("POST", "responses", {"json": {"input": "x", "tool_choice": "required"}}, 400),
+        ("POST", "vector_stores", {"json": {"file_ids": ["f" * 101]}}, 400),
+        ("POST", "vector_stores/vs/file_batches", {"json": {"file_ids": ["f" * 101]}}, 400),
+        (
+            "POST",
+            "vector_stores",
+            {"content": b'{"file_ids": ["\\ud800"]}', "headers": JSON},
+            400,
+        ),
     ],
 )
 def test_an_impossible_request_is_refused_in_openais_form(

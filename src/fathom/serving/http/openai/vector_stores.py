@@ -43,13 +43,14 @@ from fathom.types import Filter, Hit
 
 router = APIRouter(prefix="/vector_stores", route_class=OpenAIRoute)
 StoreId = Annotated[str, Path(max_length=100)]
+MemberId = Annotated[str, Field(max_length=100)]
 SearchQuery = Annotated[str, Field(min_length=1, max_length=MOST_CHARS)]
 
 
 class MemberBody(OpenAIBody):
     """A file to attach."""
 
-    file_id: str = Field(max_length=100)
+    file_id: MemberId
     attributes: Attributes | None = None
 
 
@@ -58,7 +59,7 @@ class StoreBody(OpenAIBody):
 
     name: str = Field(default="", max_length=256)
     metadata: Attributes | None = None
-    file_ids: list[str] = Field(default_factory=list, max_length=2_000)
+    file_ids: list[MemberId] = Field(default_factory=list, max_length=2_000)
     expires_after: dict[str, Any] | None = None
 
 
@@ -79,7 +80,7 @@ class MemberChangeBody(OpenAIBody):
 class BatchBody(OpenAIBody):
     """Files to attach together, with common attributes or with those of each."""
 
-    file_ids: list[str] = Field(default_factory=list, max_length=2_000)
+    file_ids: list[MemberId] = Field(default_factory=list, max_length=2_000)
     attributes: Attributes | None = None
     files: list[MemberBody] = Field(default_factory=list, max_length=2_000)
 
