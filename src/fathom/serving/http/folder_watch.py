@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fathom.documents.discover import FileFilter, discover_folders, make_absolute
+from fathom.errors import FathomError
 from fathom.redaction import open_log
 from fathom.serving.http.access import LOCAL, Caller
 from fathom.serving.http.jobs import lower_priority
@@ -82,8 +83,14 @@ class FolderWatch:
 
     def _iterate_sources(self) -> Iterator[tuple[SourceName, tuple[Path, FileFilter]]]:
         for workspace in self._spaces.list_names(self._list_names):
-            engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
-            for source in engine.sources.list():
+            # Each by itself: a damaged workspace must not end the watch over the others.
+            try:
+                engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
+                sources = engine.sources.list()
+            except (FathomError, OSError) as error:
+                LOG.warning("the sources of workspace %r cannot be read: %s", workspace, error)
+                continue
+            for source in sources:
                 if source.is_folder and source.every and not source.paused:
                     wanted = FileFilter(exclude=tuple(source.exclude))
                     yield SourceName(workspace, source.name), (Path(source.url), wanted)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from typing import TYPE_CHECKING, NamedTuple
 
-from fathom.errors import IndexLocked, Interrupted
+from fathom.errors import FathomError, IndexLocked, Interrupted
 from fathom.redaction import open_log
 from fathom.serving.http.access import Caller
 from fathom.serving.http.jobs import Jobs, lower_priority
@@ -121,8 +121,14 @@ class SourceSchedule:
 
     def _iterate_due(self) -> Iterator[SourceName]:
         for workspace in self._spaces.list_names(self._list_names):
-            engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
-            names = [SourceName(workspace, source.name) for source in engine.sources.list_due()]
+            # Each by itself: a damaged workspace must not stop the sources of the others.
+            try:
+                engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
+                due = engine.sources.list_due()
+            except (FathomError, OSError) as error:
+                LOG.warning("the sources of workspace %r cannot be read: %s", workspace, error)
+                continue
+            names = [SourceName(workspace, source.name) for source in due]
             yield from filter(self._may_begin, names)
 
     def _sync(self, source: SourceName) -> None:

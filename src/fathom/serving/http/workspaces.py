@@ -155,11 +155,18 @@ class Workspaces:
         self, list_names: Callable[[], Sequence[str]], *, begins: bool = False
     ) -> None:
         try:
-            for name in self.list_names(list_names):
-                if not self._ending.is_set():
-                    self.get_workspace(Caller(workspace=name)).jobs.resume(begins=begins)
+            names = self.list_names(list_names)
         except (FathomError, OSError) as error:  # such as a folder that is unreadable for a while
             LOG.warning("the open jobs cannot be resumed: %s", error)
+            return
+        for name in names:
+            if self._ending.is_set():
+                return
+            # Each by itself: a damaged workspace must not stop the jobs of the others.
+            try:
+                self.get_workspace(Caller(workspace=name)).jobs.resume(begins=begins)
+            except (FathomError, OSError) as error:
+                LOG.warning("the open jobs of workspace %r cannot be resumed: %s", name, error)
 
     def list_names(self, list_named: Callable[[], Sequence[str]] = tuple) -> Sequence[str]:
         """Return the names of all workspaces.
