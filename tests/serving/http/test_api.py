@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from tests.foreign_packages import add_to_path, install
 from tests.serving.http.conftest import KeyMaker, make_settings, open_client
 
+from fathom.serving.http import report_routes
 from fathom.serving.http.app import create_app
 
 QUESTION = "Where is bitumen emulsion stored?"
@@ -413,3 +414,17 @@ def test_an_id_that_cannot_exist_is_missing_on_every_route(client: TestClient, b
     assert len(places) >= 14
     for method, path in places:
         assert 400 <= client.request(method, path).status_code < 500, (method, path)
+
+
+def test_an_unforeseen_error_is_guarded_and_counted_as_every_reply(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> None:
+        raise ValueError("a secret of a document")
+
+    monkeypatch.setattr(report_routes, "list_reports", fail)
+    reply = client.get("/api/v1/reports")
+    assert (reply.status_code, reply.json()["title"]) == (500, "bug")
+    assert "secret" not in reply.text
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert 'route="/api/v1/reports",status="500"' in client.get("/metrics").text

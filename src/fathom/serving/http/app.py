@@ -83,7 +83,7 @@ def create_app(
     metrics = Metrics(admission)
     engine = Engine(settings)
     audit_log = create_audit_log(engine.index, audit_days)
-    # Last, so that the guard's headers are on a refusal too.
+    # Within the guard, so that its headers are on a refusal too.
     trail = [] if audit_days is None else [Middleware(AuditTrail, log=audit_log)]
     app = Application(
         title="Fathom",
@@ -97,6 +97,7 @@ def create_app(
             Middleware(RequestCounter, metrics=metrics),
             Middleware(Guard, access=access, admission=admission, settings=serve),
             *trail,
+            Middleware(problems.BugReplies),
         ],
     )
     app.state.settings = settings

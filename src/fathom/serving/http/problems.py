@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom.errors import (
     FathomError,
@@ -166,3 +167,30 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, handle_invalid_request)
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(Exception, handle_error)
+
+
+class BugReplies:
+    """An ASGI middleware that replies to unforeseen errors.
+
+    It is the innermost one: the handler of the application replies outside of those that guard and
+    count.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and reply if it fails without a reply, as ASGI defines it."""
+        has_begun = scope["type"] != "http"
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        except Exception as error:
+            if has_begun:
+                raise
+            await build_problem(error).build_response()(scope, receive, send)
