@@ -126,8 +126,13 @@ class QuestionRunner:
             Problem: 503 if the server is overloaded.
         """
         async with self.admission.take_turn():
-            running = asyncio.get_running_loop().run_in_executor(space.engine.executor, work)
-            try:
-                return await asyncio.shield(running)
-            finally:
-                await asyncio.wait({running})
+            return await run_to_end(space, work)
+
+
+async def run_to_end(space: Workspace, work: Callable[[], T]) -> T:
+    """Run work in a thread, and wait for its end even if the client leaves."""
+    running = asyncio.get_running_loop().run_in_executor(space.engine.executor, work)
+    try:
+        return await asyncio.shield(running)
+    finally:
+        await asyncio.wait({running})

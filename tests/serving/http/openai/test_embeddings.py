@@ -1,12 +1,22 @@
 """Embeddings of the real application are those of its index."""
 
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
+import httpx
+import numpy as np
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from fathom import Engine
+from fathom.serving.http.app import create_app
+from fathom.serving.http.openai import embeddings
+from fathom.settings import Settings
 
 
 def embed(client: TestClient, **fields: Any) -> Any:
@@ -27,6 +37,39 @@ def test_embeddings_are_the_vectors_of_the_index(client: TestClient, corpus: Pat
 
 def test_a_question_can_be_embedded_as_a_query(client: TestClient) -> None:
     assert embed(client, input_type="query").status_code == 200
+
+
+def test_an_embedding_holds_its_turn_until_it_ends_even_if_its_client_leaves(
+    settings: Settings,
+    live: Callable[[FastAPI], AbstractContextManager[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = create_app(settings)
+    begun, leave = Event(), Event()
+
+    class SlowEmbedder:
+        def embed(self, texts: list[str]) -> Any:
+            begun.set()
+            leave.wait(30)
+            return np.zeros((len(texts), 4))
+
+        def count(self, text: str) -> int:
+            return len(text)
+
+    monkeypatch.setattr(embeddings, "_choose_embedder", lambda *_: SlowEmbedder())
+    admission = app.state.asking.admission
+    with live(app) as address:
+        body = {"model": "fathom-embedding", "input": "cold asphalt"}
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{address}/v1/embeddings", json=body, timeout=httpx.Timeout(30, read=2))
+        assert begun.wait(30)
+        time.sleep(0.5)
+        assert admission.running == 1
+        leave.set()
+        end = time.monotonic() + 30
+        while admission.running:
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

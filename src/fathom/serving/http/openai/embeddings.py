@@ -1,8 +1,8 @@
 """Embeddings by the index's own embedder."""
 
-import asyncio
 import base64
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from fathom.serving.http.openai.bodies import EmbeddingsBody
 from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
 from fathom.serving.http.openai.models import EMBEDDING
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.question_runner import run_to_end
+from fathom.serving.http.workspaces import Workspace
 
 router = APIRouter(route_class=OpenAIRoute)
 MOST_TEXTS = 2_048
@@ -34,8 +36,8 @@ async def create_embeddings(
 
     async def work() -> tuple[Matrix, int]:
         async with asking.admission.take_turn():
-            embedder = await asyncio.to_thread(_choose_embedder, space.engine, body)
-            return await _embed_texts(embedder, texts)
+            embedder = await run_to_end(space, lambda: _choose_embedder(space.engine, body))
+            return await _embed_texts(space, embedder, texts)
 
     vectors, tokens = await run_while_connected(request, work())
     as_floats = body.encoding_format != "base64"
@@ -80,13 +82,15 @@ def _check_texts(body: EmbeddingsBody) -> Sequence[str]:
     return texts
 
 
-async def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> tuple[Matrix, int]:
+async def _embed_texts(
+    space: Workspace, embedder: Embedder, texts: Sequence[str]
+) -> tuple[Matrix, int]:
     """Return the vectors, and the number of tokens read."""
     vectors: list[Matrix] = []
     tokens = 0
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
-        vectors.append(await asyncio.to_thread(embedder.embed, batch))
+        vectors.append(await run_to_end(space, partial(embedder.embed, batch)))
         tokens += sum(map(embedder.count, batch))
     return np.concatenate(vectors), tokens
 
