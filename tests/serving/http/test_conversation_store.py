@@ -117,6 +117,9 @@ def test_conversations_are_listed_newest_first_page_by_page(fresh_client: TestCl
     ]
     assert listed == ids[::-1]
     assert rest["next"] is None
+    # A page with all the rest is the last one.
+    count = len(first["conversations"]) + len(rest["conversations"])
+    assert fresh_client.get(API, params={"limit": count}).json()["next"] is None
 
 
 def test_an_answer_disappears_from_the_conversation_with_its_document(

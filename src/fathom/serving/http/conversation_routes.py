@@ -40,12 +40,11 @@ def list_conversations(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
     """List the latest conversations, newest first; `next` is the cursor of the next page."""
-    conversations = space.conversations.list_latest(limit, cursor)
-    next_cursor = (
-        f"{conversations[-1]['updated']}{conversations[-1]['id']}"
-        if len(conversations) == limit
-        else None
-    )
+    # One more than asked for tells whether there is a next page.
+    listed = space.conversations.list_latest(limit + 1, cursor)
+    conversations = listed[:limit]
+    last = conversations[-1] if len(listed) > limit else None
+    next_cursor = last and f"{last['updated']}{last['id']}"
     return build_json_reply(
         {"conversations": replace_invisible(conversations), "next": next_cursor}
     )
