@@ -44,6 +44,18 @@ def test_a_rule_at_the_top_is_no_front_matter() -> None:
     assert parse(b"---\n\nText here\n").text == "Text here"
 
 
+@pytest.mark.parametrize("text", ["\n# Top\n\nWords.\n\n", "Words.\n", "\nNote: words.\n\n"])
+def test_a_text_between_two_rules_is_no_front_matter(text: str) -> None:
+    parsed = parse(f"---\n{text}---\n\nMore.\n".encode())
+    assert "ords." in parsed.text
+    assert parsed.text.endswith("More.")
+
+
+@pytest.mark.parametrize("lines", ["", "# made by hand\ntitle: A", "'title': A", "tags:\n- a"])
+def test_a_front_matter_is_no_text(lines: str) -> None:
+    assert parse(f"---\n{lines}\n---\nMore.\n".encode()).text == "More."
+
+
 @pytest.mark.parametrize(
     ("lines", "readers"),
     [

@@ -11,6 +11,7 @@ from fathom.documents.decode import decode_text
 from fathom.documents.scalars import parse_scalar
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT_START = re.compile(r"(?:#[^\n]*\n)*[\"']?[A-Za-z_][\w.-]*[\"']?[ \t]*:(?:\s|\Z)")
 _FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
 READERS = "readers"
 """The key of those who may read the document."""
@@ -32,7 +33,7 @@ def parse(data: bytes) -> ParsedDocument:
     text = decode_text(data).replace("\r\n", "\n").replace("\r", "\n")
     facts: dict[str, str] = {}
     front = _FRONT_MATTER.match(text)
-    if front:
+    if front and _is_front_matter(front["lines"]):
         facts = _read_facts(front["lines"])
         text = text[front.end() :]
     title = facts.pop("title", "").strip("\"'")
@@ -56,6 +57,12 @@ def _get_parser() -> MarkdownIt:
     It keeps nothing of a text; making one takes longer than reading a small file.
     """
     return MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
+
+
+def _is_front_matter(lines: str) -> bool:
+    """Return whether lines between two rules hold values by their keys, and not a text."""
+    # Wherever readers are named, everybody else stays out.
+    return bool(_FRONT_START.match(lines) or _READERS_BLOCK.search(lines))
 
 
 def _drop_comment(value: str) -> str:
