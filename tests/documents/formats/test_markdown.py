@@ -36,6 +36,15 @@ def test_embedded_html_is_read_as_html() -> None:
     assert parsed.text == "Text\n\nshown"
 
 
+@pytest.mark.parametrize(
+    "block", ["<div align=center>\nshown", "<p>shown", "</div> shown", "<br>\nshown", "<hr>shown"]
+)
+def test_text_of_an_html_block_is_read_also_without_an_end_tag(block: str) -> None:
+    assert (
+        parse(f"Text\n\n{block}\n\n**more**\n\n</div>\n".encode()).text == "Text\n\nshown\n\nmore"
+    )
+
+
 def test_title_falls_back_to_the_first_heading() -> None:
     assert parse(b"Setext\n======\n\ntext").title == "Setext"
 

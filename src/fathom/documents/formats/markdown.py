@@ -21,6 +21,7 @@ _READERS_BLOCK = re.compile(
 )
 _ITEM = re.compile(r"^[ \t]*-[ \t]+([^\s#][^\n#]*)", re.MULTILINE)
 _COMMENT = re.compile(r"(?<!\s)\s+# ")
+_TAG = re.compile(r"<[^<>]*>")
 _MOST_NESTED = 60
 
 
@@ -116,8 +117,7 @@ def _add_list(builder: Builder, node: Node) -> None:
 
 
 def _add_html(builder: Builder, content: str) -> None:
-    text, tag, rest = content.partition(">")[2].partition("<")
-    if not (tag and text.strip()) and "<" not in rest:
+    if not _TAG.sub("", content).strip():
         return
     from fathom.documents.formats.html import add_fragment
 
