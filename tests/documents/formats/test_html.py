@@ -28,6 +28,15 @@ def test_headings_paragraphs_and_title_are_read() -> None:
     assert parsed.blocks[3].headings == ("Top", "Sub")
 
 
+@pytest.mark.parametrize(
+    "rest",
+    ["<p>more</p>", "<html><body><p>more</p></body></html>", "<!-- x -->more<script>no</script>"],
+)
+def test_text_after_the_end_of_a_page_is_read(rest: str) -> None:
+    page = f"<html><body><p>page</p><i style='color:white'>no</i></body></html>{rest}"
+    assert parse(page.encode()).text == "page\n\nmore"
+
+
 def test_numbered_and_nested_lists_are_read() -> None:
     html = "<ol start=3><li>Three<ul><li>inner</li></ul></li><li><p>Four</p></li></ol>"
     assert describe_blocks(html) == [

@@ -1,6 +1,7 @@
 """HTML: the text that a reader sees, with headings, numbered lists and tables."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -241,26 +242,28 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
         root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
     except (ParserError, ValueError) as error:
         raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
-    _drop_hidden_text(builder, root)
-    HtmlWalk(builder).add_tree(root)
+    roots = [root, *root.itersiblings()]  # what follows the end of the page stands beside it
+    _drop_hidden_text(builder, roots)
+    for part in roots:
+        HtmlWalk(builder).add_tree(part)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
 
 
-def _drop_hidden_text(builder: Builder, root: html.HtmlElement) -> None:
+def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> None:
     """Drop the text that is drawn so that no reader sees it, and count it for the report.
 
     White letters are dropped only where the page behind them is surely white.
     """
-    sheets = "".join(sheet.text or "" for sheet in root.iter("style"))
-    is_plain = "background" not in sheets and next(root.iter("link"), None) is None
-    todo: list[tuple[Any, bool]] = [(root, is_plain)]
+    sheets = "".join(sheet.text or "" for root in roots for sheet in root.iter("style"))
+    is_plain = "background" not in sheets and not any(True for r in roots for _ in r.iter("link"))
+    todo: list[tuple[Any, bool]] = [(root, is_plain) for root in roots]
     while todo:
         element, on_white = todo.pop()
         if not isinstance(element.tag, str):
             continue
         style = parse_style(element.get("style") or "")
         on_white = on_white and not (_PAINTED & set(element.keys()))
-        if element is not root and hides_text(style, on_white=on_white):
+        if element.getparent() is not None and hides_text(style, on_white=on_white):
             builder.skip_hidden(any(text.strip() for text in element.itertext()))
             element.drop_tree()
             continue
