@@ -53,6 +53,14 @@ def test_lettered_lists_are_read() -> None:
     ]
 
 
+def test_items_have_the_numbers_that_they_state() -> None:
+    html = "<ol><li>x<li value=7>y<li>z</ol><ol type=i start=3><li>x<li>y</ol><ol type=I><li>z</ol>"
+    assert [text for _, text in describe_blocks(html)] == [
+        *("1. x", "7. y", "8. z"),
+        *("iii. x", "iv. y", "I. z"),
+    ]
+
+
 def test_tables_are_read_row_by_row_and_code_as_code() -> None:
     html = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2<br>3</td></tr></table>"
     assert describe_blocks(html + "<pre>if x:\n    y</pre>") == [

@@ -12,6 +12,7 @@ from lxml.etree import ParserError
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
+from fathom.documents.formats.office.numbering import format_number
 from fathom.types import Scalar
 
 _UNSEEN = frozenset({
@@ -94,11 +95,10 @@ class HtmlWalk:
         elif tag in _BLOCKS:
             self._flush()
         if tag in {"ul", "ol", "menu"}:
-            start = element.get("start") or "1"
-            first = int(start) if re.fullmatch(r"-?\d{1,6}", start) else 1
-            self._lists.append(_OpenList(tag == "ol", element.get("type") or "1", count(first)))
+            first = count(_parse_number(element.get("start"), 1))
+            self._lists.append(_OpenList(tag == "ol", element.get("type") or "1", first))
         elif tag == "li":
-            self._label = self._make_label()
+            self._label = self._make_label(element)
 
     def _leave(self, element: Any) -> None:  # noqa: ANN401
         if element.tag == "dt":
@@ -113,11 +113,14 @@ class HtmlWalk:
         elif element.tag == "li":
             self._label = None
 
-    def _make_label(self) -> str:
+    def _make_label(self, item: Any) -> str:  # noqa: ANN401
         if not self._lists or not self._lists[-1].ordered:
             return "-"
-        number = next(self._lists[-1].numbers)
+        number = _parse_number(item.get("value"), next(self._lists[-1].numbers))
+        self._lists[-1].numbers = count(number + 1)
         style = self._lists[-1].style
+        if style in {"i", "I"}:
+            return f"{format_number(number, 'upperRoman' if style == 'I' else 'lowerRoman')}."
         if style in {"a", "A"} and 1 <= number <= len(_LETTERS):
             letter = _LETTERS[number - 1]
             return f"{letter.upper() if style == 'A' else letter}."
@@ -155,6 +158,11 @@ class HtmlWalk:
         terms = ", ".join(filter(None, self._terms))
         self._terms.clear()
         self.builder.add_item(": ".join(filter(None, (terms, text))))
+
+
+def _parse_number(text: str | None, usual: int) -> int:
+    """Return the number that an attribute gives; `usual` if it gives none."""
+    return int(text) if text and re.fullmatch(r"-?\d{1,6}", text) else usual
 
 
 def is_visible(element: Any) -> bool:  # noqa: ANN401
