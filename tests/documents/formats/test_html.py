@@ -70,6 +70,22 @@ def test_tables_are_read_row_by_row_and_code_as_code() -> None:
     ]
 
 
+def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() -> None:
+    html = (
+        "<table><tr><th>City<th>Item<th>Fee<tr><td rowspan=2>Rome<td>Skip<td>10<tr><td>Permit<td>20"
+        "<tr><td colspan=2>Total<td>30<tr><td>Bonn<td colspan=2>none</table>"
+        "<table><tr><td>1<td>2<tbody><tr><td rowspan=0>A<td>b<tr><td>c<tbody><tr><td>d</table>"
+    )
+    assert [text for _, text in describe_blocks(html)] == [
+        "City | Item | Fee",
+        "Rome | Skip | 10",
+        "| Permit | 20",
+        "Total |  | 30",
+        "Bonn | none",
+        *("1 | 2", "A | b", "| c", "d"),
+    ]
+
+
 @pytest.mark.parametrize(
     "hidden",
     [

@@ -29,6 +29,14 @@ def test_all_kinds_of_blocks_are_read() -> None:
     assert parsed.blocks[3].headings == ("Guide", "Steps")
 
 
+def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() -> None:
+    table = (
+        "+---+---+---+\n| A | B | C |\n+===+===+===+\n| 1 | 2 | 3 |\n+   +---+---+\n|   | 4 | 5 |\n"
+        "+---+---+---+\n| 6     | 7 |\n+-------+---+\n"
+    )
+    assert parse(table.encode()).text == "A | B | C\n1 | 2 | 3\n| 4 | 5\n6 |  | 7"
+
+
 def test_no_file_is_included_and_nothing_raw_passes(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")

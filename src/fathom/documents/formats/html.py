@@ -11,6 +11,7 @@ from lxml.etree import ParserError
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
+from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
 from fathom.documents.formats.office.numbering import format_number
 from fathom.types import Scalar
@@ -26,6 +27,9 @@ _BLOCKS = frozenset({
     "html", "hr", "legend", "li", "main", "menu", "ol", "p", "section", "summary", "ul",
     "tbody", "thead", "tfoot", "caption",
 })  # fmt: skip
+_ROW_GROUPS = frozenset({"table", "thead", "tbody", "tfoot"})
+"""The elements at whose beginning no cell spans further rows."""
+_ALL_ROWS = 1_000_000
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?:\.0+)?(?:[a-z%]|\s*(?:;|$|!))"
     r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|$|!)",
@@ -53,6 +57,7 @@ class HtmlWalk:
     _lists: list[_OpenList] = field(default_factory=list)
     _label: str | None = None
     _terms: list[str] = field(default_factory=list)
+    _grid: CellGrid = field(default_factory=CellGrid)
 
     def add_tree(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
         """Add all visible text under `root`."""
@@ -94,6 +99,8 @@ class HtmlWalk:
             self._words.append("\x0b")
         elif tag in _BLOCKS:
             self._flush()
+        if tag in _ROW_GROUPS:
+            self._grid = CellGrid()
         if tag in {"ul", "ol", "menu"}:
             first = count(_parse_number(element.get("start"), 1))
             self._lists.append(_OpenList(tag == "ol", element.get("type") or "1", first))
@@ -134,9 +141,10 @@ class HtmlWalk:
                 HtmlWalk(self.builder).add_tree(cell)
         else:
             head = all(cell.tag == "th" for cell in cells)
-            self.builder.add_row(
-                [get_visible_text(cell) for cell in cells if is_visible(cell)], head=head
-            )
+            row = [
+                (get_visible_text(cell), *_read_spans(cell)) for cell in cells if is_visible(cell)
+            ]
+            self.builder.add_row(self._grid.place_row(row), head=head)
 
     def _flush(self) -> None:
         text = _collapse_space("".join(self._words))
@@ -158,6 +166,12 @@ class HtmlWalk:
         terms = ", ".join(filter(None, self._terms))
         self._terms.clear()
         self.builder.add_item(": ".join(filter(None, (terms, text))))
+
+
+def _read_spans(cell: Any) -> tuple[int, int]:  # noqa: ANN401
+    """Return the columns and the rows that a cell spans; 0 rows are all of its group."""
+    rows = _parse_number(cell.get("rowspan"), 1)
+    return _parse_number(cell.get("colspan"), 1), rows or _ALL_ROWS
 
 
 def _parse_number(text: str | None, usual: int) -> int:

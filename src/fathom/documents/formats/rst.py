@@ -8,6 +8,7 @@ from docutils.utils import SystemMessage
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
+from fathom.documents.formats.cell_grid import CellGrid
 
 _SILENT = 5
 _UNSEEN = (nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition)
@@ -62,6 +63,8 @@ def _add(builder: Builder, node: nodes.Node, level: int) -> None:
             _add_all(builder, node, level + 1)
         case nodes.bullet_list() | nodes.enumerated_list():
             _add_list(builder, node, level)
+        case nodes.thead() | nodes.tbody():
+            _add_rows(builder, node)
         case _ if isinstance(node, _UNSEEN):
             return
         case _ if not _add_leaf(builder, node, level):
@@ -73,9 +76,6 @@ def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
     match node:
         case nodes.title() | nodes.rubric():
             builder.add_heading(node.astext(), max(level, 1))
-        case nodes.row():
-            head = isinstance(node.parent, nodes.thead)
-            builder.add_row([cell.astext() for cell in node.children], head=head)
         case nodes.literal_block() | nodes.doctest_block() | nodes.math_block():
             builder.add_code(node.astext())
         case nodes.field() | nodes.option_list_item():
@@ -87,6 +87,17 @@ def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
         case _:
             return False
     return True
+
+
+def _add_rows(builder: Builder, node: nodes.Element) -> None:
+    """Add the rows of the head or the body of a table."""
+    grid = CellGrid()
+    for row in node.children:
+        cells = [
+            (cell.astext(), cell.get("morecols", 0) + 1, cell.get("morerows", 0) + 1)
+            for cell in row.children
+        ]
+        builder.add_row(grid.place_row(cells), head=isinstance(node, nodes.thead))
 
 
 def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:

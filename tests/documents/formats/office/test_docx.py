@@ -190,12 +190,16 @@ def test_tables_read_row_by_row_and_merged_cells_once() -> None:
         make_row(make_cell("Item"), make_cell("Fee"), make_cell("Days")),
         make_row(make_cell("Skip", '<w:vMerge w:val="restart"/>'), make_cell("40"), make_cell("2")),
         make_row(make_cell("Skip", "<w:vMerge/>"), make_cell("55", '<w:gridSpan w:val="2"/>')),
+        make_row(make_cell("Both", '<w:gridSpan w:val="2"/>'), make_cell("3")),
+        make_row(make_cell("60"), make_cell("4"), properties='<w:gridBefore w:val="1"/>'),
         make_row(make_cell("Old"), make_cell("1"), properties="<w:del/>"),
     )
     assert describe_blocks(parse(make_package(body))) == [
         ("table_head", "Item | Fee | Days"),
         ("table_row", "Skip | 40 | 2"),
         ("table_row", "| 55"),
+        ("table_row", "Both |  | 3"),
+        ("table_row", "| 60 | 4"),
     ]
 
 

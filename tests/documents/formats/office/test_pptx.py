@@ -110,9 +110,10 @@ def test_tables_show_merged_cells_once() -> None:
 
     top = make_cell("Both", "gridSpan='2'") + make_cell("Both", "hMerge='1'") + make_cell("c")
     low = make_cell("x", "vMerge='1'") + make_cell("d") + make_cell("e")
-    rows = f"<a:tr>{top}</a:tr><a:tr>{low}</a:tr>"
+    last = make_cell("f") + make_cell("g", "gridSpan='2'") + make_cell("g", "hMerge='1'")
+    rows = f"<a:tr>{top}</a:tr><a:tr>{low}</a:tr><a:tr>{last}</a:tr>"
     parsed = parse(make_package([f"<p:graphicFrame><a:tbl>{rows}</a:tbl></p:graphicFrame>"]))
-    assert parsed.text == "Both | c\n| d | e"
+    assert parsed.text == "Both |  | c\n| d | e\nf | g"
 
 
 def test_charts_and_diagrams_give_their_words() -> None:

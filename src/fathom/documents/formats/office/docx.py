@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.office.hidden_runs import drop_hidden_runs
 from fathom.documents.formats.office.numbering import Numbering, format_number
 from fathom.documents.formats.office.package import (
@@ -305,7 +306,10 @@ class _DocxWalk:
         late = DocxInline()
         for row, cells in rows.items():
             head = is_on(find_child(row, "trPr", "tblHeader"))
-            self._builder.add_row([self._read_cell(cell, late) for cell in cells], head=head)
+            before = parse_number(get_value(find_child(row, "trPr"), "gridBefore"))
+            placed = [(self._read_cell(cell, late), _count_columns(cell), 1) for cell in cells]
+            texts = CellGrid().place_row([*([("", before, 1)] if before > 0 else []), *placed])
+            self._builder.add_row(texts, head=head)
             for cell in cells:
                 for nested in _iter_contents(cell):
                     if get_local_name(nested) == "tbl":
@@ -356,6 +360,10 @@ class _DocxWalk:
             for note in notes
             if get_attribute(note, "type") not in _SEPARATORS
         }
+
+
+def _count_columns(cell: Element) -> int:
+    return parse_number(get_value(find_child(cell, "tcPr"), "gridSpan"), 1)
 
 
 def _iter_contents(container: Element) -> Iterator[Element]:

@@ -191,11 +191,11 @@ class _Slide:
         properties = find_child(table, "tblPr")
         has_head = properties is not None and get_attribute(properties, "firstRow") in {"1", "true"}
         for at, row in enumerate(iter_children(table, "tr")):
-            cells = [cell for cell in iter_children(row, "tc") if not _is_merged(cell, "hMerge")]
-            self._builder.add_row(
-                ["" if _is_merged(cell, "vMerge") else _read_cell(cell) for cell in cells],
-                head=has_head and at == 0,
-            )
+            cells = list(iter_children(row, "tc"))
+            while cells and _is_merged(cells[-1], "hMerge"):
+                cells.pop()
+            texts = ["" if _is_covered(cell) else _read_cell(cell) for cell in cells]
+            self._builder.add_row(texts, head=has_head and at == 0)
 
     def _add_notes(self) -> None:
         root = self._package.read_related(self._name, "notesSlide")
@@ -284,6 +284,11 @@ def _format_number(value: int, kind: str) -> str:
 
 def _read_cell(cell: Element) -> str:
     return "\n".join(_read_text(paragraph) for paragraph in _list_paragraphs(cell))
+
+
+def _is_covered(cell: Element) -> bool:
+    """Return whether a cell is hidden behind one that spans its column or row."""
+    return _is_merged(cell, "hMerge") or _is_merged(cell, "vMerge")
 
 
 def _is_merged(cell: Element, merge: str) -> bool:
