@@ -40,13 +40,54 @@ def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() 
 def test_no_file_is_included_and_nothing_raw_passes(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
-    insertions = (f"include:: {secret}", f"raw:: html\n   :file: {secret}", "raw:: html\n\n   evil")
+    insertions = (
+        f"include:: {secret}",
+        f"raw:: html\n   :file: {secret}",
+        "raw:: html\n\n   evil",
+        "|x| raw:: html\n\n   evil",
+        f"note2::\n\n   .. include:: {secret}",
+    )
     source = "Text\n\n" + "".join(f".. {directive}\n\n" for directive in insertions)
     assert parse(source.encode()).text == "Text"
 
 
 def test_unknown_directives_do_no_harm() -> None:
     assert "Text" in parse(b"Text :py:func:`x`\n\n.. toctree::\n\n   a\n").text
+
+
+def test_the_text_of_directives_of_other_programs_is_read() -> None:
+    source = (
+        ".. py:function:: pay(fee, *rest)\n   :noindex:\n\n   Pay a *fee*.\n\n"
+        "   :param fee: crowns\n\n"
+        "   .. versionadded:: 1.2\n      Takes several.\n\n"
+        ".. class:: Fee(amount)\n\n   A fee.\n\n.. class:: wide\n\n"
+        ".. only:: html\n\n   - one\n\n     .. seealso:: The *guide*.\n\nEnd.\n"
+    )
+    assert describe_blocks(parse(source.encode())) == [
+        ("paragraph", "pay(fee, *rest)"),
+        ("paragraph", "Pay a fee."),
+        ("paragraph", "param fee: crowns"),
+        ("paragraph", "Added in version 1.2 Takes several."),
+        ("paragraph", "Fee(amount)"),
+        ("paragraph", "A fee."),
+        ("list_item", "- one"),
+        ("paragraph", "The guide."),
+        ("paragraph", "End."),
+    ]
+
+
+def test_listings_with_options_of_other_programs_are_read() -> None:
+    source = ".. code-block:: python\n   :linenos:\n   :caption: x.py\n\n   if a:\n       b\n"
+    assert describe_blocks(parse(source.encode())) == [("code", "if a:\n    b")]
+
+
+def test_a_table_out_of_shape_is_kept_as_it_is_written() -> None:
+    table = "+---+---+\n| A | B |\n+---+---+\n| far too wide | 2 |\n+---+---+"
+    assert describe_blocks(parse(f"Text\n\n{table}\n\nEnd\n".encode())) == [
+        ("paragraph", "Text"),
+        ("code", table),
+        ("paragraph", "End"),
+    ]
 
 
 def test_warnings_of_the_reader_are_not_text() -> None:

@@ -1,5 +1,6 @@
 """reStructuredText, with every directive that reads a file or passes raw text switched off."""
 
+import re
 from itertools import count
 
 from docutils import nodes
@@ -9,8 +10,12 @@ from docutils.utils import SystemMessage
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.rst_directives import register_directives
 
 _SILENT = 5
+_FORBIDDEN = re.compile(
+    r"(?:\.\.[ \t]+)?(?:\|[^|\n]*\|[ \t]+)?(?:include|raw)[ \t]*::", re.IGNORECASE
+)
 _UNSEEN = (nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition)
 
 
@@ -32,15 +37,24 @@ def parse(data: bytes) -> ParsedDocument:
         "line_length_limit": 1_000_000,
         "syntax_highlight": "none",
     }
+    text = decode_text(data)
+    register_directives(text)
     try:
-        tree = publish_doctree(decode_text(data), settings_overrides=settings)
+        tree = publish_doctree(text, settings_overrides=settings)
     except SystemMessage as error:
         raise ParseRefusal("failed", f"damaged reStructuredText: {error}"[:200]) from error
     for complaint in list(tree.findall(nodes.system_message)):
-        complaint.parent.remove(complaint)  # some stand inside a block that is read as one text
+        # Some stand inside a block that is read as one text.
+        complaint.parent.replace(complaint, _list_unread_blocks(complaint))
     builder = Builder()
     _add_all(builder, tree, 0)
     return builder.build(_find_title(tree))
+
+
+def _list_unread_blocks(complaint: nodes.Element) -> list[nodes.Node]:
+    """Return the blocks that the reader could not read, such as a table out of shape."""
+    blocks = [child for child in complaint.children if isinstance(child, nodes.literal_block)]
+    return [block for block in blocks if not _FORBIDDEN.match(block.astext())]
 
 
 def _find_title(tree: nodes.document) -> str:
