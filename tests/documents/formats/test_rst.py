@@ -37,6 +37,11 @@ def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() 
     assert parse(table.encode()).text == "A | B | C\n1 | 2 | 3\n| 4 | 5\n6 |  | 7"
 
 
+def test_items_have_the_labels_that_they_print() -> None:
+    parsed = parse(b"c) x\nd) y\n\n(i) z\n(ii) w\n\n2. v\n")
+    assert parsed.text == "c) x\nd) y\n(i) z\n(ii) w\n2. v"
+
+
 def test_no_file_is_included_and_nothing_raw_passes(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")

@@ -1,7 +1,6 @@
 """reStructuredText, with every directive that reads a file or passes raw text switched off."""
 
 import re
-from itertools import count
 
 from docutils import nodes
 from docutils.core import publish_doctree
@@ -10,9 +9,14 @@ from docutils.utils import SystemMessage
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.office.numbering import format_number
 from fathom.documents.formats.rst_directives import register_directives
 
 _SILENT = 5
+_STYLES = {
+    "loweralpha": "lowerLetter", "upperalpha": "upperLetter",
+    "lowerroman": "lowerRoman", "upperroman": "upperRoman",
+}  # fmt: skip
 _FORBIDDEN = re.compile(
     r"(?:\.\.[ \t]+)?(?:\|[^|\n]*\|[ \t]+)?(?:include|raw)[ \t]*::", re.IGNORECASE
 )
@@ -115,9 +119,11 @@ def _add_rows(builder: Builder, node: nodes.Element) -> None:
 
 
 def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:
-    numbers = count(node.get("start", 1))
-    for item in node.children:
-        label = f"{next(numbers)}." if isinstance(node, nodes.enumerated_list) else "-"
+    style = _STYLES.get(node.get("enumtype", ""), "decimal")
+    before, after = node.get("prefix", ""), node.get("suffix", ".")
+    for number, item in enumerate(node.children, node.get("start", 1)):
+        is_numbered = isinstance(node, nodes.enumerated_list)
+        label = f"{before}{format_number(number, style)}{after}" if is_numbered else "-"
         for child in item.children:
             if isinstance(child, nodes.paragraph) and label:
                 builder.add_item(_join_lines(child.astext()), label)
