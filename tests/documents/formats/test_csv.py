@@ -11,6 +11,18 @@ def test_rows_name_their_columns_whatever_the_delimiter(mark: str) -> None:
     )
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_commas_in_texts_are_no_delimiters(mark: str) -> None:
+    text = f"Name{mark}Note\nAnn{mark}a, b, c\nBob{mark}d, e, f\n"
+    assert parse(text.encode()).text == (
+        "Name | Note\nName: Ann | Note: a, b, c\nName: Bob | Note: d, e, f"
+    )
+
+
+def test_a_title_above_a_table_does_not_hide_its_delimiter() -> None:
+    assert parse(b"Sales, 2024\na;b;c\n1;2;3\n4;5;6\n").text.endswith("1 | 2 | 3\n4 | 5 | 6")
+
+
 def test_ragged_and_quoted_rows_are_read() -> None:
     data = b'Name,Note\r\nAnn,"a, b\nc",extra\r\nBob\r\n'
     assert parse(data).text == "Name | Note\nName: Ann | Note: a, b c | extra\nName: Bob"

@@ -60,17 +60,21 @@ def _read_rows(text: str) -> list[list[str]]:
 
 
 def _detect_delimiter(text: str) -> str:
-    """Return the mark that splits the first rows most evenly into the most columns."""
+    """Return the mark that splits the first rows most evenly into the most columns.
+
+    A mark that splits the first row like most others goes first: it is in no text of a cell.
+    """
     sample = text[:200_000].splitlines()[:_SAMPLE_ROWS]
-    best, best_score = ",", 0.0
+    best, best_score = ",", (False, 0.0)
     for mark in _DELIMITERS:
         widths = [len(row) for row in csv.reader(sample, delimiter=mark) if row]
         if not widths:
             continue
         usual = max(set(widths), key=widths.count)
         score = (usual - 1) * widths.count(usual) / len(widths)
-        if score > best_score:
-            best, best_score = mark, score
+        is_even = usual > 1 and widths[0] == usual
+        if (is_even, score) > best_score:
+            best, best_score = mark, (is_even, score)
     return best
 
 
