@@ -19,6 +19,12 @@ def test_commas_in_texts_are_no_delimiters(mark: str) -> None:
     )
 
 
+@pytest.mark.parametrize("line", ["sep=;\r\n", '"sep=;"\n', "SEP=;\n"])
+def test_a_line_that_states_the_delimiter_is_no_row(line: str) -> None:
+    text = f"{line}Name;Fee\nAnn;1,50\nBob;2,50\n"
+    assert parse(text.encode()).text == "Name | Fee\nName: Ann | Fee: 1,50\nName: Bob | Fee: 2,50"
+
+
 def test_a_title_above_a_table_does_not_hide_its_delimiter() -> None:
     assert parse(b"Sales, 2024\na;b;c\n1;2;3\n4;5;6\n").text.endswith("1 | 2 | 3\n4 | 5 | 6")
 

@@ -2,11 +2,16 @@
 
 import csv
 import io
+import re
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
 
 _DELIMITERS = ",;\t|"
+_STATED_DELIMITER = re.compile(
+    r"[\"']?sep=(?P<mark>[,;\t|])[\"']?[ \t]*(?:\r\n?|\n)", re.IGNORECASE
+)
+"""The first line with which a file tells Excel its delimiter."""
 _SAMPLE_ROWS = 50
 _FIELD_BYTES = 10_000_000
 
@@ -53,9 +58,10 @@ def is_csv(text: str) -> bool:
 
 
 def _read_rows(text: str) -> list[list[str]]:
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=_detect_delimiter(text), strict=False
-    )
+    stated = _STATED_DELIMITER.match(text)
+    text = text[stated.end() :] if stated else text
+    delimiter = stated["mark"] if stated else _detect_delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=False)
     return [row for row in reader if any(cell.strip() for cell in row)]
 
 
