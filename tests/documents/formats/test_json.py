@@ -27,6 +27,13 @@ def test_json_lines_are_read() -> None:
     assert parse(b'{"a": 1}\n\n{"a": 2}\n').text == "a: 1\na: 2"
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\u0085"])
+def test_separators_of_lines_in_the_texts_of_json_lines_are_read(mark: str) -> None:
+    text = f'{{"a": "one{mark}two"}}\r\n{{"a": "three"}}\r\n'
+    assert is_json(text)
+    assert parse(text.encode()).text == "a: one two\na: three"
+
+
 @pytest.mark.parametrize("data", [b"{nonsense", b'{"a": 1}\n{broken', b"[" * 100_000])
 def test_damaged_json_is_refused(data: bytes) -> None:
     with pytest.raises(ParseRefusal) as refusal:

@@ -34,7 +34,8 @@ def parse(data: bytes) -> ParsedDocument:
 
 def is_json(text: str) -> bool:
     """Return whether `text` is JSON, or each of its first lines is."""
-    lines = [line for line in text[:1_000_000].splitlines()[: _SAMPLE_LINES + 1] if line.strip()]
+    # Other separators of lines, such as U+2028, may stand in a text.
+    lines = [line for line in text[:1_000_000].split("\n")[: _SAMPLE_LINES + 1] if line.strip()]
     if len(lines) > 1 and all(_is_container(line) for line in lines[:_SAMPLE_LINES]):
         return True
     return _is_container(text)
@@ -48,7 +49,7 @@ def _is_container(text: str) -> bool:
 
 
 def _read_lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
