@@ -37,6 +37,52 @@ def test_plain_text_is_preferred_to_html() -> None:
     assert parse(mail.as_bytes()).text.endswith("\n\nplain")
 
 
+def make_multipart(kind: str, *parts: str) -> str:
+    mark = f"mark-{kind}"
+    inner = "".join(f"--{mark}\n{part}\n" for part in parts)
+    return f'Content-Type: multipart/{kind}; boundary="{mark}"\n\n{inner}--{mark}--\n'
+
+
+PLAIN = "Content-Type: text/plain\n\n"
+HTML = "Content-Type: text/html\n\n"
+FILE = "Content-Type: text/csv\nContent-Disposition: inline; filename=fees.csv\n\na,b\n1,2\n"
+LOGO = "Content-Type: image/png\nContent-ID: <logo>\n\nlogo"
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (
+            make_multipart("mixed", f"{HTML}<p>body</p>", f"{PLAIN}foot of the list"),
+            "body\n\nAttachment: text/plain\n\nfoot of the list",
+        ),
+        (
+            make_multipart("mixed", f"{PLAIN}one", f"{HTML}<p>two</p>"),
+            "one\n\nAttachment: text/html\n\ntwo",
+        ),
+        (
+            make_multipart(
+                "mixed", make_multipart("related", f"{HTML}<p>body</p>", LOGO), f"{PLAIN}foot"
+            ),
+            "body\n\nAttachment: text/plain\n\nfoot",
+        ),
+        (
+            make_multipart(
+                "alternative",
+                f"{PLAIN}body",
+                make_multipart("mixed", f"{HTML}<p>body</p>", FILE),
+            ),
+            "body\n\nAttachment: fees.csv\n\na | b\na: 1 | b: 2",
+        ),
+        (make_multipart("alternative", f"{PLAIN} \n", f"{HTML}<p>body</p>"), "body"),
+        (make_multipart("alternative", f"{HTML}<p>rich</p>", f"{PLAIN}body"), "body"),
+    ],
+)
+def test_all_texts_of_a_message_are_read_once(parts: str, text: str) -> None:
+    parsed = parse(f"Subject: s\nMIME-Version: 1.0\n{parts}".encode())
+    assert parsed.text == f"s\n\n{text}"
+
+
 def test_html_alone_is_read_as_html() -> None:
     mail = make_message("Rich", None)
     mail.set_content("<h1>Notice</h1><p>Road <b>closed</b>.</p>", subtype="html")

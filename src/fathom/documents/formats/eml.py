@@ -7,6 +7,7 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import cast
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, add_blocks
@@ -40,12 +41,14 @@ def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
     builder.add_heading(_get_header(message, "Subject"), depth)
     headers = [(name, _get_header(message, name)) for name in _SHOWN_HEADERS]
     builder.add_paragraph("\n".join(f"{name}: {value}" for name, value in headers if value))
-    body = message.get_body(("plain", "html"))
+    parts = list(_iter_parts(message))
+    body = next(filter(_is_body, parts), None)
     if body is None and message.get_content_maintype() == "text":
         body = message  # RFC 2046, 4.1.4: text of an unknown kind, such as asciidoc, is plain
     if body is not None:
-        _add_body(builder, cast("EmailMessage", body), depth)
-    for count, attachment in enumerate(_iter_attachments(message), start=1):
+        _add_body(builder, body, depth)
+    attachments = (part for part in parts if part is not body)
+    for count, attachment in enumerate(attachments, start=1):
         if count > _MOST_ATTACHMENTS:
             raise ParseRefusal(
                 "failed", f"more than {_MOST_ATTACHMENTS} attachments; save them alone"
@@ -65,9 +68,42 @@ def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
         builder.add_paragraph(paragraph)
 
 
-def _iter_attachments(message: EmailMessage) -> Iterator[EmailMessage]:
-    if message.is_multipart():
-        yield from message.iter_attachments()
+def _iter_parts(part: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield the texts and attachments of a part in order, without other forms of the same text."""
+    if part.get_content_maintype() != "multipart" or not part.is_multipart():
+        yield part
+        return
+    inner = cast("Iterator[EmailMessage]", part.iter_parts())
+    inner_parts = chain.from_iterable(map(_iter_parts, inner))
+    if part.get_content_subtype() == "alternative":
+        yield from _choose_text(list(inner_parts))
+    elif part.get_content_subtype() == "related":
+        # The pictures that belong into the text.
+        yield from (leaf for leaf in inner_parts if not _is_inline(leaf, "image"))
+    else:
+        yield from inner_parts
+
+
+def _choose_text(parts: list[EmailMessage]) -> Iterator[EmailMessage]:
+    """Yield the best of several forms of a text, and what is no text."""
+    texts = [part for part in parts if _is_body(part)]
+    plain = [part for part in texts if part.get_content_subtype() == "plain"]
+    filled = (part for part in plain if _get_text(part).strip())
+    best = next(filled, next((part for part in texts if part not in plain), None))
+    yield from (part for part in parts if part is best or not _is_form(part))
+
+
+def _is_form(part: EmailMessage) -> bool:
+    """Return whether a part is a form of a text, and no file."""
+    return _is_body(part) or (_is_inline(part, "text") and not part.get_filename())
+
+
+def _is_body(part: EmailMessage) -> bool:
+    return _is_inline(part, "text") and part.get_content_subtype() in {"plain", "html"}
+
+
+def _is_inline(part: EmailMessage, kind: str) -> bool:
+    return part.get_content_maintype() == kind and not part.is_attachment()
 
 
 def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> None:
