@@ -14,6 +14,12 @@ from fathom.documents.formats.rtf import parse
         (rb"{\rtf1\ansicpg1252 caf\'e9 \u8364?5\line end}", "café €5\nend"),
         (rb"{\rtf1\ansicpg1251 \'cf\'f0\'e8}", "При"),
         (rb"{\rtf1\uc2 \u233 abX}", "éX"),
+        (rb"{\rtf1\ansicpg932 \'93\'fa\'96\'7b \'93\par A}", "日本\n\nA"),
+        (
+            rb"{\rtf1\ansicpg1252\deff1{\fonttbl{\f0\fbidi \fnil\fcharset0 A;}{\f1\fcharset204 B;}}"
+            rb"\'cf\'f0\'e8 {\f0 caf\'e9} \'cf\f0\'e9}",
+            "При café Пé",
+        ),
         (rb"{\rtf1 a{\v hidden}b{\*\unknown gone}c\{\}\\}", "abc{}\\"),
         (rb"{\rtf1 A\cell B\cell\row C\cell D\cell\row}", "A | B\nC | D"),
         (rb"{\rtf1 \u-10179?\u-8704? ok}", "\U0001f600 ok"),

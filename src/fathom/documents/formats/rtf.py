@@ -21,6 +21,15 @@ _SIGNS = {
     b"lquote": "\u2018", b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d",
     b"bullet": "\u2022",
 }  # fmt: skip
+_FONT_TABLE = re.compile(rb"\\fonttbl")
+_FONT = re.compile(rb"\\f(\d{1,5}) ?(?:\\(?!f\d|fcharset)[a-z]+-?\d* ?)*\\fcharset(\d{1,3})")
+_MOST_FONT_BYTES = 200_000
+_CHARSETS = {
+    77: "mac_roman", 128: "cp932", 129: "cp949", 134: "cp936", 136: "cp950", 161: "cp1253",
+    162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
+    222: "cp874", 238: "cp1250",
+}  # fmt: skip
+"""The encodings of fonts; those of all other sets are that of the file."""
 _ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
 _DEEPEST = 1_000
 _TINIEST = 4
@@ -33,6 +42,7 @@ class _Group:
 
     hidden: bool = False
     tiny: bool = False
+    font: int = -1
     stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
 
 
@@ -60,6 +70,8 @@ class RtfReader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._encoding = _read_code_page(data)
+        self._encodings = _read_font_encodings(data)
+        self._decoder_name, self._decoder = self._encoding, _make_decoder(self._encoding)
         self._groups = [_Group()]
         self._pieces: list[str] = []
         self._to_skip = 0
@@ -84,6 +96,7 @@ class RtfReader:
         return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def _handle_brace(self, brace: bytes) -> None:
+        self._decoder.reset()
         if brace == b"{":
             if len(self._groups) > _DEEPEST:
                 raise ParseRefusal("failed", f"RTF groups are nested more than {_DEEPEST} deep")
@@ -95,6 +108,7 @@ class RtfReader:
 
     def _handle_word(self, word: bytes, number: int | None) -> None:
         group = self._groups[-1]
+        self._decoder.reset()
         if word in _UNSEEN or (word == b"v" and number != 0):
             group.hidden = True
         elif word == b"v":
@@ -102,6 +116,8 @@ class RtfReader:
         elif word in {b"fs", b"plain"}:
             # `\plain` is text of the usual size.
             group.tiny = word == b"fs" and number is not None and number <= _TINIEST
+        elif word in {b"f", b"deff"}:
+            group.font = number or 0
         elif word == b"uc":
             group.stand_ins = max(number or 0, 0)
         elif word == b"u" and number is not None:
@@ -123,7 +139,11 @@ class RtfReader:
     def _handle_octets(self, octets: bytes) -> None:
         skipped = min(self._to_skip, len(octets))
         self._to_skip -= skipped
-        self._append(octets[skipped:].decode(self._encoding, "replace"))
+        name = self._encodings.get(self._groups[-1].font, self._encoding)
+        if name != self._decoder_name:
+            self._decoder_name, self._decoder = name, _make_decoder(name)
+        # A letter may consist of two octets, each escaped by itself.
+        self._append(self._decoder.decode(octets[skipped:]))
 
     def _append(self, text: str) -> None:
         group = self._groups[-1]
@@ -134,6 +154,18 @@ class RtfReader:
             self._was_tiny = group.tiny
         if not group.tiny or not text.strip():
             self._pieces.append(text)
+
+
+def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder(encoding)("replace")
+
+
+def _read_font_encodings(data: bytes) -> dict[int, str]:
+    """Return the encodings of the fonts that have one of their own, by their numbers."""
+    table = _FONT_TABLE.search(data)
+    fonts = _FONT.finditer(data, table.end(), table.end() + _MOST_FONT_BYTES) if table else ()
+    charsets = {int(font[1]): int(font[2]) for font in fonts}
+    return {font: _CHARSETS[set_] for font, set_ in charsets.items() if set_ in _CHARSETS}
 
 
 def _read_code_page(data: bytes) -> str:
