@@ -21,6 +21,12 @@ from fathom.documents.formats.rtf import parse
             "При café Пé",
         ),
         (rb"{\rtf1 a{\v hidden}b{\*\unknown gone}c\{\}\\}", "abc{}\\"),
+        (rb"{\rtf1 It costs {\deleted 25}{\revised 30}.}", "It costs 30."),
+        (
+            rb"{\rtf1 a\par{\shp{\*\shpinst\shpleft1{\sp{\sn f}{\sv 1}}{\shptxt In a box.\par}}"
+            rb"{\shprslt{\*\do{\dptxbxtext In a box.\par}}}}b}",
+            "a\n\nIn a box.\n\nb",
+        ),
         (rb"{\rtf1 A\cell B\cell\row C\cell D\cell\row}", "A | B\nC | D"),
         (rb"{\rtf1 \u-10179?\u-8704? ok}", "\U0001f600 ok"),
         (rb"{\rtf1 {\pict 00ff00ff}seen", "seen"),

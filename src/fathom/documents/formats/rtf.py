@@ -13,7 +13,7 @@ _TOKEN = re.compile(
 _UNSEEN = frozenset(
     b"fonttbl colortbl stylesheet info pict object fldinst themedata colorschememapping datastore "
     b"listtable listoverridetable rsidtbl generator xmlnstbl latentstyles filetbl revtbl "
-    b"header footer headerl headerr headerf footerl footerr footerf".split()
+    b"header footer headerl headerr headerf footerl footerr footerf deleted".split()
 )
 _SIGNS = {
     b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"line": "\n", b"row": "\n\n",
@@ -111,8 +111,8 @@ class RtfReader:
         self._decoder.reset()
         if word in _UNSEEN or (word == b"v" and number != 0):
             group.hidden = True
-        elif word == b"v":
-            group.hidden = False
+        elif word in {b"v", b"shptxt"}:
+            group.hidden = False  # the text of a box stands in a group for newer readers
         elif word in {b"fs", b"plain"}:
             # `\plain` is text of the usual size.
             group.tiny = word == b"fs" and number is not None and number <= _TINIEST
