@@ -15,6 +15,15 @@ def test_a_feed_is_read() -> None:
     assert parsed.blocks[2].headings == ("News", "One")
 
 
+def test_titles_of_inner_sections_stand_below_those_of_outer_ones() -> None:
+    parsed = parse(
+        b"<book><chapter><title>One</title><para>a</para><section><title>Sub</title><para>b</para>"
+        b"</section></chapter><chapter><title>Two</title><para>c</para></chapter></book>"
+    )
+    paragraphs = [block.headings for block in parsed.blocks if block.kind == "paragraph"]
+    assert paragraphs == [("One",), ("One", "Sub"), ("Two",)]
+
+
 def test_mixed_content_stays_together() -> None:
     assert (
         parse(b"<a><b>One <i>two</i> three</b><c/><d>four</d></a>").text == "One two three\n\nfour"

@@ -1,6 +1,7 @@
 """Any XML, including feeds: the text of the elements in order."""
 
 import re
+from collections.abc import Container
 from typing import Any
 
 from lxml import etree
@@ -40,6 +41,7 @@ def parse(data: bytes) -> ParsedDocument:
 
 def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no types
     """Add leaves as paragraphs; an element with text between its children is one paragraph."""
+    titled = {element.getparent() for element in root.iter() if _get_name(element) in _TITLES}
     todo = [root]
     while todo:
         element = todo.pop()
@@ -50,7 +52,7 @@ def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no typ
             continue
         text = _get_text(element)
         if _get_name(element) in _TITLES:
-            builder.add_heading(text, _get_level(element))
+            builder.add_heading(text, _get_level(element, titled))
         elif _MARKUP.search(text):
             add_fragment(builder, text)  # a feed carries HTML as text
         else:
@@ -70,6 +72,8 @@ def _get_name(element: Any) -> str:  # noqa: ANN401
     return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
 
 
-def _get_level(element: Any) -> int:  # noqa: ANN401
-    above = {_get_name(parent) for parent in element.iterancestors()}
-    return 2 if above & _ENTRIES else 1
+def _get_level(element: Any, titled: Container[Any]) -> int:  # noqa: ANN401
+    """Return the level of a title: below the titles of the elements around its own."""
+    around = list(element.iterancestors())
+    level = 1 + sum(above in titled for above in around[1:])
+    return max(level, 2) if any(_get_name(above) in _ENTRIES for above in around) else level
