@@ -14,6 +14,7 @@ import pytest
 from tests.inside_server import PUBLIC, TARGETS, InsideServer, resolve_host
 
 from fathom.documents.discover import FileFilter
+from fathom.documents.formats.html import parse
 from fathom.errors import FathomError, SourceUnavailable
 from fathom.ingest.sources.base import SourceObject, SourceOptions
 from fathom.ingest.sources.fetch import WayOut
@@ -226,6 +227,33 @@ def test_only_documents_are_read(site: Site, crawler: Crawler, tmp_path: Path) -
     assert "/e.js" not in site.asked
     crawler.open().fetch(listed[f"{SITE}/a.pdf"], tmp_path / "a.pdf")
     assert (tmp_path / "a.pdf").read_bytes() == b"%PDF-1.4"
+
+
+@pytest.mark.parametrize("is_listed_anew", [False, True])
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [("windows-1255", "שלום"), ("ISO-8859-2", "Příliš žluťoučký"), ('"shift_jis"', "日本語")],
+)
+def test_the_encoding_that_a_server_tells_counts(
+    site: Site, crawler: Crawler, tmp_path: Path, charset: str, text: str, *, is_listed_anew: bool
+) -> None:
+    body = f"<p>{text}</p>".encode(charset.strip('"'))
+    site.pages["/"] = (200, {"Content-Type": f"text/html; Charset={charset}"}, body)
+    source = crawler.open()
+    (item,) = source.list_objects()
+    source = crawler.open() if is_listed_anew else source
+    source.fetch(item, tmp_path / "page")
+    assert parse((tmp_path / "page").read_bytes()).text == text
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "klingon", "hex"])
+def test_an_encoding_that_a_page_contradicts_does_not_count(
+    site: Site, crawler: Crawler, tmp_path: Path, charset: str
+) -> None:
+    body = "<meta charset=utf-8><p>café</p>".encode()
+    site.pages["/"] = (200, {"Content-Type": f"text/html; charset={charset}"}, body)
+    crawler.open().fetch(crawler.list()[f"{SITE}/"], tmp_path / "page")
+    assert (tmp_path / "page").read_bytes() == body
 
 
 def test_a_listed_page_can_be_fetched_at_any_time(

@@ -1,12 +1,14 @@
 """A source that is a web site: the pages below one address, read as its robots.txt allows."""
 
+import codecs
 import gzip
 import hashlib
+import re
 import time
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
@@ -74,6 +76,8 @@ ENDINGS = {
 }
 """The media types that are documents, with the endings of their files; others are not read."""
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT_TYPES = _PAGE_TYPES | {"text/plain", "text/markdown"}
+_CHARSET = re.compile(r"charset\s?=\s?[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 _VAGUE_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _SKIPPED_KINDS = frozenset({"audio", "font", "image", "video"})
 _SKIPPED_TYPES = frozenset(
@@ -299,6 +303,8 @@ class SiteSource:
             )
         if reply.status != 200:
             file.unlink()
+        elif reply.media_type in _TEXT_TYPES:
+            _recode(file, reply)
         return reply
 
     def _check_start(self, url: str, reason: str) -> None:
@@ -398,6 +404,27 @@ def _find_folder(path: str) -> str:
         return path
     parent, _, last = path.rpartition("/")
     return f"{parent}/" if "." in last else f"{path}/"
+
+
+def _recode(file: Path, reply: WebReply) -> None:
+    """Write a text as UTF-8 if the server tells another encoding and nothing speaks against it."""
+    match = _CHARSET.search(reply.headers.get("content-type", ""))
+    content = file.read_bytes() if match else b""
+    if match is None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return
+    with suppress(UnicodeDecodeError):
+        content.decode("utf-8")
+        return
+    try:
+        name = codecs.lookup(match[1]).name
+        text = content.decode("cp1252" if name == "iso8859-1" else name)  # as browsers read it
+        # The mark outweighs what the page itself says about its encoding.
+        recoded = codecs.BOM_UTF8 + text.encode()
+    except (LookupError, ValueError):
+        return
+    # The control characters beyond ASCII are in no text.
+    if not any("\x80" <= char < "\xa0" for char in text):
+        file.write_bytes(recoded)
 
 
 def _decode_text(content: bytes) -> str:
