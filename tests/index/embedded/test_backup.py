@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from fathom.errors import IndexCorrupt, IndexMissing, RunError, UsageError
 from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.backup import UNFINISHED, back_up_index
 from fathom.index.embedded.opening import open_reader, open_writer, verify
+from fathom.ingest.sources.crawl_state import CrawlState, StoredPage
 
 EntryFactory = Callable[..., tuple[Entry, SourceRecord]]
 
@@ -85,6 +87,20 @@ def test_a_restored_backup_answers_replays_and_takes_changes(served: Path, tmp_p
         (tmp_path / "corpus" / "more.md").write_text("# Boats\n\nA boat needs a number.\n")
         engine.ingest()
         assert (engine.status().documents, engine.verify()) == (2, [])
+
+
+def test_a_database_of_a_source_that_is_read_meanwhile_is_whole(
+    served: Path, tmp_path: Path
+) -> None:
+    with closing(CrawlState(served / "sources" / "site")) as state:
+        state.put("https://a.example/", StoredPage(address="https://a.example/"))
+        backup = back_up_index(
+            served,
+            tmp_path / "backup",
+            on_file=lambda path: state.put(f"https://a.example/{path}", StoredPage(address="x")),
+        )
+    names = [path.name for path in (backup.folder / "sources" / "site").iterdir()]
+    assert names == ["pages.db"]
 
 
 def test_documents_that_come_meanwhile_are_whole_or_absent(tmp_path: Path) -> None:

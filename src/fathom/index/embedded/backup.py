@@ -25,7 +25,7 @@ from fathom.system import create_folder, sync_folder
 DATABASE = ".db"
 UNFINISHED = ".partial"
 _GRAPH = "vectors-"
-_LOGS = ("-wal", "-shm", "-journal")
+_LOGS = tuple(f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))
 _LAST = (traces.FILE, schema.FILE)
 
 
@@ -119,10 +119,14 @@ def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
     """Yield the files below a directory that are neither links nor derived nor temporary."""
     for place, folders, files in os.walk(directory):
         folder = Path(place).relative_to(directory)
-        is_index = schema.FILE in files and uploads not in folder.parts
+        is_upload = uploads in folder.parts
+        is_index = schema.FILE in files and not is_upload
         folders[:] = [name for name in folders if not (is_index and _is_derived_folder(name))]
         for name in files:
-            if not ((is_index and _is_derived_file(name)) or Path(place, name).is_symlink()):
+            # The log of a database is in its copy; beside the copy, another state would damage it.
+            is_log = not is_upload and name.endswith(_LOGS)
+            is_derived = is_log or (is_index and _is_derived_file(name))
+            if not (is_derived or Path(place, name).is_symlink()):
                 yield folder / name
 
 
@@ -135,7 +139,7 @@ def _is_derived_folder(name: str) -> bool:
 
 
 def _is_derived_file(name: str) -> bool:
-    return name == LOCK or name.startswith(_GRAPH) or name.endswith(_LOGS)
+    return name == LOCK or name.startswith(_GRAPH)
 
 
 def _copy_file(source: Path, target: Path) -> int | None:
