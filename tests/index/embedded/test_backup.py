@@ -103,6 +103,15 @@ def test_a_database_of_a_source_that_is_read_meanwhile_is_whole(
     assert names == ["pages.db"]
 
 
+def test_objects_that_a_source_has_fetched_are_left_out(served: Path, tmp_path: Path) -> None:
+    for file in ("sources/disk/staging/thumbs.db", "sources/disk/kept.txt", "w/staging/a.txt"):
+        (served / file).parent.mkdir(parents=True, exist_ok=True)
+        (served / file).write_text("no database")
+    folder = back_up_index(served, tmp_path / "backup").folder
+    assert {file.name for file in (folder / "sources").rglob("*")} == {"disk", "kept.txt"}
+    assert (folder / "w" / "staging" / "a.txt").is_file()
+
+
 def test_documents_that_come_meanwhile_are_whole_or_absent(tmp_path: Path) -> None:
     stop = threading.Event()
     with open_writer(tmp_path / "index", {"a": "1"}, ann_from_chunks=3) as writer:

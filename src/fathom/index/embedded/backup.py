@@ -25,6 +25,8 @@ from fathom.system import create_folder, sync_folder
 DATABASE = ".db"
 UNFINISHED = ".partial"
 _GRAPH = "vectors-"
+_SOURCES, _STAGING = "sources", "staging"
+"""The folder of the sources, and in that of each the folder of objects that are read next."""
 _LOGS = tuple(f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))
 _LAST = (traces.FILE, schema.FILE)
 
@@ -121,7 +123,12 @@ def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
         folder = Path(place).relative_to(directory)
         is_upload = uploads in folder.parts
         is_index = schema.FILE in files and not is_upload
-        folders[:] = [name for name in folders if not (is_index and _is_derived_folder(name))]
+        is_source = not is_upload and folder.parent.name == _SOURCES
+        folders[:] = [
+            name
+            for name in folders
+            if not ((is_index and _is_derived_folder(name)) or (is_source and name == _STAGING))
+        ]
         for name in files:
             # The log of a database is in its copy; beside the copy, another state would damage it.
             is_log = not is_upload and name.endswith(_LOGS)
