@@ -112,7 +112,7 @@ def run_server(index: Path, *more: str) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "index"
         shutil.copytree(index, copy)
-        command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--offline", "--port", "0"]
+        command = [sys.executable, "-m", "fathom", "serve", "--offline", "--port", "0"]
         begun = time.perf_counter()
         process = subprocess.Popen([*command, "--index", str(copy), *more], stderr=subprocess.PIPE)
         try:

@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder) / "index"
-        command = [sys.executable, "-m", "fathom.serving.cli", "ingest", str(SAMPLES)]
+        command = [sys.executable, "-m", "fathom", "ingest", str(SAMPLES)]
         subprocess.run(
             [*command, "--index", str(index), "--offline"], check=True, capture_output=True
         )

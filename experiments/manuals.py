@@ -139,7 +139,7 @@ def collect_records(folder: Path, records: Path, more: Sequence[str]) -> dict[st
         *more,
     ]
     subprocess.run(
-        [sys.executable, "-m", "fathom.serving.cli", *command],
+        [sys.executable, "-m", "fathom", *command],
         check=True,
         stdout=subprocess.DEVNULL,
     )

@@ -25,7 +25,7 @@ def fathom(*arguments: str) -> str:
     shown = " ".join(f'"{each}"' if " " in each else each for each in arguments)
     print(f"\n$ fathom {shown}", flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "fathom.serving.cli", *arguments],
+        [sys.executable, "-m", "fathom", *arguments],
         stdout=subprocess.PIPE,
         encoding="utf-8",
         check=False,

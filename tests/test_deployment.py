@@ -134,7 +134,7 @@ def test_the_health_check_distinguishes_a_healthy_server(
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     environment |= {"FATHOM_INDEX__DIRECTORY": str(tmp_path / "index")}
     server = subprocess.Popen(
-        [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", "0"],
+        [sys.executable, "-m", "fathom", "serve", "--port", "0"],
         cwd=tmp_path,
         env=environment,
         stderr=subprocess.PIPE,
@@ -212,7 +212,7 @@ exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$3" -c "$4"
 """
 USED = """
 import subprocess, sys
-fathom = [sys.executable, "-m", "fathom.serving.cli"]
+fathom = [sys.executable, "-m", "fathom"]
 subprocess.run([*fathom, "ingest", "../corpus"], check=True)
 subprocess.run([*fathom, "ask", "How much does a mooring permit cost?"], check=True)
 """

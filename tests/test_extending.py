@@ -112,7 +112,7 @@ def test_the_extension_works_from_the_command_line(
 ) -> None:
     def fathom(*arguments: str) -> tuple[int, str, str]:
         ran = subprocess.run(
-            [sys.executable, "-m", "fathom.serving.cli", *arguments],
+            [sys.executable, "-m", "fathom", *arguments],
             env={**os.environ, "PYTHONPATH": str(site_folder)},
             cwd=tmp_path,
             capture_output=True,

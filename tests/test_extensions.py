@@ -97,7 +97,7 @@ def test_help_lists_every_extension() -> None:
     helped = {"search": tuple(RETRIEVERS), "ask": tuple(STRATEGIES), "eval": built_in}
     for command, names in helped.items():
         output = subprocess.run(
-            [sys.executable, "-m", "fathom.serving.cli", command, "--help"],
+            [sys.executable, "-m", "fathom", command, "--help"],
             env={**os.environ, "COLUMNS": "300"},
             capture_output=True,
             text=True,

@@ -268,7 +268,7 @@ def test_one_of_each_works_by_its_file_and_its_entry(
 def test_the_command_line_knows_each_of_them(extended_package: Path, tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         return subprocess.run(
-            [sys.executable, "-m", "fathom.serving.cli", *arguments],
+            [sys.executable, "-m", "fathom", *arguments],
             env={**os.environ, "PYTHONPATH": str(extended_package.parent), "COLUMNS": "300"},
             cwd=tmp_path,
             capture_output=True,

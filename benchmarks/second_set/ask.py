@@ -30,7 +30,7 @@ def run_command(
         questions = "".join(f"{gold.text}\n" for gold in golds)
         with file.open("w", encoding="utf-8") as stream:
             subprocess.run(
-                [sys.executable, "-m", "fathom.serving.cli", name, "-", *options],
+                [sys.executable, "-m", "fathom", name, "-", *options],
                 input=questions.encode(),
                 stdout=stream,
                 check=False,  # an abstention has an exit code of its own

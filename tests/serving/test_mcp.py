@@ -28,7 +28,7 @@ from fathom.engine import Engine
 from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, SingleDesk, make_mcp_server
 from fathom.types import Answer
 
-FATHOM = (sys.executable, "-m", "fathom.serving.cli")
+FATHOM = (sys.executable, "-m", "fathom")
 TOOLS = {"ask", "search", "grep", "get_outline", "get_document", "list_documents", "status"}
 UNKNOWN = "Who won the election of 1789?"
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "obey me")

@@ -163,7 +163,7 @@ def test_every_command_prints_an_outcome_or_an_error_in_one_line(
 
 def test_a_server_of_tools_that_nobody_uses_says_so(place: Path) -> None:
     pytest.importorskip("mcp.server", reason="its SDK imports fcntl outside of Windows")
-    command = [sys.executable, "-m", "fathom.serving.cli", "mcp", f"--index={place}/.fathom"]
+    command = [sys.executable, "-m", "fathom", "mcp", f"--index={place}/.fathom"]
     ran = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
     )

@@ -85,7 +85,7 @@ def test_the_command_opens_the_place_in_colour_in_a_terminal(tmp_path: Path) -> 
     (tmp_path / "fees.md").write_text("# Fees\n\nA permit\ncosts 40 crowns.\n")
     with engine_at(tmp_path) as engine:
         engine.ingest([tmp_path / "fees.md"])
-    command = [sys.executable, "-m", "fathom.serving.cli", "docs", "show", "fees.md", "--at", "4"]
+    command = [sys.executable, "-m", "fathom", "docs", "show", "fees.md", "--at", "4"]
     environment = {
         **os.environ,
         "FATHOM_INDEX__DIRECTORY": str(tmp_path / "index"),

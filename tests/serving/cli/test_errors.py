@@ -16,7 +16,7 @@ from fathom.serving.cli.errors import end_quietly
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.settings import IndexSettings, Settings
 
-FATHOM = (sys.executable, "-m", "fathom.serving.cli")
+FATHOM = (sys.executable, "-m", "fathom")
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def serve(index: Path, *options: str) -> ServerProcess:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--index", str(index)]
+    command = [sys.executable, "-m", "fathom", "serve", "--index", str(index)]
     process = subprocess.Popen(
         [*command, "--port", str(port), "--offline", *options],
         env={**os.environ, "HOME": str(index.parent)},

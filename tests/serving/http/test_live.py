@@ -102,7 +102,7 @@ def request_and_leave(client: httpx.Client, path: str) -> Iterator[None]:
 @contextmanager
 def serve(settings: Settings, *more: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run `fathom serve` in a child process and yield its address."""
-    command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", "0", "--offline"]
+    command = [sys.executable, "-m", "fathom", "serve", "--port", "0", "--offline"]
     command += ["--index", str(settings.index.directory), *more]
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=settings.index.directory) as server:
         try:
@@ -395,7 +395,7 @@ def test_concurrent_equal_requests_are_done_once_and_a_failed_one_is_retried(
 def test_a_used_port_is_reported(settings: Settings) -> None:
     with serve(settings) as (_, address):
         port = address.rstrip("/").rpartition(":")[2]
-        command = [sys.executable, "-m", "fathom.serving.cli", "serve", "--port", port]
+        command = [sys.executable, "-m", "fathom", "serve", "--port", port]
         done = subprocess.run(command, capture_output=True, cwd=Path("/"), check=False)
     assert done.returncode == 2
     assert b"choose another with --host and --port" in done.stderr

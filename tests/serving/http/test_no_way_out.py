@@ -83,7 +83,7 @@ def canary() -> Iterator[CanaryServer]:
     server.close()
 
 
-FATHOM = (sys.executable, "-m", "fathom.serving.cli")
+FATHOM = (sys.executable, "-m", "fathom")
 
 
 def make_watching_environment(folder: Path) -> dict[str, str]:

@@ -639,7 +639,7 @@ def start_server(folder: Path, *options: str) -> "subprocess.Popen[str]":
     """Start the command line's server, with the client in its environment."""
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "fathom.serving.cli", "serve", "--index", str(folder)),
+            *(sys.executable, "-m", "fathom", "serve", "--index", str(folder)),
             *("--port", "0", "--audit", "1", *options),
         ],
         stderr=subprocess.PIPE,

@@ -100,7 +100,7 @@ def test_the_real_server_knows_a_proxy_by_its_connection(guarded: Settings, tmp_
     options += ["--proxy-user-header", "X-Remote-User", "--proxy-groups-header", "X-Groups"]
     options += ["--proxy-secret", str(secret), "--proxy-address", "127.0.0.2"]
     child = subprocess.Popen(
-        [sys.executable, "-m", "fathom.serving.cli", "serve", *options],
+        [sys.executable, "-m", "fathom", "serve", *options],
         stderr=subprocess.PIPE,
         text=True,
         env=dict(os.environ),

@@ -1,6 +1,7 @@
 """PNG, JPEG and TIFF: the text on pictures is recognised; each picture is a page."""
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ MOST_PIXELS = 80_000_000
 refused before it is unpacked."""
 READ_PIXELS = 9_000_000
 """Most pixels to recognise, an A4 page at 300 dots an inch; a larger picture is scaled down."""
+_OBJECT = re.compile(r"(?:image file )?<\S+ object at 0x[0-9a-f]+>")
+"""The name of a picture in messages of Pillow: its place in memory, which differs at each run."""
 _ORIENTATION = 0x0112  # the EXIF tag for how the camera was held
 _FEWEST_LETTERS = 12  # fewer are a sign or a logo
 
@@ -72,7 +75,7 @@ def _open_picture(data: bytes) -> "Iterator[Image]":
     except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # Pillow passes on the errors of all its decoders
-        words = " ".join(str(error).split())[:200]
+        words = _OBJECT.sub("it", " ".join(str(error).split()))[:200]
         raise ParseRefusal(
             "failed", f"damaged picture ({type(error).__name__}: {words})"
         ) from error

@@ -1,5 +1,0 @@
-"""The entry point of `python -m fathom.serving.cli`."""
-
-from fathom.serving.cli import main
-
-main()
