@@ -4,6 +4,7 @@ A client lists them and lets its user choose; their text is what the index read,
 Office files.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from itertools import dropwhile, islice
@@ -45,7 +46,8 @@ def list_documents_first(
         if ctx.method != "resources/list":
             return listed
         cursor = (ctx.params or {}).get("cursor")
-        return _list_page(find_engine(ctx), str(cursor or ""))
+        # It reads whole documents, and must not keep the loop from other requests.
+        return await asyncio.to_thread(_list_page, find_engine(ctx), str(cursor or ""))
 
     return list_resources
 

@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.serving.http.conftest import ADDRESS, FILES, open_client
 
 from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
+from fathom.serving import mcp_resources
 from fathom.serving.http import mcp as tools
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
@@ -179,6 +181,30 @@ def test_the_tools_are_loaded_at_their_first_use(settings: Settings) -> None:
         assert not app.state.tools._app.done()
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
         assert app.state.tools._app.done()
+
+
+def test_a_list_of_documents_keeps_no_other_request_waiting(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_page = mcp_resources._list_page
+    begun, leave = threading.Event(), threading.Event()
+
+    def list_slowly(*arguments: Any) -> Any:
+        begun.set()
+        leave.wait(30)
+        return list_page(*arguments)
+
+    monkeypatch.setattr(mcp_resources, "_list_page", list_slowly)
+    listing = {**LIST, "method": "resources/list"}
+    with ThreadPoolExecutor(1) as thread:
+        listed = thread.submit(httpx2.post, address, json=listing, headers=ACCEPT, timeout=60)
+        assert begun.wait(30)
+        try:
+            health = httpx2.get(f"{address.removesuffix('/mcp')}/healthz", timeout=10)
+        finally:
+            leave.set()
+        assert health.status_code == 200
+        assert len(listed.result().json()["result"]["resources"]) == len(FILES)
 
 
 def test_a_stream_whose_client_leaves_is_no_error(
