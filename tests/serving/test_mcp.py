@@ -593,6 +593,7 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
         ("list_documents", {"limit": 100_000}, "limit"),
         ("ask", {"question": ["Q?"] * 21}, "21 queries: give 1 to 20"),
         ("grep", {"text": ""}, "an empty text"),
+        ("grep", {"text": ["a", "a" * 1_001]}, "longer than 1,000 characters"),
         ("grep", {"text": "a", "documents": ["nowhere.md"]}, "nowhere.md"),
         ("get_outline", {"id": "nowhere.md"}, "list_documents"),
         ("delete_document", {"id": "x"}, "there are ask, search,"),

@@ -35,6 +35,7 @@ from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_CHARS, EXCERPT_HITS, Excerpts
 from fathom.serving.brief import (
     MOST_LINES,
+    MOST_TEXT,
     find_lines,
     list_quotes,
     make_brief,
@@ -291,6 +292,8 @@ class _Tools:
         or list where it stands; use `search` for what may be said in other words.
         """
         texts = _list_queries(text)
+        if any(len(wanted) > MOST_TEXT for wanted in texts):
+            raise UsageError(f"a text is longer than {MOST_TEXT:,} characters; give a part of it")
         desk = self._find_desk(ctx)
         find = partial(find_lines, desk.engine, texts, documents, match_case=match_case, most=most)
         return _make_reply(await desk.run_in_turn(find))

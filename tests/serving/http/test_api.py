@@ -392,6 +392,9 @@ def test_the_server_reports_its_health_its_state_and_its_metrics(client: TestCli
     ask(client, strategy="naive")
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
+    # Probes of uptime ask without wanting a body.
+    for path in ("/", "/healthz", "/readyz", "/page/style.css"):
+        assert client.head(path).headers["content-length"] == str(len(client.get(path).content))
     status = client.get("/api/v1/status").json()
     assert status["index"]["documents"] == 4
     assert status["workspace"] == ""

@@ -18,7 +18,7 @@ from fathom.registry import PAPERS
 from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
-from fathom.serving.brief import MOST_LINES, find_lines, make_brief, serialize_brief
+from fathom.serving.brief import MOST_LINES, MOST_TEXT, find_lines, make_brief, serialize_brief
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.access import Caller
 from fathom.serving.http.dependencies import (
@@ -125,7 +125,7 @@ class SingleAskBody(AskBody):
 class LinesBody(Body):
     """Texts of which a line holds one, word for word."""
 
-    texts: list[Annotated[str, Field(min_length=1, max_length=1_000)]] = Field(
+    texts: list[Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]] = Field(
         min_length=1, max_length=50
     )
     documents: list[Annotated[str, Field(max_length=1_000)]] = Field(

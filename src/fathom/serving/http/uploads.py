@@ -11,6 +11,7 @@ from secrets import token_hex
 from starlette.datastructures import UploadFile
 
 from fathom.errors import RunError
+from fathom.system import create_folder, sync_folder
 
 PIECE = 1 << 20
 """The bytes of one read."""
@@ -71,12 +72,14 @@ def is_upload(path: Path, folder: Path) -> bool:
 def store_files(files: Sequence[UploadFile], folder: Path) -> StoredUpload:
     """Write files into a folder; each is stored completely or not at all.
 
+    A stored file outlasts a loss of power, as the job that ingests it does.
+
     Raises:
         RunError: If the folder cannot be made.
     """
     stored = StoredUpload()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
     except OSError as error:
         reason = f"{folder}: {error.strerror}; uploads need a folder that the server may write"
         raise RunError(reason) from error
@@ -103,7 +106,7 @@ def _choose_path(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
     path = folder / name
     if str(path) in taken:
         raise UnstorableFile("another file of this upload has the same name")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    create_folder(path.parent)
     if path.is_dir():
         raise UnstorableFile("a folder has this name")
     # Only the server writes here: a link would be an attack.
@@ -119,6 +122,9 @@ def _write_file(file: UploadFile, path: Path) -> None:
             os.chmod(target.fileno(), 0o600)  # noqa: PTH101 - the open file, whatever its name
             while piece := file.file.read(PIECE):
                 target.write(piece)
+            target.flush()
+            os.fsync(target.fileno())
         part.replace(path)
+        sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
