@@ -31,6 +31,33 @@ def test_cells_are_read_in_order(notebook: dict[str, object]) -> None:
     ]  # fmt: skip
 
 
+def parse_output(**forms: str) -> list[tuple[str, str]]:
+    """Return the kinds and texts of the blocks of an output."""
+    outputs = [{"output_type": "display_data", "data": forms}]
+    cells = [{"cell_type": "code", "source": "show()", "outputs": outputs}]
+    parsed = parse(json.dumps({"nbformat": 4, "cells": cells}).encode())
+    _, *blocks = parsed.blocks
+    return [(block.kind, parsed.text[block.span.start : block.span.end]) for block in blocks]
+
+
+def test_an_output_is_read_in_its_richest_form() -> None:
+    markdown = {"text/markdown": "**Rain** fell", "text/plain": "<IPython.core.display.Markdown>"}
+    assert parse_output(**markdown) == [("paragraph", "Rain fell")]
+    page = "<p>Wind: 7 knots</p>"
+    assert parse_output(**{"text/html": page}) == [("paragraph", "Wind: 7 knots")]
+    assert parse_output(**{"text/html": page, "text/plain": "7"}) == [("code", "7")]
+    frame = "<table><tr><th>town</th><th>rain</th></tr><tr><td>Merrow</td><td>31</td></tr></table>"
+    assert parse_output(**{"text/html": frame, "text/plain": "  town rain\n0 Merrow 31"}) == [
+        ("table_head", "town | rain"),
+        ("table_row", "Merrow | 31"),
+    ]
+
+
+def test_an_output_of_endless_depth_is_read_as_plain_text() -> None:
+    deep = "<table>" + "<div>" * 100_000
+    assert parse_output(**{"text/html": deep[:20_000], "text/plain": "31"}) == [("code", "31")]
+
+
 @pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"cells": 3}'])
 def test_damaged_notebook_is_refused(data: bytes) -> None:
     with pytest.raises(ParseRefusal) as refusal:

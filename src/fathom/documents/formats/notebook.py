@@ -1,10 +1,11 @@
-"""Jupyter notebooks: Markdown cells as Markdown, code cells and their printed text as code."""
+"""Jupyter notebooks: Markdown as Markdown, code and printed text as code, tables as tables."""
 
 import json
 from typing import Any
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
+from fathom.documents.formats.html import add_fragment
 from fathom.documents.formats.markdown import add_markdown
 
 _LONGEST_OUTPUT = 20_000
@@ -43,14 +44,26 @@ def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
             builder.add_code(source)
             for output in cell.get("outputs") or []:
                 if isinstance(output, dict):
-                    builder.add_code(_get_output_text(output)[:_LONGEST_OUTPUT])
+                    _add_output(builder, output)
 
 
-def _get_output_text(output: dict[str, Any]) -> str:
+def _add_output(builder: Builder, output: dict[str, Any]) -> None:
+    """Add an output in the richest of its forms; plain text beside Markdown only names its kind."""
     data = output.get("data")
-    if isinstance(data, dict):
-        return _join_lines(data.get("text/plain"))
-    return _join_lines(output.get("text"))
+    forms = data if isinstance(data, dict) else {"text/plain": output.get("text")}
+    plain, markdown, html = (
+        _join_lines(forms.get(kind))[:_LONGEST_OUTPUT]
+        for kind in ("text/plain", "text/markdown", "text/html")
+    )
+    if markdown.strip():
+        add_markdown(builder, markdown)
+    elif "<table" in html or not plain.strip():
+        try:
+            add_fragment(builder, html)
+        except ParseRefusal:  # an output that cannot be read does not keep the others away
+            builder.add_code(plain)
+    else:
+        builder.add_code(plain)
 
 
 def _find_title(notebook: dict[str, Any]) -> str:
