@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 from starlette.datastructures import UploadFile
 
-from fathom.serving.http.uploads import store_files
+from fathom.serving.http.uploads import StoredUpload, store_files
+
+
+def store(folder: Path, *names: str) -> StoredUpload:
+    files = [UploadFile(BytesIO(b"# Fees"), filename=name) for name in names]
+    return store_files(files, folder)
 
 
 def test_a_stored_file_and_its_name_are_on_the_disk(
@@ -21,8 +26,7 @@ def test_a_stored_file_and_its_name_are_on_the_disk(
 
     folder = tmp_path / "uploads"
     monkeypatch.setattr(os, "fsync", note_sync)
-    stored = store_files([UploadFile(BytesIO(b"# Fees"), filename="a/fees.md")], folder)
-    assert list(stored.names.values()) == ["a/fees.md"]
+    assert list(store(folder, "a/fees.md").names.values()) == ["a/fees.md"]
     assert (folder / "a" / "fees.md").read_bytes() == b"# Fees"
     # The folders have names on the disk, then the content is there, then the file has its name.
     *folders, (part, is_there), last = synced
@@ -30,3 +34,13 @@ def test_a_stored_file_and_its_name_are_on_the_disk(
     assert part.startswith(f"{folder}/a/.")
     assert not is_there
     assert last == (str(folder / "a"), True)
+
+
+def test_a_file_may_have_the_name_of_a_folder_that_removals_emptied(tmp_path: Path) -> None:
+    store(tmp_path, "a/b/fees.md", "a/c/fees.md")
+    (tmp_path / "a" / "c" / "fees.md").unlink()
+    (refused,) = store(tmp_path, "a").refused
+    assert refused["reason"] == "a folder has this name"
+    (tmp_path / "a" / "b" / "fees.md").unlink()
+    assert list(store(tmp_path, "a").names.values()) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"# Fees"

@@ -4,6 +4,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
@@ -108,11 +109,20 @@ def _choose_path(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
         raise UnstorableFile("another file of this upload has the same name")
     create_folder(path.parent)
     if path.is_dir():
+        _remove_empty_folders(path)
+    if path.is_dir():
         raise UnstorableFile("a folder has this name")
     # Only the server writes here: a link would be an attack.
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise UnstorableFile("its folder lies elsewhere")
     return path
+
+
+def _remove_empty_folders(top: Path) -> None:
+    """Remove a folder and those in it that removed uploads have left empty."""
+    for place, _, _ in os.walk(top, topdown=False):
+        with suppress(OSError):  # it is not empty
+            Path(place).rmdir()
 
 
 def _write_file(file: UploadFile, path: Path) -> None:
