@@ -99,7 +99,9 @@ def test_feedback_reports_its_effect(run: CommandRunner, corpus: Path) -> None: 
     other = run("ask", "When does the library open?", "--json").json["trace_id"]
     reply = run("feedback", other, "--answer", "at nine", "--source", file, "--json").json
     assert [citation["path"] for citation in reply["again"]["citations"]] == [file]
-    check_one_line(run("feedback", trace), 2, "give one of right, wrong")
+    for options in ((), ("--right", "--wrong"), ("--wrong", "--answer", "seventy")):
+        message = "give one of --right, --wrong and --answer TEXT"
+        check_one_line(run("feedback", trace, *options), 2, message)
     check_one_line(run("calibrate", "--feedback"), 2, "at least 20")
 
 

@@ -78,7 +78,8 @@ def feedback(
     trace_id: Annotated[
         str, typer.Argument(metavar="TRACE", help="Id of the answer's trace, or its beginning.")
     ],
-    right: Annotated[bool | None, typer.Option("--right/--wrong", help="Judge the answer.")] = None,
+    right: Annotated[bool, typer.Option("--right", help="The answer was right.")] = False,
+    wrong: Annotated[bool, typer.Option("--wrong", help="The answer was wrong.")] = False,
     answer: Annotated[str, typer.Option(help="The right answer.")] = "",
     source: Annotated[
         list[str] | None,
@@ -92,9 +93,11 @@ def feedback(
     """Record that an answer was right or wrong, or give the right answer."""
     from fathom.serving.cli.output import show_outcome
 
+    if [right, wrong, bool(answer)].count(True) != 1:
+        raise UsageError("feedback: give one of --right, --wrong and --answer TEXT")
     with build_engine(index, assignments, offline=offline) as engine:
         entry = engine.calibration.add_feedback(
-            trace_id, right=right, answer=answer, sources=source or ()
+            trace_id, right=None if answer else right, answer=answer, sources=source or ()
         )
     show_outcome(entry, format_feedback(entry), as_json=as_json)
 
