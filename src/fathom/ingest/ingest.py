@@ -484,7 +484,9 @@ class Ingester:
             self._gone.add(owner)
         if not pending.is_record:
             reason = source.reason or self._describe_twin(source, owner)
-            self._report.add_file(source.path, source.outcome, reason)
+            # The reason of a file that was read is what was left out of it.
+            is_partial = source.outcome == "ok" and bool(source.reason)
+            self._report.add_file(source.path, source.outcome, reason, is_partial=is_partial)
 
     def _describe_twin(self, source: SourceRecord, owner: str) -> str:
         """Return a note on the place that had a document first; empty if it is this one."""

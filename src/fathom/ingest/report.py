@@ -11,11 +11,17 @@ MAX_LISTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """The outcome of one file; `reason` is one line, empty if there is nothing to say."""
+    """The outcome of one file.
+
+    Attributes:
+        reason: One line; empty if there is nothing to say.
+        is_partial: Whether a part of the file was left out, which the reason names.
+    """
 
     path: str
     outcome: str
     reason: str
+    is_partial: bool = False
 
     @property
     def is_bad(self) -> bool:
@@ -58,9 +64,9 @@ class IngestReport:
         """The documents that are in the index now, of those examined."""
         return self.new + self.changed + self.unchanged
 
-    def add_file(self, path: str, outcome: str, reason: str) -> None:
+    def add_file(self, path: str, outcome: str, reason: str, *, is_partial: bool = False) -> None:
         """Add the outcome of a file, if there is room."""
-        report = FileReport(path, outcome, reason)
+        report = FileReport(path, outcome, reason, is_partial)
         # Good files stop at half of the list, so they never crowd out the bad ones.
         if len(self.files) < (2 * MAX_LISTED if report.is_bad else MAX_LISTED):
             self.files.append(report)

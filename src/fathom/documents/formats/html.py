@@ -13,7 +13,7 @@ from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
-from fathom.documents.formats.office.numbering import format_number
+from fathom.documents.formats.list_numbers import format_number
 from fathom.types import Scalar
 
 _UNSEEN = frozenset({
@@ -38,7 +38,7 @@ _HIDING = re.compile(
 _PAINTED = frozenset({"class", "id", "bgcolor", "background"})
 """Attributes that may paint what lies behind the text."""
 _SPACE = re.compile(r"[ \t\r\n\f\u200b]+")
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
 @dataclass(slots=True)
@@ -125,13 +125,7 @@ class HtmlWalk:
             return "-"
         number = _parse_number(item.get("value"), next(self._lists[-1].numbers))
         self._lists[-1].numbers = count(number + 1)
-        style = self._lists[-1].style
-        if style in {"i", "I"}:
-            return f"{format_number(number, 'upperRoman' if style == 'I' else 'lowerRoman')}."
-        if style in {"a", "A"} and 1 <= number <= len(_LETTERS):
-            letter = _LETTERS[number - 1]
-            return f"{letter.upper() if style == 'A' else letter}."
-        return f"{number}."
+        return f"{format_number(number, _STYLES.get(self._lists[-1].style, 'decimal'))}."
 
     def _add_row(self, element: Any) -> None:  # noqa: ANN401
         cells = [cell for cell in element if cell.tag in {"td", "th"}]

@@ -9,7 +9,7 @@ from docutils.utils import SystemMessage
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
 from fathom.documents.formats.cell_grid import CellGrid
-from fathom.documents.formats.office.numbering import format_number
+from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.rst_directives import register_directives
 
 _SILENT = 5

@@ -375,7 +375,7 @@ class Synchronizer:
         total.unembedded += batch.unembedded
         total.untold += batch.untold
         for file in batch.files:
-            total.add_file(file.path, file.outcome, file.reason)
+            total.add_file(file.path, file.outcome, file.reason, is_partial=file.is_partial)
 
 
 def remove_places(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 import time
 from collections import Counter
@@ -402,8 +401,6 @@ def format_space(space: SpaceStatus, chunks: int) -> str:
 
 _MOST_NOTES = 20
 """The number of read files of which a report tells what was left out of them."""
-_WHOLE = re.compile(r"unchanged|\d+ records|(moved from|same content as) .*", re.DOTALL)
-"""The remarks on a file of which nothing was left out."""
 
 
 def format_ingest_report(report: "IngestReport") -> str:
@@ -420,11 +417,7 @@ def format_ingest_report(report: "IngestReport") -> str:
     lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad_files]
     if report.untold:
         lines.append(f"  and {report.untold} more of this kind")
-    partial_files = [
-        file
-        for file in report.files
-        if file.outcome == "ok" and file.reason and not _WHOLE.fullmatch(file.reason)
-    ]
+    partial_files = [file for file in report.files if file.is_partial]
     lines += [
         f"  {'read in part':<13} {file.path}: {file.reason}" for file in partial_files[:_MOST_NOTES]
     ]

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fathom.documents.discover import FileFilter, discover_folders, make_absolute
-from fathom.errors import FathomError
 from fathom.redaction import open_log
-from fathom.serving.http.access import LOCAL, Caller
+from fathom.serving.http.access import LOCAL
 from fathom.serving.http.jobs import lower_priority
-from fathom.serving.http.source_schedule import SourceName
+from fathom.serving.http.source_schedule import UNREADABLE, SourceName
 from fathom.serving.http.workspaces import Workspaces
 from fathom.serving.notifications import Notifications, can_notify
 
@@ -82,14 +81,11 @@ class FolderWatch:
                     yield inner
 
     def _iterate_sources(self) -> Iterator[tuple[SourceName, tuple[Path, FileFilter]]]:
-        for workspace in self._spaces.list_names(self._list_names):
-            # Each by itself: a damaged workspace must not end the watch over the others.
-            try:
-                engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
-                sources = engine.sources.list()
-            except (FathomError, OSError) as error:
-                LOG.warning("the sources of workspace %r cannot be read: %s", workspace, error)
-                continue
+        for workspace, sources in self._spaces.visit(
+            self._spaces.list_names(self._list_names),
+            lambda space: space.engine.sources.list(),
+            UNREADABLE,
+        ):
             for source in sources:
                 if source.is_folder and source.every and not source.paused:
                     wanted = FileFilter(exclude=tuple(source.exclude))

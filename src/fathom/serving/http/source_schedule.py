@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from typing import TYPE_CHECKING, NamedTuple
 
-from fathom.errors import FathomError, IndexLocked, Interrupted
+from fathom.errors import IndexLocked, Interrupted
 from fathom.redaction import open_log
 from fathom.serving.http.access import Caller
 from fathom.serving.http.jobs import Jobs, lower_priority
@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # who asks reads no files
     from fathom.ingest.report import IngestReport
 
 LOG = open_log("fathom.serving")
+UNREADABLE = "the sources of workspace %r cannot be read: %s"
+"""The line of the log about a workspace that is left out."""
 LOOK_S = 5.0
 """The seconds between two searches for due sources."""
 RETRY_S = 60.0
@@ -120,14 +122,11 @@ class SourceSchedule:
         return time.monotonic() >= self._not_before.get(source, 0.0)
 
     def _iterate_due(self) -> Iterator[SourceName]:
-        for workspace in self._spaces.list_names(self._list_names):
-            # Each by itself: a damaged workspace must not stop the sources of the others.
-            try:
-                engine = self._spaces.get_workspace(Caller(workspace=workspace)).engine
-                due = engine.sources.list_due()
-            except (FathomError, OSError) as error:
-                LOG.warning("the sources of workspace %r cannot be read: %s", workspace, error)
-                continue
+        for workspace, due in self._spaces.visit(
+            self._spaces.list_names(self._list_names),
+            lambda space: space.engine.sources.list_due(),
+            UNREADABLE,
+        ):
             names = [SourceName(workspace, source.name) for source in due]
             yield from filter(self._may_begin, names)
 

@@ -3,9 +3,10 @@
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
@@ -27,6 +28,7 @@ MOST_UNUSED = 16
 
 Each has connections of its own, and every change of the rules may need other ones."""
 LOG = open_log("fathom.serving")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
@@ -159,14 +161,33 @@ class Workspaces:
         except (FathomError, OSError) as error:  # such as a folder that is unreadable for a while
             LOG.warning("the open jobs cannot be resumed: %s", error)
             return
+
+        def resume(space: Workspace) -> None:
+            if not self._ending.is_set():
+                space.jobs.resume(begins=begins)
+
+        for _ in self.visit(names, resume, "the open jobs of workspace %r cannot be resumed: %s"):
+            pass
+
+    def visit(
+        self, names: Iterable[str], read: Callable[[Workspace], T], warning: str
+    ) -> Iterator[tuple[str, T]]:
+        """Yield what a function returns for each workspace, with the workspace's name.
+
+        A damaged workspace does not stop the others: it is left out, and the log says so.
+
+        Args:
+            names: The names of the workspaces.
+            read: The function.
+            warning: The line of the log, with places for the name and the error.
+        """
         for name in names:
-            if self._ending.is_set():
-                return
-            # Each by itself: a damaged workspace must not stop the jobs of the others.
             try:
-                self.get_workspace(Caller(workspace=name)).jobs.resume(begins=begins)
+                value = read(self.get_workspace(Caller(workspace=name)))
             except (FathomError, OSError) as error:
-                LOG.warning("the open jobs of workspace %r cannot be resumed: %s", name, error)
+                LOG.warning(warning, name, error)
+            else:
+                yield name, value
 
     def list_names(self, list_named: Callable[[], Sequence[str]] = tuple) -> Sequence[str]:
         """Return the names of all workspaces.

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from fathom.documents.formats.office.numbering import Numbering, format_number
+from fathom.documents.formats.list_numbers import format_number
+from fathom.documents.formats.office.numbering import Numbering
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 

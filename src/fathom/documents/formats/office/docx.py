@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.cell_grid import CellGrid
+from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.hidden_runs import drop_hidden_runs
-from fathom.documents.formats.office.numbering import Numbering, format_number
+from fathom.documents.formats.office.numbering import Numbering
 from fathom.documents.formats.office.package import (
     OfficePackage,
     choose_alternative,

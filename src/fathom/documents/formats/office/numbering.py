@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 
+from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -12,41 +13,7 @@ from fathom.documents.xml_members import (
     parse_number,
 )
 
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
-    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
 BULLET = "-"
-
-
-def format_number(value: int, style: str) -> str:
-    """Format a number as a list prints it.
-
-    Args:
-        value: From 0; letters and roman numbers start at 1 and fall back to digits below 1 and
-            from 4000 on.
-        style: `decimal`, `decimalZero`, `lowerLetter`, `upperLetter`, `lowerRoman`, `upperRoman`;
-            anything else counts as decimal.
-    """
-    if style == "decimalZero":
-        return f"{value:02d}"
-    if not 0 < value < 4000 or style[5:] not in {"Letter", "Roman"}:
-        return str(value)
-    text = _format_roman(value) if style.endswith("Roman") else _format_letters(value)
-    return text.upper() if style.startswith("upper") else text
-
-
-def _format_letters(value: int) -> str:
-    # Word continues with aa, bb, cc after z, not with aa, ab, ac.
-    return chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1)
-
-
-def _format_roman(value: int) -> str:
-    signs = []
-    for worth, sign in _ROMAN:
-        count, value = divmod(value, worth)
-        signs.append(sign * count)
-    return "".join(signs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

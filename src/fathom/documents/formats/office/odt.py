@@ -6,9 +6,10 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.cells import SheetCell, add_rows
 from fathom.documents.formats.office.hidden_styles import empty_hidden_text
-from fathom.documents.formats.office.numbering import BULLET, format_number
+from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,

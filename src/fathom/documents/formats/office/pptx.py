@@ -5,9 +5,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.office.cells import format_value
 from fathom.documents.formats.office.hidden_shapes import Edges, drop_hidden_text, get_edges
-from fathom.documents.formats.office.numbering import BULLET, format_number
+from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.package import (
     OfficePackage,
     choose_alternative,
