@@ -18,7 +18,7 @@ from fathom.errors import RunError
 from fathom.serving.http.access import Caller
 from fathom.serving.http.dependencies import identify_caller, require_read
 from fathom.serving.http.event_stream import run_while_connected
-from fathom.serving.http.problems import Problem
+from fathom.serving.http.problems import Problem, StartedReply
 from fathom.serving.http.question_runner import QuestionRunner, SubmittedQuestion
 from fathom.serving.http.workspaces import Workspace, Workspaces
 from fathom.types import Answer
@@ -130,7 +130,7 @@ class McpTools:
             buffered = _BufferedReceive(await request.body())
         except ClientDisconnect:
             return  # the client has left
-        reply = _Reply(send)
+        reply = StartedReply(send)
         try:
             await run_while_connected(request, self._send_reply(desk, scope, buffered, reply.send))
         except Problem:
@@ -147,18 +147,6 @@ class McpTools:
         from fathom.serving.mcp import assign_desk
 
         await app(assign_desk(scope, desk), receive, send)
-
-
-class _Reply:
-    """A reply on its way, whose begin is noted."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.has_begun = False
-
-    async def send(self, message: Message) -> None:
-        self.has_begun = True
-        await self._send(message)
 
 
 class _BufferedReceive:

@@ -169,6 +169,19 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, handle_error)
 
 
+class StartedReply:
+    """A reply on its way, which knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def send(self, message: Message) -> None:
+        """Send a message, as ASGI defines it."""
+        self.has_begun = True
+        await self._send(message)
+
+
 class BugReplies:
     """An ASGI middleware that replies to unforeseen errors.
 
@@ -181,16 +194,10 @@ class BugReplies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and reply if it fails without a reply, as ASGI defines it."""
-        has_begun = scope["type"] != "http"
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
+        reply = StartedReply(send)
         try:
-            await self._app(scope, receive, send_and_note)
+            await self._app(scope, receive, reply.send)
         except Exception as error:
-            if has_begun:
+            if scope["type"] != "http" or reply.has_begun:
                 raise
             await build_problem(error).build_response()(scope, receive, send)
