@@ -120,6 +120,33 @@ def test_a_lock_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert len(list(source.list_objects())) == 2
 
 
+def test_a_mirror_is_made_anew_after_a_fetch_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "a.md").write_text("a")
+    commit(repository)
+    source = GitSource(f"git+file://{repository}", make_options(tmp_path / "kept"))
+    names = [item.name for item in source.list_objects()]
+    packs = tmp_path / "kept" / "mirror.git" / "objects"
+    # A repository that cannot be read is no reason to fetch all of it again.
+    repository.rename(tmp_path / "away")
+    with pytest.raises(SourceUnavailable):
+        list(source.list_objects())
+    (tmp_path / "away").rename(repository)
+    (packs / "mark").touch()
+    assert [item.name for item in source.list_objects()] == names
+    assert (packs / "mark").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("fathom.ingest.sources.git.SECONDS", 0)
+        patch.setattr(GitSource, "_pin_host", lambda _: ())
+        with pytest.raises(SourceUnavailable, match="took longer than 0 s"):
+            list(source.list_objects())
+    assert [item.name for item in source.list_objects()] == names
+    assert not (packs / "mark").exists()
+
+
 def test_a_password_reaches_git_by_the_environment_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

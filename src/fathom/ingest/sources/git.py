@@ -44,6 +44,10 @@ _HELPER = '!f() { echo "username=$SOURCE_USER"; echo "password=$SOURCE_PASSWORD"
 """A credential helper that reads the environment, so that no argument holds a password."""
 
 
+class _GitKilled(SourceUnavailable):
+    """Git did not end by itself, so its mirror may be damaged."""
+
+
 class GitSource:
     """The files of one revision of a repository, kept in a bare mirror without history."""
 
@@ -105,15 +109,30 @@ class GitSource:
         """Do nothing: the mirror stays for the next listing."""
 
     def _update(self) -> None:
-        if not (self._mirror / "HEAD").is_file():
+        # A fetch that is killed can leave a commit without its parents: all later ones fail at it.
+        unfinished = self._mirror.with_suffix(".unfinished")
+        if unfinished.exists() or not (self._mirror / "HEAD").is_file():
             shutil.rmtree(self._mirror, ignore_errors=True)
             self._mirror.mkdir(parents=True)
             self._run("init", "--quiet", "--bare")
         # A killed process leaves them; the lock of the synchronization says that none is at work.
         for leftover in (*self._mirror.glob("*.lock"), *self._mirror.glob("refs/fathom/*.lock")):
             leftover.unlink(missing_ok=True)
+        options = self._pin_host()
+        unfinished.touch()
+        try:
+            self._fetch(options)
+        except _GitKilled:
+            raise
+        except SourceUnavailable:
+            unfinished.unlink()
+            raise
+        unfinished.unlink()
+
+    def _fetch(self, options: Sequence[str]) -> None:
+        """Fetch the revision into the mirror."""
         self._run(
-            *self._pin_host(),
+            *options,
             *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--force"),
             *("--no-recurse-submodules", "--", self.repository, f"{self.revision}:{BRANCH}"),
         )
@@ -161,9 +180,10 @@ class GitSource:
                 check=True,
             )
         except subprocess.CalledProcessError as error:
-            raise SourceUnavailable(self._describe_failure(error.stderr)) from None
+            kind = _GitKilled if error.returncode < 0 else SourceUnavailable
+            raise kind(self._describe_failure(error.stderr)) from None
         except subprocess.TimeoutExpired:
-            raise SourceUnavailable(f"{self.repository}: took longer than {SECONDS} s") from None
+            raise _GitKilled(f"{self.repository}: took longer than {SECONDS} s") from None
         return completed.stdout.decode("utf-8", "replace")
 
     @contextmanager
