@@ -3,7 +3,11 @@ running.
 """
 
 import asyncio
+import errno
+import gc
+import os
 import threading
+from typing import NoReturn
 
 import pytest
 
@@ -42,6 +46,10 @@ async def fail_with_events(listener: Listener) -> Answer:
     raise KeyError("nobody foresaw this")
 
 
+def refuse_files() -> NoReturn:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
 class EndlessAnswer:
     """An answer that never comes, and that records whether its work was ended."""
 
@@ -78,6 +86,22 @@ def test_an_error_is_raised_to_the_listener() -> None:
     assert next(events) == StepStart(READ_STEP)
     with pytest.raises(KeyError, match="nobody foresaw"):
         next(events)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_loop_that_cannot_be_opened_is_an_error_and_no_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = set(threading.enumerate())
+    events = stream_from_thread(answer_with_events)
+    monkeypatch.setattr(asyncio, "new_event_loop", refuse_files)
+    monkeypatch.setattr(asyncio.events, "new_event_loop", refuse_files)
+    with pytest.raises(OSError, match="Too many open files"):
+        next(events)
+    assert set(threading.enumerate()) <= threads
+    with pytest.raises(OSError, match="Too many open files"):
+        run_in_loop(asyncio.sleep(0))
+    gc.collect()  # a coroutine that was never awaited warns when it is collected
 
 
 def test_ending_the_stream_ends_the_work() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -44,7 +44,8 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_coroutine(work: Coroutine[Any, Any, T]) -> T:
-    with asyncio.Runner() as runner:
+    # Without a loop the coroutine never starts, and Python warns of one that is not closed.
+    with closing(work), asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(_LookupExecutor(4, HOSTS))
         return runner.run(work)
 
@@ -124,32 +125,32 @@ class _StreamThread:
     def __init__(self, ask: Callable[[Listener], Awaitable[Answer]]) -> None:
         self.events = SimpleQueue[StreamEvent | BaseException | None]()
         self._ask = ask
-        self._loop: Future[asyncio.AbstractEventLoop] = Future()
-        self._task: asyncio.Task[None] | None = None
-        self._thread = threading.Thread(
-            target=lambda: _run_coroutine(self._run_stream()), name="fathom-stream"
-        )
+        self._cancel: Future[Callable[[], object]] = Future()
+        self._thread = threading.Thread(target=self._run, name="fathom-stream")
         self._thread.start()
 
-    async def _run_stream(self) -> None:
-        self._task = asyncio.ensure_future(self._follow_stream())
-        # Set before the wait, so that `end` can always reach the loop.
-        self._loop.set_result(asyncio.get_running_loop())
+    def _run(self) -> None:
         try:
-            await self._task
+            _run_coroutine(self._follow_stream())
         except asyncio.CancelledError:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again in the listener's thread
             self.events.put(error)
+        if not self._cancel.done():  # the loop could not be opened, for want of files or memory
+            self._cancel.set_result(lambda: None)
         self.events.put(None)
 
     async def _follow_stream(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        # Set before the first wait, so that `end` can always reach the loop.
+        self._cancel.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
         async for event in stream_events(self._ask):
             self.events.put(event)
 
     def end(self) -> None:
         """End the work, whatever its state."""
-        loop = self._loop.result()
+        cancel = self._cancel.result()
         with suppress(RuntimeError):  # the loop has ended already
-            loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
+            cancel()
         self._thread.join()
