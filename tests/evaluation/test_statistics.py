@@ -4,6 +4,7 @@ from itertools import product
 from math import inf
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +68,39 @@ def test_the_bca_interval_agrees_with_scipy() -> None:
 def test_a_skewed_sample_moves_the_bca_interval_to_its_tail() -> None:
     values = np.random.default_rng(5).exponential(size=40).tolist()
     assert bca_interval(values)[1] > bootstrap_interval(values)[1]
+
+
+class BackwardGenerator:
+    """A generator that draws the places of each resample in the opposite order."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def integers(self, low: int, high: int, size: tuple[int, int]) -> npt.NDArray[np.int64]:
+        return self._generator.integers(low, high, size=size)[:, ::-1]
+
+
+GRADES = [(10, 6), (30, 6), (50, 3), (50, 10)]
+"""Numbers of questions, and of the parts of a whole point in which they are graded."""
+
+
+@pytest.mark.parametrize(("count", "parts"), GRADES)
+def test_sums_in_another_order_move_no_end_of_the_bca_interval(
+    count: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [n * n % (parts + 1) / parts for n in range(count)]
+    ends = bca_interval(values)
+    generator = np.random.default_rng
+    monkeypatch.setattr("numpy.random.default_rng", lambda seed: BackwardGenerator(generator(seed)))
+    assert bca_interval(values) == pytest.approx(ends, abs=1e-12)
+
+
+@pytest.mark.parametrize(("count", "parts"), GRADES)
+def test_the_bca_interval_of_parts_is_that_of_whole_numbers(count: int, parts: int) -> None:
+    numbers = [float(n * n % (parts + 1)) for n in range(count)]
+    low, high = bca_interval(numbers)
+    scaled = bca_interval([number / parts for number in numbers])
+    assert scaled == pytest.approx((low / parts, high / parts), abs=1e-12)
 
 
 def test_degenerate_samples_have_an_interval_too() -> None:
