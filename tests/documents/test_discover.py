@@ -56,10 +56,10 @@ def test_links_stay_inside_and_never_loop(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_file_outside_the_given_ones_is_followed(tmp_path: Path) -> None:
-    write_tree(tmp_path, ".hidden.txt", "s/corpus.jsonl", "s/beside.txt", "real.txt", "out.log")
+    write_tree(tmp_path, ".hidden.txt", "s/corpus.jsonl", "s/qrels/t.txt", "real.txt", "out.log")
     for name, target in (
         ("a", ".hidden.txt"),
-        ("b", "s/beside.txt"),
+        ("b", "s/qrels/t.txt"),
         ("c", "real.txt"),
         ("d", "s/corpus.jsonl"),
         ("e.txt", "out.log"),
@@ -91,11 +91,18 @@ def test_pipes_and_devices_are_left_out(tmp_path: Path) -> None:
     assert list(discover_files([tmp_path / "pipe"])) == []
 
 
-def test_a_corpus_folder_gives_its_corpus_only(tmp_path: Path) -> None:
-    write_tree(
-        tmp_path, "s/corpus.jsonl.gz", "s/queries.jsonl.gz", "s/README.md", "s/sub/x.txt", "t.txt"
-    )
-    assert list_found(tmp_path, root=tmp_path) == ["s/corpus.jsonl.gz", "t.txt"]
+@pytest.mark.parametrize("corpus", ["corpus.jsonl", "corpus.jsonl.gz"])
+def test_the_questions_of_a_data_set_are_no_documents(tmp_path: Path, corpus: str) -> None:
+    gold = ("queries.jsonl", "queries.jsonl.gz", "questions.jsonl", "qrels.tsv", "qrels/test.tsv")
+    beside = ("README.md", "more.pdf", "sub/queries.jsonl", "sub/x.txt")
+    write_tree(tmp_path, "t.txt", *(f"s/{name}" for name in (corpus, *gold, *beside)))
+    names = list_found(tmp_path, root=tmp_path)
+    assert names == sorted(["t.txt", *(f"s/{name}" for name in (corpus, *beside))])
+
+
+def test_questions_without_a_corpus_are_documents(tmp_path: Path) -> None:
+    write_tree(tmp_path, "qrels/a.txt", "queries.jsonl")
+    assert list_found(tmp_path, root=tmp_path) == ["qrels/a.txt", "queries.jsonl"]
 
 
 def test_a_name_that_is_no_utf8_is_found(tmp_path: Path) -> None:

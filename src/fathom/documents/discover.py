@@ -13,7 +13,13 @@ from fathom.documents.disk_set import DiskSet
 from fathom.errors import UsageError
 from fathom.extensions import find_format
 
-_CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
+_CORPORA = frozenset({"corpus.jsonl", "corpus.jsonl.gz"})
+_GOLD = frozenset(
+    f"{name}{packed}"
+    for name in ("queries.jsonl", "questions.jsonl", "qrels.tsv", "qrels")
+    for packed in ("", ".gz")
+)
+"""The questions of a data set, and what is relevant to them: no documents beside a corpus."""
 
 OnError = Callable[[Path, OSError], None]
 """A callback for each folder that could not be listed, with the error."""
@@ -98,7 +104,8 @@ def discover_files(
 
     Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A link
     is followed only if it leads to a file inside the named folder that is not yielded anyway;
-    linked folders are never entered. A folder that holds a corpus file yields only that file.
+    linked folders are never entered. Beside a corpus file, the questions of its data set are left
+    out (`queries.jsonl`, `qrels`).
     Memory holds the names of the folders on the way; files with several hard links are remembered
     on disk.
 
@@ -232,9 +239,8 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
     """
     with os.scandir(folder) as scan:
         entries = [entry for entry in scan if not is_left_out(entry.name)]
-    corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
-    if corpus:
-        return [(corpus[0], False)]
+    gold = _GOLD if _holds_corpus(folder) else frozenset()
+    entries = [entry for entry in entries if entry.name not in gold]
     sortable = []
     for entry in entries:
         path = folder / entry.name
@@ -255,10 +261,16 @@ def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:
         return False
     inner = target.relative_to(root)
     around = [root, *(root / parent for parent in reversed(inner.parents[:-1]))]
-    corpora = [folder / name for folder in around for name in _CORPORA]
-    shadowed = any(corpus != target and _is_regular(corpus) for corpus in corpora)
+    shadowed = any(
+        name in _GOLD and _holds_corpus(folder)
+        for folder, name in zip(around, inner.parts, strict=True)
+    )
     hidden = any(part.startswith(".") for part in inner.parts)
     return not shadowed and not hidden and file_filter.accepts(inner)
+
+
+def _holds_corpus(folder: Path) -> bool:
+    return any(_is_regular(folder / name) for name in _CORPORA)
 
 
 def _is_regular(path: Path) -> bool:
