@@ -48,3 +48,13 @@ def test_entities_are_not_resolved(source: bytes) -> None:
 def test_nonsense_is_refused() -> None:
     with pytest.raises(ParseRefusal):
         parse(b"<<<<")
+
+
+def test_a_jats_article_has_its_own_title() -> None:
+    parsed = parse(
+        b"<article><front><article-title>Fees of waste</article-title></front><body><sec>"
+        b"<title>Methods</title><p>We counted.</p></sec></body><back><ref>"
+        b"<article-title>Cited</article-title></ref></back></article>"
+    )
+    assert parsed.title == "Fees of waste"
+    assert parsed.text == "Fees of waste\n\nMethods\n\nWe counted.\n\nCited"

@@ -33,6 +33,11 @@ _HTML_START = re.compile(
     r"section|a|b|br|center|font|script|style|nav|header|form|pre|blockquote)\b[^<]{0,2000}>",
     re.IGNORECASE,
 )
+_SHARED_ROOT = re.compile(r"<(?:article|section)\b([^>]{0,2000})>", re.IGNORECASE)
+"""The start of a text whose root DocBook or JATS share with HTML."""
+_DECLARATION = re.compile(r"\s*<\?xml\s")
+_NAMESPACE = re.compile(r"""\sxmlns(?::[\w.-]+)?\s*=\s*["'][^"']""")
+_XHTML = "http://www.w3.org/1999/xhtml"
 _XML_ROOT = re.compile(r"<(?:!DOCTYPE\s+)?([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s/>\[]")
 _ATX = re.compile(r"(?m)^#{1,6} \S")
 _CELLS = re.compile(r'^\s*\{.*"cells"\s*:', re.DOTALL)
@@ -140,7 +145,10 @@ def _detect_text(data: bytes, named: Format | None) -> Format:
         return FORMATS["eml"]
     text = decode_markup(data)
     start = text[_skip_comments(text) :][:4000]
-    kind = _detect_markup(start, named) or _detect_notation(start, text, named)
+    is_declared = _DECLARATION.match(text) is not None
+    kind = _detect_markup(start, named, is_declared=is_declared) or _detect_notation(
+        start, text, named
+    )
     if kind:
         return FORMATS[kind]
     entry = named if named and named.by_ending else FORMATS[_detect_by_content(text)]
@@ -152,16 +160,31 @@ def _skip_comments(text: str) -> int:
     return match.end() if match else 0
 
 
-def _detect_markup(start: str, named: Format | None) -> str:
+def _detect_markup(start: str, named: Format | None, *, is_declared: bool) -> str:
     if named and named.by_ending and start.startswith("<"):
         # Markdown and text may begin with a tag; only a whole page overrules the name.
         whole = re.match(r"<(?:!doctype\s+html|html)\b", start, re.IGNORECASE)
         return "html" if whole else ""
+    name = named.name if named else ""
     if _HTML_START.match(start):
-        return "html"
+        return "xml" if _is_xml_article(start, name, is_declared=is_declared) else "html"
     if _XML_ROOT.match(start):
         return "xml"
-    return "html" if named and named.name == "html" else ""
+    return "html" if name == "html" else ""
+
+
+def _is_xml_article(start: str, named: str, *, is_declared: bool) -> bool:
+    """Return whether an element that HTML has too is the root of XML, such as DocBook or JATS.
+
+    Args:
+        start: The beginning of the text, from the element on.
+        named: The name of the format of the file's ending.
+        is_declared: Whether the text begins with an XML declaration.
+    """
+    root = _SHARED_ROOT.match(start)
+    if root is None or named == "html" or _XHTML in root[1]:
+        return False
+    return is_declared or named == "xml" or _NAMESPACE.search(root[1]) is not None
 
 
 def _detect_notation(start: str, text: str, named: Format | None) -> str:

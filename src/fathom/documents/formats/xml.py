@@ -11,6 +11,8 @@ from fathom.documents.formats.html import add_fragment
 
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
+_DOCUMENT_TITLES = _TITLES | {"article-title"}
+"""JATS gives the titles of cited articles this name too, so that it makes no heading."""
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
 
 
@@ -32,7 +34,7 @@ def parse(data: bytes) -> ParsedDocument:
         (
             _get_text(element)
             for element in root.iter()
-            if _get_name(element) in _TITLES and _get_text(element)
+            if _get_name(element) in _DOCUMENT_TITLES and _get_text(element)
         ),
         "",
     )
