@@ -147,3 +147,10 @@ def test_without_a_heading_above_nothing_moves() -> None:
     add_blocks(outer, build_inner().build())
     assert outer.build().text == build_inner().build().text
     assert outer.build().blocks[-1].headings == ("Fees", "Skips")
+
+
+def test_a_bar_inside_a_cell_is_escaped_once() -> None:
+    inner, outer = Builder(), Builder()
+    inner.add_row(["", "x | y", "|"])
+    add_blocks(outer, inner.build())
+    assert outer.build().text == inner.build().text == r"| x \| y | \|"

@@ -39,6 +39,33 @@ def test_cells_keep_their_columns_where_the_first_ones_are_empty() -> None:
             assert cell.span.cut(document.text) == cell.text
 
 
+BARS = ["x | y", "| x", "x |", "|", "| |", "|x", "x|", "a|b", "||", "x |y", "a | b | c", r"a \| b"]
+
+
+@pytest.mark.parametrize("cell", BARS)
+def test_a_bar_inside_a_cell_begins_no_column(cell: str) -> None:
+    builder = Builder()
+    builder.add_row(["Left", "Middle", "Right"], head=True)
+    for at in range(3):
+        builder.add_row([cell if column == at else f"c{column}" for column in range(3)])
+        builder.add_row([cell if column == at else "" for column in range(3)])
+    document = builder.build()
+    [table] = list_chunk_tables(chunk_of(document))
+    assert len(table.rows) == 6
+    for place, row in enumerate(table.rows):
+        [shown] = [part for part in row if part.text and not part.text.startswith("c")]
+        assert shown.column == place // 2
+        assert shown.text.replace(r"\|", "|") == cell.replace(r"\|", "|")
+        assert shown.span.cut(document.text) == shown.text
+
+
+def test_a_bar_in_the_name_of_a_column_begins_no_column() -> None:
+    document = parse(b"Port,Day | Night\nAldby,1 | 2\nCorvo,3 | 4\n")
+    [table] = list_chunk_tables(chunk_of(document))
+    assert table.names == ("Port", r"Day \| Night")
+    assert [(cell.column, cell.text) for cell in table.rows[1]] == [(0, "Corvo"), (1, r"3 \| 4")]
+
+
 def test_a_colon_in_a_cell_is_no_label_below_a_head() -> None:
     builder = Builder()
     builder.add_row(["Time", "Talk"], head=True)

@@ -21,7 +21,7 @@ MOST_TITLE = 300
 MOST_LEVELS = 16
 """The headings above a text that chunks carry."""
 CELL_SEPARATOR = " | "
-"""The separator between the cells of a row."""
+"""The separator between the cells of a row; no cell holds it."""
 NEEDS_OCR = "pip install 'fathom-qa[ocr]' to have it read"
 """The end of every reason that says that a page or picture needs text recognition."""
 
@@ -222,7 +222,9 @@ class Builder:
             self.add_paragraph(text)
 
     def add_row(self, cells: list[str], *, head: bool = False) -> None:
-        """Add a table row; cells are joined by ` | `, and a row without any text is dropped.
+        r"""Add a table row; cells are joined by ` | `, and a row without any text is dropped.
+
+        A bar inside a cell that would look like the mark between two cells becomes `\|`.
 
         Args:
             cells: The texts of the cells.
@@ -231,7 +233,12 @@ class Builder:
         """
         flat = [" ".join(clean_text(cell).split()) for cell in cells]
         if any(flat):
-            self._add_block("table_head" if head else "table_row", CELL_SEPARATOR.join(flat))
+            escaped = (_LONE_BAR.sub(r"\\|", cell) if "|" in cell else cell for cell in flat)
+            self.add_joined_row(CELL_SEPARATOR.join(escaped), head=head)
+
+    def add_joined_row(self, row: str, *, head: bool = False) -> None:
+        """Add a table row whose cells are joined already, such as one of another document."""
+        self._add_block("table_head" if head else "table_row", row)
 
     def add_code(self, text: str) -> None:
         """Add preformatted text; inner line breaks and indentation stay."""
@@ -321,6 +328,7 @@ class Builder:
                 self._blocks[first] = replace(self._blocks[first], kind="table_head")
 
 
+_LONE_BAR = re.compile(r"(?<!\S)\|(?!\S)")
 _FIGURE = re.compile(r"\d")
 _LONGEST_NAME = 60
 _LABEL = re.compile(rf"[^\s:][^:\n]{{0,{_LONGEST_NAME - 1}}}:\s")
@@ -390,7 +398,7 @@ def add_blocks(builder: Builder, inner: ParsedDocument, below: int = 0) -> None:
         elif block.kind == "list_item":
             builder.add_item(text)
         elif block.kind in TABLE_KINDS:
-            builder.add_row([text], head=block.kind == "table_head")
+            builder.add_joined_row(text, head=block.kind == "table_head")
         elif block.kind == "code":
             builder.add_code(text)
         elif block.kind == "footnote":

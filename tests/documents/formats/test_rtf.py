@@ -28,6 +28,8 @@ from fathom.documents.formats.rtf import parse
             "a\n\nIn a box.\n\nb",
         ),
         (rb"{\rtf1 A\cell B\cell\row C\cell D\cell\row}", "A | B\nC | D"),
+        (rb"{\rtf1 A | x\cell B\cell\row}", "A \\| x | B"),
+        (rb"{\rtf1 no | row}", "no | row"),
         (rb"{\rtf1 \u-10179?\u-8704? ok}", "\U0001f600 ok"),
         (rb"{\rtf1 {\pict 00ff00ff}seen", "seen"),
     ],

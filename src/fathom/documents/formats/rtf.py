@@ -15,9 +15,11 @@ _UNSEEN = frozenset(
     b"listtable listoverridetable rsidtbl generator xmlnstbl latentstyles filetbl revtbl "
     b"header footer headerl headerr headerf footerl footerr footerf deleted".split()
 )
+_CELL_END = "\x1f"  # not a bar, which the text of a cell may hold
 _SIGNS = {
     b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"line": "\n", b"row": "\n\n",
-    b"tab": "\t", b"cell": " | ", b"nestcell": " | ", b"emdash": "\u2014", b"endash": "\u2013",
+    b"tab": "\t", b"cell": _CELL_END, b"nestcell": _CELL_END,
+    b"emdash": "\u2014", b"endash": "\u2013",
     b"lquote": "\u2018", b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d",
     b"bullet": "\u2022",
 }  # fmt: skip
@@ -57,8 +59,8 @@ def parse(data: bytes) -> ParsedDocument:
     text = reader.read_text()
     builder.skip_hidden(reader.hidden_places)
     for paragraph in text.split("\n\n"):
-        if " | " in paragraph:
-            builder.add_row(paragraph.removesuffix(" | ").split(" | "))
+        if _CELL_END in paragraph:
+            builder.add_row(paragraph.removesuffix(_CELL_END).split(_CELL_END))
         else:
             builder.add_paragraph(paragraph)
     return builder.build()
