@@ -271,3 +271,40 @@ Rank,Nation,Gold,Silver,Bronze,Total
 )
 def test_medals_are_counted_by_their_kind(question: str, value: str) -> None:
     assert ask(question, MEDALS, "medals.csv").result.values == (value,)
+
+
+BRANCHES = """\
+# Branches
+
+| Branch | Profit (USD) | Margin |
+|---|---|---|
+| Northport | 1,250,000 | 12.5% |
+| Eastcove | (45,300) | -3.1% |
+| Southbay | 310,700 | 4.2% |
+| Westquay | (12,000) | -0.9% |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        (
+            "What is the total profit of all branches?",
+            "1,250,000 - 45,300 + 310,700 - 12,000 = 1,503,400 USD",
+        ),
+        ("What is the average margin?", "(12.5 - 3.1 + 4.2 - 0.9) / 4 = 3.175 %"),
+        (
+            "What is the difference in profit between Northport and Eastcove?",
+            "1,250,000 - (-45,300) = 1,295,300 USD",
+        ),
+        ("Which branch has the lowest profit?", "lowest Profit (USD) of 4 rows: (45,300)"),
+        ("How many branches have a profit below 0?", "2 of 4 rows: Profit (USD) < 0"),
+    ],
+)
+def test_amounts_in_brackets_are_below_zero(question: str, line: str) -> None:
+    assert ask(question, BRANCHES).result.line == line
+
+
+def test_years_in_brackets_are_dates() -> None:
+    table = read_table("Ship,Note\nAmber,(1998)\nBlue,(2004)\nCopper,unknown\n", "ships.csv")
+    assert table.columns[1].kind == "date"

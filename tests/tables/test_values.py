@@ -25,6 +25,24 @@ def test_a_number_is_read_with_its_unit(text: str, value: float, unit: str) -> N
     assert parse_number(text) == (value, unit)
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("(45,300)", -45_300, ""), ("($1,200.50)", -1200.5, "$"), ("$(1,200)", -1200, "$"),
+        ("(3.1%)", -3.1, "%"), ("(3.1)%", -3.1, "%"), ("$-1,200", -1200, "$"),
+        ("Rp -5.000.000", -5_000_000, "Rp"), ("USD 1,200", 1200, "USD"), ("S$ 40", 40, "S$"),
+        ("(45,300)*", -45_300, ""), ("-$1,200", -1200, "$"),
+    ],
+)  # fmt: skip
+def test_amounts_of_accounts_are_read_with_their_sign(text: str, value: float, unit: str) -> None:
+    assert parse_number(text) == (value, unit)
+
+
+@pytest.mark.parametrize("text", ["(closed)", "(4 cranes)", "(4-1)", "()"])
+def test_words_in_brackets_are_no_numbers(text: str) -> None:
+    assert parse_number(text) is None
+
+
 @pytest.mark.parametrize("text", ["4-1", "1/8", "12:30", "Pier 4", "", "-", "2,0,0,x9"])
 def test_scores_fractions_and_words_are_no_numbers(text: str) -> None:
     assert parse_number(text) is None

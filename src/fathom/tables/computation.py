@@ -372,16 +372,19 @@ class _Runner:
 
     def _join_terms(self, numbers: Sequence[float], write: Callable[[float], str]) -> str:
         """Return the terms of a sum, the middle of a long one left out."""
-        if len(numbers) <= _MOST_TERMS:
-            return " + ".join(map(write, numbers))
-        more = f"... ({len(numbers) - 4} more)"
-        return " + ".join([*map(write, numbers[:3]), more, write(numbers[-1])])
+        terms = [write(numbers[0]), *(_sign_term(number, write) for number in numbers[1:])]
+        if len(terms) <= _MOST_TERMS:
+            return " ".join(terms)
+        more = f"+ ... ({len(terms) - 4} more)"
+        return " ".join([*terms[:3], more, terms[-1]])
 
     def _reckon(self, first: float, second: float, terms: Sequence[str]) -> tuple[float, str, str]:
         """Return the value of two numbers, how it is reckoned, and its unit."""
         one, other = terms
         if self.plan.operation == "difference":
-            line = f"{one} - {other}" if first >= second else f"{other} - {one}"
+            line = (
+                _write_difference(one, other) if first >= second else _write_difference(other, one)
+            )
             return round(abs(first - second), 6), line, self._difference_unit
         if self.plan.operation == "growth":
             return round(100 * (first - second) / second, 4), f"({one} - {other}) / {other}", "%"
@@ -478,6 +481,16 @@ def _sort_values(values: Collection[float | Date]) -> list[float | Date]:
     """Return values of one kind in their order."""
     dates = sorted(value for value in values if isinstance(value, tuple))
     return [*sorted(value for value in values if not isinstance(value, tuple)), *dates]
+
+
+def _sign_term(number: float, write: Callable[[float], str]) -> str:
+    """Return a further term of a sum, a number below zero as one that is taken away."""
+    return f"- {write(-number)}" if number < 0 else f"+ {write(number)}"
+
+
+def _write_difference(one: str, other: str) -> str:
+    """Return a difference; what is taken away stands in brackets if it is below zero."""
+    return f"{one} - ({other})" if other.startswith("-") else f"{one} - {other}"
 
 
 def _is_less(one: float | Date, other: float | Date) -> bool:

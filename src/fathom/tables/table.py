@@ -306,8 +306,9 @@ def _find_kind(name: str, filled: Sequence[_CountedCell]) -> ColumnKind:
 
     total = sum(count for _, count in filled)
     years = count_cells(lambda cell: cell.period and _is_short(cell.text))
+    # "(1998)", a number below zero to accounts, is a year beside other dates.
     bare_years = count_cells(
-        lambda cell: cell.number is not None and cell.period is not None and len(cell.text) <= 6
+        lambda cell: (cell.number or -1) >= 0 and cell.period is not None and len(cell.text) <= 6
     )
     if is_mostly(years) and (_YEAR_NAME.search(name) or not is_mostly(bare_years)):
         return "date"

@@ -16,13 +16,24 @@ Period = tuple[Date, Date]
 _MARKS = frozenset("\u2020\u2021*\u00a7\u00b6?")
 _AMOUNT = re.compile(r"\d{1,3}[.,]\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 """A number that is no date."""
+_CURRENCY = (
+    r"(?:US|[AS])?\$|[\u20ac\u00a3\u00a5]|Rp\.?"
+    r"|(?:USD|EUR|GBP|JPY|IDR|SGD|AUD|CAD|CHF|CNY|MYR)\b"
+)
+_BRACKETED = re.compile(
+    rf"(?P<before>(?:{_CURRENCY})?\s*)\((?P<inside>(?:{_CURRENCY})?\s*[\d., \u00a0]*\d\s*%?)\)"
+    r"(?P<after>\s*%)?",
+    re.IGNORECASE,
+)
+"""A number below zero as accounts write it: "(1,200)"."""
 _NUMBER = re.compile(
-    r"(?:[@#~\u2248<>]|no\.?)?\s*+(?P<sign>[-+\u2212\u2013]?)\s*+(?P<currency>[$\u20ac\u00a3\u00a5]|"
-    r"US\$|Rp\.?)?\s*+"
+    rf"(?:[@#~\u2248<>]|no\.?)?\s*+(?P<sign>[-+\u2212\u2013]?)\s*+(?P<currency>{_CURRENCY})?\s*+"
+    r"(?P<inner>[-+\u2212\u2013]?)\s*+"
     r"(?P<digits>\d{1,3}(?:[., \u00a0]\d{3})+(?!\d)(?:[.,]\d+)?|(?:\d*[.,])?\d+)"
     r"(?P<rest>.*)",
     re.IGNORECASE,
 )
+_MINUS = frozenset("-\u2212\u2013")
 _MORE_DIGITS = re.compile(r"\s*[-\u2013:/]\s*\d|[.,]\d|\w*\d")
 _MARKS_BETWEEN = re.compile(r"[, \u00a0]")
 _GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
@@ -83,7 +94,11 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
         text: The cell.
         decimal_comma: Whether a comma ends the whole number, so that points only group digits.
     """
-    match = _NUMBER.fullmatch(strip_footnotes(text))
+    bare = strip_footnotes(text)
+    bracketed = _BRACKETED.fullmatch(bare)
+    if bracketed is not None:
+        bare = f"-{bracketed['before']}{bracketed['inside']}{bracketed['after'] or ''}"
+    match = _NUMBER.fullmatch(bare)
     if match is None:
         return None
     rest = match["rest"]
@@ -91,7 +106,7 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
     if _MORE_DIGITS.match(rest):
         return None
     value = read_digits(match["digits"], decimal_comma=decimal_comma)
-    negative = match["sign"] in {"-", "\u2212", "\u2013"}
+    negative = not {match["sign"], match["inner"]}.isdisjoint(_MINUS)
     unit = (match["currency"] or rest.partition("(")[0]).strip(" +.,;")
     return Number(-value if negative else value, unit)
 
