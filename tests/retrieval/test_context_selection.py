@@ -234,11 +234,26 @@ def test_the_best_hits_are_kept_in_their_order() -> None:
 
 
 def test_a_repeating_hit_is_replaced() -> None:
-    # Twice as many as are kept pass MMR: the twin of the first would be the second.
+    # The twin of the first would be the second.
     four = [*TWINS, LEASH, make_permit("d", "Boats must be insured.", 4, 2.8)]
     assert narrow_to_documents(*four, keep=2, diversity=0.0) == ["a", "b"]
     five = [*TWINS, *(make_permit(n, f"Rule {n} of pier {n}.", 3, 2.9) for n in "cde")]
     assert "b" not in narrow_to_documents(*five, keep=2, diversity=0.6)
+
+
+def test_mmr_alone_chooses_the_hits_and_their_order() -> None:
+    # By score the twin is the second of three.
+    assert narrow_to_documents(*TWINS, LEASH, keep=2, diversity=0.45) == ["a", "c"]
+    assert narrow_to_documents(*TWINS, LEASH, keep=3, diversity=0.45) == ["a", "c", "b"]
+    # Title and text of two hits fit.
+    assert narrow_to_documents(*TWINS, LEASH, keep=3, diversity=0.45, tokens=15) == ["a", "c"]
+
+
+def test_a_hit_beyond_a_cap_is_replaced_by_the_next_of_mmr() -> None:
+    pages = [make_permit("a", f"Rule {n} of pier {n}.", n, 3.0 - n / 100) for n in range(1, 5)]
+    same = [replace(hit, chunk=replace(hit.chunk, id=f"a#{hit.rank}")) for hit in pages]
+    rest = [make_permit("b", "Dogs need a leash.", 5, 0.3)]
+    assert narrow_to_documents(*same, *rest, keep=3, diversity=0.1) == ["a", "a", "b"]
 
 
 def test_the_context_has_a_size() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.factories import QUESTION, engine_at, index_fees
-from tests.strategies.scripted_run import run_to_end
+from tests.factories import QUESTION, engine_at, hit_of, index_fees
+from tests.strategies.scripted_run import ScriptedRetriever, run_to_end
 from tests.strategies.test_anchor import FEE, DraftingReader, make_strategy
 
 from fathom.retrieval.context_selection import ContextSelector
@@ -87,6 +87,23 @@ def test_hits_for_a_list_are_more_diverse_than_for_one_fact(
     selector = RecordingSelector(selection=chosen.selection, count_tokens=chosen.count_tokens)
     run_to_end(replace(gate, context_selector=selector), question=question)
     assert selector.calls[0][0] == diversity
+
+
+@pytest.mark.parametrize(
+    ("question", "documents"),
+    [
+        ("How much does a mooring permit cost?", ("d1", "twin")),
+        ("Which documents are needed for a mooring permit?", ("d1", "other")),
+    ],
+)
+def test_the_hits_for_a_list_repeat_nothing(question: str, documents: tuple[str, ...]) -> None:
+    twin = replace(hit_of(document="twin", rank=2), score=0.99)
+    other = replace(hit_of("Dogs need a leash.", document="other", rank=3), score=0.8)
+    reader = DraftingReader([0.9])
+    retriever = ScriptedRetriever([replace(FEE, score=1.0), twin, other])
+    gate = make_strategy(reader, retriever=retriever, fine=2, workers=0)
+    run_to_end(gate, question=question)
+    assert reader.read_ids[0] == documents
 
 
 def test_an_answer_ends_before_its_160_tokens_are_over() -> None:

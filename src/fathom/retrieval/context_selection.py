@@ -49,18 +49,19 @@ class Selection:
     extract_terms: Terms
     settings: AnchorSettings = field(default_factory=AnchorSettings)
 
-    def __call__(self, question: Question, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """Return the hits to read, best first, with new ranks; scores include the title bonus.
+    def __call__(
+        self, question: Question, hits: Sequence[Hit], *, diversity: float = 0.0
+    ) -> tuple[Hit, ...]:
+        """Return the hits to read in the order of MMR, with new ranks and the bonus in the scores.
+
+        MMR orders all hits; this order is then scanned, and hits beyond a cap are passed over.
 
         Args:
             question: The question.
             hits: Hits in rank order, scores in [0, 1].
+            diversity: The diversity of MMR, in [0, 1]; 0 leaves the order of the scores.
         """
-        question_terms = self.extract_terms(question.text)
-        anchors = tuple(anchor for anchor in question.anchors if anchor.kind != "unit")
-        scored = [replace(hit, score=self._score(hit, question_terms, anchors)) for hit in hits]
-        # At equal scores the order of the ranking decides.
-        ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
+        ordered = self._order_hits(question, hits, diversity)
         is_list_question = question.form == "several"
         slots = min(self.settings.list_slots, self.settings.fine) if is_list_question else 0
         lists = [hit for hit in ordered if is_list(hit.chunk.text)] if slots else []
@@ -72,9 +73,20 @@ class Selection:
         chosen = self._fill(chosen, ordered, self.settings.fine, by_source)
         # Other folders come first, but no place stays empty for the sake of a folder.
         chosen = self._fill(chosen, ordered, self.settings.fine, get_site)
-        # Lists were added out of turn; the hits go back into the order of their scores.
-        places = {hit.chunk.id: place for place, hit in enumerate(ordered)}
-        return rank_hits(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
+        # Lists were added out of turn; the hits go back into the order of MMR.
+        return rank_hits(sorted(chosen, key=lambda hit: hit.rank))
+
+    def _order_hits(
+        self, question: Question, hits: Sequence[Hit], diversity: float
+    ) -> tuple[Hit, ...]:
+        """Return all hits in the order of MMR, by scores with the title bonus."""
+        question_terms = self.extract_terms(question.text)
+        anchors = tuple(anchor for anchor in question.anchors if anchor.kind != "unit")
+        scored = [replace(hit, score=self._score(hit, question_terms, anchors)) for hit in hits]
+        # At equal scores the order of the ranking decides.
+        ordered = rank_hits(sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id)))
+        likeness = build_term_similarity(ordered, self.extract_terms)
+        return select_by_mmr(ordered, likeness, k=len(ordered), diversity=diversity)
 
     def _score(self, hit: Hit, question_terms: frozenset[str], anchors: Sequence[Anchor]) -> float:
         in_title = len(find_missing(anchors, hit.chunk.label)) < len(anchors)
@@ -135,18 +147,12 @@ def pack_hits(hits: Sequence[Hit], *, tokens: int, count: Callable[[str], int]) 
     return rank_hits(fitting)
 
 
-_SPARE = 2
-"""Hits that MMR keeps for each hit that is read."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextSelector:
-    """The step that drops repetitions, selects within caps and packs into tokens.
-
-    MMR keeps twice as many hits as are read, so that the caps have a choice; the order of the hits
-    remains that of the scores.
+    """The step that selects by MMR within caps and packs into tokens.
 
     Attributes:
+        selection: The choice of the hits.
         count_tokens: Counts the tokens of a text.
     """
 
@@ -196,14 +202,7 @@ class ContextSelector:
     ) -> tuple[Hit, ...]:
         """Return the hits to read, outside of a run."""
         # MMR subtracts likeness in [0, 1] from scores, so both need one scale.
-        scaled = _scale_scores(hits)
-        diverse = select_by_mmr(
-            scaled,
-            build_term_similarity(scaled, self.selection.extract_terms),
-            k=_SPARE * self.selection.settings.fine,
-            diversity=diversity,
-        )
-        selected = self.selection(question, rank_hits(diverse))
+        selected = self.selection(question, _scale_scores(hits), diversity=diversity)
         return pack_hits(selected, tokens=tokens, count=self.count_tokens)
 
 
