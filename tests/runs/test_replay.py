@@ -1,6 +1,6 @@
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -148,6 +148,48 @@ def test_an_extra_or_missing_step_is_a_difference() -> None:
 
     assert str(find_difference(short, long)) == 'step more: null was "more" in the replay'
     assert str(find_difference(long, short)) == 'step more: "more" was null in the replay'
+
+
+def record_branches(recorder: Recorder, acts: Mapping[str, str]) -> Trace:
+    """Record branches with a step inside, each with what became of it."""
+    for name, act in acts.items():
+        with recorder.step(name) as branch:
+            if act != "refused":
+                with branch.step("look") as step:
+                    step.set_outcome(outputs={"act": act})
+            if act in {"refused", "broken"}:
+                branch.set_outcome(verdict="left out", reason="KeyError")
+    return recorder.seal(None)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "expected"),
+    [
+        ({"a": "done"}, {"a": "broken"}, 'step a, verdict: "" was "left out" in the replay'),
+        ({"a": "done"}, {"a": "refused"}, 'step a, verdict: "" was "left out" in the replay'),
+        ({"a": "refused"}, {"a": "done"}, 'step a, verdict: "left out" was "" in the replay'),
+        ({"a": "broken"}, {"a": "done"}, 'step a, verdict: "left out" was "" in the replay'),
+        ({"a": "broken"}, {"a": "refused"}, "None"),
+        ({"a": "refused"}, {"a": "broken"}, "None"),
+        (
+            {"a": "broken", "b": "one"},
+            {"a": "refused", "b": "two"},
+            'step b/look, outputs.act: "one" was "two" in the replay',
+        ),
+        ({"a": "done", "b": "one"}, {"b": "two"}, 'step a: "a" was null in the replay'),
+        ({"b": "one"}, {"a": "done", "b": "two"}, 'step a: null was "a" in the replay'),
+        (
+            {"b": "one"},
+            {"b": "two", "a": "done"},
+            'step b/look, outputs.act: "one" was "two" in the replay',
+        ),
+    ],
+)
+def test_the_first_difference_of_branches_is_found(
+    recorded: dict[str, str], replayed: dict[str, str], expected: str
+) -> None:
+    first, second = (record_branches(Recorder(ORIGIN), acts) for acts in (recorded, replayed))
+    assert str(find_difference(first, second)) == expected
 
 
 def test_a_different_answer_is_named_by_its_field() -> None:

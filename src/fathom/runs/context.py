@@ -27,7 +27,7 @@ from fathom.runs.events import Listener, StepEnd, StepStart
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.runs.recorder import OpenStep, Recorder
 from fathom.runs.reservation import CostBound
-from fathom.runs.trace import Origin
+from fathom.runs.trace import LEFT_OUT, Origin
 from fathom.usage import Budget, Usage
 
 T = TypeVar("T")
@@ -228,7 +228,7 @@ class RunContext:
             try:
                 values.append(await job(branch))
             except (BudgetRefused, ModelUnavailable, ModelRefused, MalformedReply) as refusal:
-                branch.set_outcome(verdict="left out", reason=str(refusal))
+                branch.set_outcome(verdict=LEFT_OUT, reason=str(refusal))
 
         async def attempt() -> Json:
             nonlocal is_live
@@ -250,7 +250,7 @@ class RunContext:
             branch = replace(step, refusals=[], deadline=deadline)
             outcome = await branch.scope.aobserve("branch", name, attempt)
             if outcome["why"]:
-                branch.set_outcome(verdict="left out", reason=outcome["why"])
+                branch.set_outcome(verdict=LEFT_OUT, reason=outcome["why"])
             # In a replay the event holds no value, so the work is done again from its recorded
             # events.
             elif not is_live:

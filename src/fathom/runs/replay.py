@@ -1,13 +1,13 @@
 """Replay: a run with recorded events in place of the outside."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fathom.errors import RunError
 from fathom.jsonable import Json, dump_canonical
 from fathom.runs.recorder import format_answer
-from fathom.runs.trace import Event, Step, Trace
+from fathom.runs.trace import LEFT_OUT, Event, Step, Trace
 
 
 class MissingEventError(RunError):
@@ -95,7 +95,8 @@ def is_same_answer(recorded: Trace, answer: object) -> bool:
 def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
     """Return the first difference of a replay from its record; `None` if there is none.
 
-    Times, durations and the seconds in usages do not count.
+    Times, durations and the seconds in usages do not count, nor do the steps inside a branch that
+    both leave out.
     """
     if recorded.origin.index_revision != replayed.origin.index_revision:
         return Difference(
@@ -103,23 +104,59 @@ def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
             recorded=recorded.origin.index_revision,
             replayed=replayed.origin.index_revision,
         )
+    old = {step.id: step for step in recorded.steps}
     new = {step.id: step for step in replayed.steps}
-    for step in recorded.steps:
-        difference = _compare_steps(step, new.pop(step.id, None))
+    for name in _merge_ids(recorded, replayed):
+        difference = _compare_counterparts(name, old, new)
         if difference:
             return difference
-    for step in new.values():
-        return Difference(where=f"step {step.id}", recorded=None, replayed=step.name)
     return _compare_values("answer", recorded.answer, replayed.answer)
 
 
-def _compare_steps(old: Step, new: Step | None) -> Difference | None:
-    place = f"step {old.id}"
-    if new is None:
-        return Difference(where=place, recorded=old.name, replayed=None)
+def _merge_ids(recorded: Trace, replayed: Trace) -> Iterator[str]:
+    """Yield the ids of the steps of both in order, each new step before the one that follows it."""
+    known = {step.id for step in recorded.steps}
+    extras: list[str] = []
+    extras_before: dict[str, list[str]] = {}
+    for step in replayed.steps:
+        if step.id in known:
+            extras_before[step.id], extras = extras, []
+        else:
+            extras.append(step.id)
+    for step in recorded.steps:
+        yield from extras_before.get(step.id, ())
+        yield step.id
+    yield from extras
+
+
+def _compare_counterparts(
+    name: str, old: Mapping[str, Step], new: Mapping[str, Step]
+) -> Difference | None:
+    """Return the difference of the steps with this id, or of the branch that explains it."""
+    for branch in _list_outer_ids(name):
+        first, second = old.get(branch), new.get(branch)
+        left_out = [step is not None and step.verdict == LEFT_OUT for step in (first, second)]
+        if all(left_out):
+            return None  # a replay does not begin what broke off, and no later step used it
+        # Why the branch has other steps says more than which steps these are.
+        if any(left_out) or (first is None) != (second is None):
+            return _compare_steps(branch, first, second)
+    return _compare_steps(name, old.get(name), new.get(name))
+
+
+def _list_outer_ids(name: str) -> list[str]:
+    """Return the ids of the steps around a step, the outermost first."""
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _compare_steps(name: str, old: Step | None, new: Step | None) -> Difference | None:
+    place = f"step {name}"
+    if old is None or new is None:
+        return Difference(where=place, recorded=old and old.name, replayed=new and new.name)
     # A verdict says more than the outputs that led to it.
-    for name in ("agent", "inputs", "verdict", "outputs", "reason", "error"):
-        difference = _compare_values(f"{place}, {name}", getattr(old, name), getattr(new, name))
+    for field in ("agent", "inputs", "verdict", "outputs", "reason", "error"):
+        difference = _compare_values(f"{place}, {field}", getattr(old, field), getattr(new, field))
         if difference:
             return difference
     return None

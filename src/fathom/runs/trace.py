@@ -8,6 +8,9 @@ from typing import Protocol
 from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.usage import Budget, Usage
 
+LEFT_OUT = "left out"
+"""The verdict of a branch of which no value counts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:

@@ -13,7 +13,7 @@ from fathom.jsonable import Json
 from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup, QuotePlace
 from fathom.runs.context import RunContext
-from fathom.runs.trace import Origin, Trace
+from fathom.runs.trace import LEFT_OUT, Origin, Trace
 from fathom.text.answer_scores import is_right
 from fathom.text.sentences import split
 from fathom.types import VERIFIED, Answer, Citation, Conflict, Document, Filter, Span
@@ -208,7 +208,7 @@ async def restore_answer(
         )
         step.set_outcome(
             outputs={"citations": len(answer.citations)},
-            verdict="answered" if all_stand else "left out",
+            verdict="answered" if all_stand else LEFT_OUT,
             reason="a person verified it"
             if all_stand
             else "a quote that it cites no longer stands",
