@@ -28,7 +28,7 @@ def test_an_unknown_cost_stays_unknown() -> None:
 
 
 @pytest.mark.parametrize("limit", ["tokens", "calls", "seconds", "cost_usd", "retrievals"])
-@pytest.mark.parametrize("value", [-1, math.nan, math.inf])
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, 10**400])
 def test_an_infinite_limit_is_refused(limit: str, value: float) -> None:
     with pytest.raises(ValueError, match=limit):
         Budget(**{limit: value})  # type: ignore[arg-type]

@@ -2,8 +2,11 @@
 
 from dataclasses import asdict, dataclass
 from math import isfinite
+from sys import float_info
 
 PER_MILLION = 1_000_000
+LARGEST_LIMIT = float_info.max
+"""The largest limit of a budget: whole numbers beyond it have no logarithm, share or rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class Budget:
         retrievals: Searches of the index and of the web together.
 
     Raises:
-        ValueError: If a limit is negative or not a number.
+        ValueError: If a limit is negative, infinite or not a number.
     """
 
     tokens: int | None = None
@@ -64,8 +67,11 @@ class Budget:
     def __post_init__(self) -> None:
         for name, limit in asdict(self).items():
             # NaN would pass every comparison with what was spent, and so never stop a run.
-            if limit is not None and not (isfinite(limit) and limit >= 0):
-                raise ValueError(f"budget {name} = {limit}: must be at least 0, or None")
+            if limit is not None and not 0 <= limit <= LARGEST_LIMIT:
+                raise ValueError(
+                    f"budget {name}: give a number from 0 to {LARGEST_LIMIT:g}, "
+                    "or None for no limit"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

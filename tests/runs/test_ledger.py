@@ -62,6 +62,24 @@ def test_the_caps_of_an_account_hold_for_all_its_runs_together() -> None:
     )
 
 
+@pytest.mark.parametrize("size", [1e15, 1e300, 1.7e308])
+def test_a_cap_of_any_finite_size_holds(size: float) -> None:
+    count = int(size)
+    caps = Budget(tokens=count, calls=count, seconds=size, cost_usd=size, retrievals=count)
+    ledger = Ledger(caps, account=Ledger(caps))
+
+    async def spend() -> None:
+        async with ledger.reserve(make_bound(1000, calls=1, retrievals=1)) as room:
+            room.settle(Usage(llm_calls=1, prompt_tokens=1000, retrievals=1))
+
+    asyncio.run(spend())
+    remaining = ledger.get_remaining_budget()
+    assert remaining.tokens == count - 1000
+    assert remaining.cost_usd == pytest.approx(size)
+    with pytest.raises(BudgetRefused, match="calls would need"):
+        ledger.reserve(make_bound(calls=count))
+
+
 def test_a_full_day_of_bookings_adds_up() -> None:
     ledger = Ledger(Budget(tokens=1_000, calls=3, retrievals=2))
 

@@ -23,11 +23,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor, inf
+from math import inf
 from typing import ClassVar, Literal, Protocol
 
 from fathom.errors import RunError
-from fathom.runs.reservation import NANO, Charge, CostBound, Reservation, compute_charge
+from fathom.runs.reservation import (
+    NANO,
+    Charge,
+    CostBound,
+    Reservation,
+    compute_charge,
+    convert_cap,
+)
 from fathom.usage import Budget, Usage
 
 Limit = Literal["seconds", "calls", "tokens", "retrievals", "cost_usd"]
@@ -239,7 +246,7 @@ class Ledger:
             "calls": inf if caps.calls is None else caps.calls - used.calls,
             "tokens": inf if caps.tokens is None else caps.tokens - used.tokens,
             "retrievals": inf if caps.retrievals is None else caps.retrievals - used.retrievals,
-            "cost_usd": inf if caps.cost_usd is None else floor(caps.cost_usd * NANO) - used.nano,
+            "cost_usd": inf if caps.cost_usd is None else convert_cap(caps.cost_usd) - used.nano,
         }
 
     def _admit(self, bound: CostBound, amount: Charge, *, needs_s: float | None = None) -> None:

@@ -3,13 +3,19 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite
+from math import ceil, floor, inf, isfinite
 from types import TracebackType
 from typing import Self
 
 from fathom.usage import Price, Usage
 
 NANO = 1_000_000_000
+
+
+def convert_cap(usd: float) -> int:
+    """Return a cap of money, of any size, in whole billionths of a USD, rounded down."""
+    nano = usd * NANO
+    return floor(nano) if isfinite(nano) else int(usd) * NANO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -373,40 +373,44 @@ class WebSettings(Section):
     """The price of one search; the provider's list price by default."""
 
 
+LARGEST_COUNT = 10**18
+"""The largest limit of a count: beyond all that can be counted, and a number for each database."""
+
+
 class Limits(Section):
     """The limits of one question; `None` is no limit."""
 
     # The trace holds the budget itself.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
-    tokens: int | None = Field(default=60_000, ge=0)
+    tokens: int | None = Field(default=60_000, ge=0, le=LARGEST_COUNT)
     """The tokens of language models, prompts and replies together."""
-    calls: int | None = Field(default=30, ge=0)
+    calls: int | None = Field(default=30, ge=0, le=LARGEST_COUNT)
     """The calls of language models."""
     seconds: float | None = Field(default=120.0, ge=0)
     """The time."""
     cost_usd: float | None = Field(default=None, ge=0)
     """The money for language models and web searches."""
-    retrievals: int | None = Field(default=60, ge=0)
+    retrievals: int | None = Field(default=60, ge=0, le=LARGEST_COUNT)
     """The searches of the index and the web."""
 
 
 class LowLimits(Limits):
     """Limits for two looks and one reply of a language model with a repair."""
 
-    tokens: int | None = Field(default=10_000, ge=0)
-    calls: int | None = Field(default=3, ge=0)
+    tokens: int | None = Field(default=10_000, ge=0, le=LARGEST_COUNT)
+    calls: int | None = Field(default=3, ge=0, le=LARGEST_COUNT)
     seconds: float | None = Field(default=20.0, ge=0)
-    retrievals: int | None = Field(default=6, ge=0)
+    retrievals: int | None = Field(default=6, ge=0, le=LARGEST_COUNT)
 
 
 class HighLimits(Limits):
     """Limits of four times the usual."""
 
-    tokens: int | None = Field(default=240_000, ge=0)
-    calls: int | None = Field(default=120, ge=0)
+    tokens: int | None = Field(default=240_000, ge=0, le=LARGEST_COUNT)
+    calls: int | None = Field(default=120, ge=0, le=LARGEST_COUNT)
     seconds: float | None = Field(default=480.0, ge=0)
-    retrievals: int | None = Field(default=240, ge=0)
+    retrievals: int | None = Field(default=240, ge=0, le=LARGEST_COUNT)
 
 
 class EffortSettings(Section):

@@ -18,7 +18,7 @@ from fathom.serving.http import job_queue
 from fathom.serving.http.accounts import DailyAccount
 from fathom.serving.http.job_queue import Job, JobQueue, create_job_queue
 from fathom.serving.http.keys import create_key_store
-from fathom.usage import Budget, Price, Usage
+from fathom.usage import FREE, Budget, Price, Usage
 
 Machine = Callable[[], Engine]
 
@@ -207,6 +207,17 @@ def test_an_amount_beyond_the_key_is_returned_to_its_workspace(machine: Machine)
         DailyAccount(database, "workspace:", DAY, Budget(tokens=100)).get_remaining()["tokens"]
         == 100
     )
+    database.close()
+
+
+@pytest.mark.parametrize("budget", [Budget(cost_usd=1e12), Budget(cost_usd=1e300, tokens=10**30)])
+def test_a_cap_beyond_the_columns_of_a_database_limits_nothing(
+    machine: Machine, budget: Budget
+) -> None:
+    database = create_key_store(machine().index).database
+    account = make_account(database, budget)
+    account.draw(CostBound(calls=1, prompt_tokens=60, price=FREE), Charge(1, 60, 0, 0, 5))
+    assert account.get_remaining()["cost_usd"] > 10**18
     database.close()
 
 

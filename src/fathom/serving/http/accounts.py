@@ -1,10 +1,10 @@
 """Daily accounts: the tokens and money of a day, shared by all servers of an index."""
 
-from math import floor, inf
+from math import inf
 
 from fathom.index.database import Database
 from fathom.runs.ledger import BudgetRefused, Limit
-from fathom.runs.reservation import NANO, Charge, CostBound
+from fathom.runs.reservation import NANO, Charge, CostBound, convert_cap
 from fathom.usage import Budget
 
 NO_LIMIT = 1 << 62
@@ -38,8 +38,9 @@ class DailyAccount:
         """
         self._database, self._owner, self._parent = database, (owner, day), parent
         self._is_priced = budget.cost_usd is not None
-        self._tokens = NO_LIMIT if budget.tokens is None else budget.tokens
-        self._nano = NO_LIMIT if budget.cost_usd is None else floor(budget.cost_usd * NANO)
+        self._tokens = NO_LIMIT if budget.tokens is None else min(budget.tokens, NO_LIMIT)
+        money = NO_LIMIT if budget.cost_usd is None else convert_cap(budget.cost_usd)
+        self._nano = min(money, NO_LIMIT)
         database.execute(
             "INSERT INTO accounts(owner, day) VALUES (?, ?) ON CONFLICT DO NOTHING", self._owner
         )
