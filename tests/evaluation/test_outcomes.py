@@ -1,6 +1,8 @@
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.factories import engine_at, hit_of
@@ -106,6 +108,31 @@ def test_outcomes_of_other_settings_are_not_mixed(tmp_path: Path, dataset: Datas
     record_dataset(tmp_path, dataset, file)
     with pytest.raises(UsageError, match="another index, code or settings; name another file"):
         record_dataset(tmp_path, dataset, file, ask={"chunks": 3})
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"text": "What does a mooring permit for a year cost?"},
+        {"answers": ("41 crowns",)},
+        {"documents": ("ana",)},
+    ],
+)
+def test_a_question_that_was_edited_is_tried_anew(
+    tmp_path: Path, dataset: Dataset, edit: Mapping[str, Any]
+) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    first, *others = dataset.questions
+    with engine_at(tmp_path) as engine:
+        engine.ingest([dataset.corpus])
+        before = record_outcomes(engine, dataset, dataset.questions, OutcomeFile(path))
+        edited = [replace(first, **edit), *others]
+        after = record_outcomes(engine, dataset, edited, OutcomeFile(path))
+        assert after[1:] == before[1:]
+        assert after[0] != before[0]
+        assert after[0] == record_outcomes(engine, dataset, edited[:1], OutcomeFile(path))[0]
+    assert OutcomeFile(path).list_questions() == after
+    assert len(path.read_text().splitlines()) == len(before) + 1
 
 
 def test_an_invalid_record_is_reported_with_its_line(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, build_filters, hash_setup
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.planner.environment import RecordedOutcome, RecordedQuestion
 from fathom.planner.process import find_process
 from fathom.question.question import Question
@@ -121,6 +122,8 @@ def record_outcomes(
 ) -> list[RecordedQuestion]:
     """Try every legal sequence of a planner's choices on questions that have not been tried yet.
 
+    A question whose text, documents or gold answers were edited is tried anew.
+
     No language model is asked to read; other roles use one where the settings give them one.
 
     The engine's index must hold the corpus of the data set. Questions that cannot be graded are
@@ -147,7 +150,8 @@ def record_outcomes(
                 f"{dataset.name} {question.id}: recorded with another index, code or settings; "
                 "name another file for the records, or remove this one"
             )
-        if record is None or _is_too_shallow(record, most):
+        asked = _hash_question(question)
+        if record is None or record.asked != asked or _is_too_shallow(record, most):
             record = RecordedQuestion(
                 dataset=dataset.name,
                 question=question.id,
@@ -159,6 +163,7 @@ def record_outcomes(
                 setup=setup,
                 strategy=file.strategy,
                 group=groups.get(question.id, ""),
+                asked=asked,
             )
             file.add(record)
         collected.append(record)
@@ -185,6 +190,13 @@ def group_questions(dataset: Dataset, questions: Sequence[DatasetQuestion]) -> d
         if documents:
             names[question.id] = name
     return names
+
+
+def _hash_question(question: DatasetQuestion) -> str:
+    """Return a digest of all on which the answers to a question and their grades depend."""
+    asked = (question.text, question.documents, question.without)
+    graded = (question.answerable, question.answers, question.wrong)
+    return hash_text(dump_canonical([*asked, *graded]))[:16]
 
 
 def _is_too_shallow(record: RecordedQuestion, most: int) -> bool:

@@ -82,6 +82,7 @@ class RecordedQuestion:
         strategy: The strategy whose choices they are.
         group: The name of the questions that share documents with this one; a question alone has
             none.
+        asked: A digest of the question as it was asked and graded; empty in older records.
     """
 
     dataset: str
@@ -91,6 +92,7 @@ class RecordedQuestion:
     setup: str = ""
     strategy: str = "adaptive"
     group: str = ""
+    asked: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as a JSON object for one line of a file."""

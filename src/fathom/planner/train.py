@@ -110,8 +110,8 @@ def compute_fingerprint(questions: Sequence[RecordedQuestion]) -> str:
     """Return a digest of the outcomes that does not depend on the machine and time of recording."""
     records = [question.to_json() for question in questions]
     for question in records:
-        # A rebuilt index has another revision.
-        del question["setup"]
+        # A rebuilt index has another revision, and older records have no digest of the question.
+        del question["setup"], question["asked"]
         for outcome in question["outcomes"]:
             del outcome["seconds"]
     return hash_text(dump_canonical(records))[:16]
