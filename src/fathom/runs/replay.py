@@ -115,11 +115,11 @@ def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
 
 def _merge_ids(recorded: Trace, replayed: Trace) -> Iterator[str]:
     """Yield the ids of the steps of both in order, each new step before the one that follows it."""
-    known = {step.id for step in recorded.steps}
+    recorded_ids = {step.id for step in recorded.steps}
     extras: list[str] = []
     extras_before: dict[str, list[str]] = {}
     for step in replayed.steps:
-        if step.id in known:
+        if step.id in recorded_ids:
             extras_before[step.id], extras = extras, []
         else:
             extras.append(step.id)

@@ -38,7 +38,7 @@ class ServeSettings(Section):
     """The time for sending an upload."""
     fetch_urls: bool = False
     """If true, documents may be named by web addresses; private addresses are never fetched."""
-    tokens_per_day: int | None = Field(default=None, ge=0, le=10**18)
+    tokens_per_day: int | None = Field(default=None, ge=0, le=10**12)
     """The tokens of language models a day, for each workspace; `None` is no limit."""
     usd_per_day: float | None = Field(default=None, ge=0)
     """The money for language models a day, for each workspace; `None` is no limit."""

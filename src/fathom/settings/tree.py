@@ -373,8 +373,8 @@ class WebSettings(Section):
     """The price of one search; the provider's list price by default."""
 
 
-LARGEST_COUNT = 10**18
-"""The largest limit of a count: beyond all that can be counted, and a number for each database."""
+LARGEST_COUNT = 10**12
+"""The largest limit of a count, far beyond what a question can take."""
 
 
 class Limits(Section):
