@@ -1,4 +1,6 @@
 import codecs
+import json
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +135,15 @@ def test_text_is_refused_rather_than_read_wrongly(encoding: str, text: str) -> N
     with pytest.raises(ParseRefusal, match="save it as UTF-8") as refusal:
         decode_legacy(text.encode(encoding))
     assert refusal.value.outcome == "unsupported"
+
+
+ARTICLES = json.loads((Path(__file__).parent / "human_rights.json").read_text(encoding="utf-8"))
+"""The first articles of the Universal Declaration of Human Rights, and sums of money."""
+PAIRS = [(name, codec) for name, article in ARTICLES.items() for codec in article["encodings"]]
+
+
+@pytest.mark.parametrize(("language", "encoding"), PAIRS)
+def test_a_paragraph_is_read_in_its_encoding(language: str, encoding: str) -> None:
+    text = ARTICLES[language]["text"]
+    assert decode_text(text.encode(encoding)) == text
+    assert decode_text("\n".join([text] * 8).encode(encoding)) == "\n".join([text] * 8)

@@ -2,8 +2,11 @@
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from operator import ne
+from typing import NamedTuple
 
 from fathom.documents.base import ParseRefusal
 
@@ -140,37 +143,83 @@ def _remove_nuls(text: str) -> str:
 _GUESSED_FROM = 20_000
 _ENOUGH = 0.55
 _MARGIN = 0.04
-_EAST_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
-_ODD = 0.02  # share of letters that stand in an unlikely place, by charset-normalizer
 _LETTERS = 24
+_USUAL = 0.12
+"""The share of usual characters that a text of East Asia has at least."""
+_KANA = "".join(map(chr, (*range(0x3041, 0x3097), *range(0x30A1, 0x30FD))))
+_HANGUL = (
+    "이다는에의을를가고하지한로기사도은어아시자인서수해리그대니나정라있일들으부만보습"
+    "면여주전제것상스장거원구성비과위"
+)
+_SIMPLIFIED = (
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于"
+    "着下自之年过发后作里用行所如都同当面分还进其主理前开但因从本无"
+)
+_TRADITIONAL = (
+    "的一是不了在人有我他這個們中來上大為和國地到以說時要就出會可也你對生能而子那得於"
+    "著下自之年過發後作裡用行所如都同當面分還進其主理前開但因從本無"
+)
+_EAST_ASIAN = (
+    ("cp932", _KANA),
+    ("euc_jp", _KANA),
+    ("gb18030", _SIMPLIFIED),
+    ("big5", _TRADITIONAL),
+    ("cp949", _HANGUL),
+)
+"""Encodings with the most usual characters of their languages."""
 
-_RUSSIAN = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё"
-_UKRAINIAN = "іїєґ"
-_WESTERN = "éèàçüäöêôñóáíúâîûãõåøæßëïœìòùÿý"
-_CENTRAL = "áíéěšřžčýůąęłóśżćńźőúöüťďňâăîșțşţđ"
-_GREEK = "αοιετσνηυρπκμλςωάγέόίήθδχύβφώξζψ"
-_TURKISH = "ıiğüşöçâî"  # noqa: RUF001 - these are the letters
+_CYRILLIC = ("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ",)
+_GREEK = ("αοιετσνηυρπκμλςωάγέόίήθδχύβφώξζψ",)
+_WESTERN = (
+    "äüöß", "éèàêçôîûùâïœë", "óíáéñúü", "ãçáéíêóõâúàô", "àèéìòù", "ëéïöèüó", "äåöé",
+    "åøæéóòü", "äõüöšž", "ðíáöéúæýþó", "àéèíòóçïúü",
+)  # fmt: skip
+_CENTRAL = ("áéöóíőüűú", "ąłęóżśćńź", "íáěéřšžýčůúťďňó", "áíéčýžšúľôťňďäóěĺŕ", "čšžćđ", "ăîâșțşţ")
+_BALTIC = ("ėšųįąžūčę", "āīēšūļžņģķč", "äõüöšž")
+_TURKISH = ("ışğçüöâîû",)
+_MIXED = ("éèàçüäöêôñóáíúâîûãõåøæßëïœìòùÿý",)
+_ARABIC = ("اليمنترعبدفسقكحةهوجأخذصشطىإغضءثئزظآؤ",)
+_HEBREW = ("יוהלאתרבשמנדקםפעטחצגסןכזףךץ",)
 _MARKS = "‘’“”–—…•°§£€«»©®·™½¼¾±²³¡¿º\xa0№†"  # noqa: RUF001 - these are the marks
+_INNER_MARKS = "‘’–—·\xad\xa0"  # noqa: RUF001 - these are the marks
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
+    """An encoding with the alphabets of the languages that are written in it.
+
+    Attributes:
+        encoding: Python's name of it.
+        alphabets: For each language its usual letters beyond ASCII, most frequent first.
+        prior: How much more usual the encoding is than others.
+        is_latin: Whether the letters stand in one word with those of ASCII.
+    """
+
     encoding: str
-    letters: str  # the usual ones, most frequent first
+    alphabets: tuple[str, ...]
     prior: float = 0.0
+    is_latin: bool = False
 
 
 _CANDIDATES = (
-    _Candidate("cp1252", _WESTERN, 0.1),
-    _Candidate("cp1250", _CENTRAL),
-    _Candidate("cp1251", _RUSSIAN + _UKRAINIAN),
-    _Candidate("cp866", _RUSSIAN + _UKRAINIAN),
-    _Candidate("koi8-u", _RUSSIAN + _UKRAINIAN),
-    _Candidate("iso8859-5", _RUSSIAN + _UKRAINIAN),
+    _Candidate("cp1252", _WESTERN, 0.1, is_latin=True),
+    _Candidate("cp1252", _MIXED, -0.05, is_latin=True),
+    _Candidate("iso8859-15", _WESTERN, 0.09, is_latin=True),
+    _Candidate("cp1250", _CENTRAL, is_latin=True),
+    _Candidate("iso8859-2", _CENTRAL, -0.01, is_latin=True),
+    _Candidate("cp1257", _BALTIC, is_latin=True),
+    _Candidate("iso8859-13", _BALTIC, -0.01, is_latin=True),
+    _Candidate("cp1254", _TURKISH, is_latin=True),
+    _Candidate("cp850", _WESTERN, -0.1, is_latin=True),
+    _Candidate("mac_roman", _WESTERN, -0.1, is_latin=True),
+    _Candidate("cp1251", _CYRILLIC),
+    _Candidate("cp866", _CYRILLIC),
+    _Candidate("koi8-u", _CYRILLIC),
+    _Candidate("iso8859-5", _CYRILLIC),
     _Candidate("cp1253", _GREEK),
-    _Candidate("cp1254", _TURKISH + _WESTERN),
-    _Candidate("cp850", _WESTERN, -0.1),
-    _Candidate("mac_roman", _WESTERN, -0.1),
+    _Candidate("cp1256", _ARABIC),
+    _Candidate("iso8859-6", _ARABIC, -0.01),
+    _Candidate("cp1255", _HEBREW),
 )
 
 
@@ -182,16 +231,16 @@ def decode_legacy(data: bytes) -> str:
     """
     if _is_ebcdic(data):
         return data.decode("cp500").replace("\x85", "\n")
-    scored: list[tuple[float, str]] = []
+    guesses = []
     for candidate in _CANDIDATES:
         try:
             text = data.decode(candidate.encoding)
         except UnicodeDecodeError:
             continue
-        scored.append((_score_text(text[:_GUESSED_FROM], candidate) + candidate.prior, text))
-    scored.sort(key=lambda pair: -pair[0])
-    if scored and scored[0][0] >= _ENOUGH and _is_clear(scored):
-        return scored[0][1]
+        guesses.append(_Guess(_score_text(text[:_GUESSED_FROM], candidate), text))
+    guesses.sort(key=lambda guess: -guess.score)
+    if guesses and guesses[0].score >= _ENOUGH and _is_clear(guesses):
+        return guesses[0].text
     east_asian_text = _decode_east_asian(data)
     if east_asian_text is None:
         raise ParseRefusal("unsupported", "text in an unknown encoding; save it as UTF-8")
@@ -199,54 +248,121 @@ def decode_legacy(data: bytes) -> str:
 
 
 def _decode_east_asian(data: bytes) -> str | None:
-    """Return the text in the one encoding of East Asia that leaves no odd letters.
+    """Return the text in the one encoding of East Asia that gives the usual characters.
 
     A few letters do not decide it: nearly all bytes are letters in all of these encodings.
     """
-    from charset_normalizer import from_bytes
-
-    matches = from_bytes(_take_first_lines(data), cp_isolation=list(_EAST_ASIAN))
-    best, *others = matches if len(matches) else (None,)
-    if best is None or best.chaos > 0 or any(other.chaos < _ODD for other in others):
+    guesses = []
+    for encoding, usual in _EAST_ASIAN:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        guesses.append(_Guess(_measure_usual(text[:_GUESSED_FROM], frozenset(usual)), text))
+    guesses.sort(key=lambda guess: -guess.score)
+    if not guesses or guesses[0].score < _USUAL:
         return None
-    try:
-        text = data.decode(best.encoding)
-    except UnicodeDecodeError:
-        return None
-    letters = sum(char.isalpha() for char in text if char > "\x7f")
-    return text if letters >= _LETTERS else None
+    is_clear = len(guesses) == 1 or guesses[0].score >= 2 * guesses[1].score
+    return guesses[0].text if is_clear else None
 
 
-def _is_clear(scored: list[tuple[float, str]]) -> bool:
-    best, text = scored[0]
-    rivals = (score for score, other in scored[1:] if other[:_GUESSED_FROM] != text[:_GUESSED_FROM])
-    return best - next(rivals, 0.0) >= _MARGIN
+def _measure_usual(text: str, usual: Container[str]) -> float:
+    """Return the share of usual characters among the letters beyond ASCII; 0 for few letters."""
+    letters = [char for char in text if char > "\x7f" and char.isalpha()]
+    # Halfwidth katakana and private characters are signs of a wrong guess.
+    if len(letters) < _LETTERS or any(map(_is_odd, text)):
+        return 0.0
+    return sum(char in usual for char in letters) / len(letters)
+
+
+def _is_odd(char: str) -> bool:
+    return "\ue000" <= char <= "\uf8ff" or "\uff66" <= char <= "\uff9f"
+
+
+_Place = tuple[str, str, str]
+"""A character with the one before it and the one after it."""
+
+
+class _Guess(NamedTuple):
+    """A text in one of the encodings, with the mean usualness of its letters."""
+
+    score: float
+    text: str
+
+
+def _is_clear(guesses: Sequence[_Guess]) -> bool:
+    """Return whether the first guess is better than the next one where their texts differ."""
+    best = guesses[0]
+    head = best.text[:_GUESSED_FROM]
+    letters = sum(char > "\x7f" for char in head)
+    for rival in guesses[1:]:
+        differing = sum(map(ne, head, rival.text[:_GUESSED_FROM]))
+        if differing:
+            return bool((best.score - rival.score) * letters >= _MARGIN * differing)
+    return True
 
 
 def _score_text(text: str, candidate: _Candidate) -> float:
-    """Return the mean usualness, in [-1, 1], of the characters beyond ASCII."""
-    ranks = {letter: n for n, letter in enumerate(candidate.letters)}
-    total, count = 0.0, 0
-    previous = " "
-    for char in text:
-        if char > "\x7f":
-            count += 1
-            total += _score_letter(previous, char, ranks)
-        previous = char
-    return total / count if count else 0.0
+    """Return the mean usualness, in [-1, 1], of the characters beyond ASCII, with the prior.
+
+    The alphabet of the likeliest language counts.
+    """
+    padded = f" {text} "
+    places = Counter(
+        place
+        for place in zip(padded, padded[1:], padded[2:], strict=False)
+        if place[1] > "\x7f" or (place[0] > "\x7f" and not candidate.is_latin and _is_mixed(*place))
+    )
+    count = places.total()
+    if not count:
+        return 0.0
+    best = max(_score_places(places, alphabet, candidate) for alphabet in candidate.alphabets)
+    # Few letters tell little, so that the usual encoding counts for more.
+    return best / count + candidate.prior * (1 + 2 / count)
 
 
-def _score_letter(previous: str, char: str, ranks: dict[str, int]) -> float:
+def _is_mixed(previous: str, char: str, _following: str) -> bool:
+    """Return whether a letter of ASCII follows a letter of another script."""
+    return char.isalpha() and previous.isalpha()
+
+
+def _score_places(places: Mapping[_Place, int], alphabet: str, candidate: _Candidate) -> float:
+    ranks = {letter: n for n, letter in enumerate(alphabet)}
+    return sum(
+        count * _score_letter(place, ranks, is_latin=candidate.is_latin)
+        for place, count in places.items()
+    )
+
+
+def _score_letter(place: _Place, ranks: dict[str, int], *, is_latin: bool) -> float:
+    previous, char, following = place
+    is_alone = not previous.isalpha() and not following.isalpha()
     if char in _MARKS:
-        return 0.7
+        return -1.0 if _splits_word(place) else 0.7
     rank = ranks.get(char.lower())
-    if rank is None:
+    # No word mixes letters of ASCII with those of another script.
+    if rank is None or (not is_latin and previous <= "\x7f" and previous.isalpha()):
         return -1.0
-    # A capital inside a word in small letters is the commonest sign of a wrong guess.
-    if char.isupper() and previous.islower():
-        return -1.0
-    value = 1.0 - 0.6 * rank / len(ranks)
-    return value * 0.9 if char.isupper() else value
+    if char.isupper():
+        if _is_inner_capital(place):
+            return -1.0
+        # A mark of another encoding looks like a word of one capital.
+        factor = (0.7 if is_latin else 0.0) if is_alone else 0.9
+    else:
+        factor = 0.7 if is_alone and not is_latin else 1.0
+    return factor * (1.0 - 0.6 * rank / len(ranks))
+
+
+def _splits_word(place: _Place) -> bool:
+    """Return whether a mark that never stands within a word does so."""
+    previous, char, following = place
+    return previous.isalpha() and following.isalpha() and char not in _INNER_MARKS
+
+
+def _is_inner_capital(place: _Place) -> bool:
+    """Return whether a capital stands in a word in small letters, a sign of an error."""
+    previous, _, following = place
+    return previous.islower() or (previous.isalpha() and following.islower())
 
 
 def _is_ebcdic(data: bytes) -> bool:
