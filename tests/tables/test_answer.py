@@ -308,3 +308,38 @@ def test_amounts_in_brackets_are_below_zero(question: str, line: str) -> None:
 def test_years_in_brackets_are_dates() -> None:
     table = read_table("Ship,Note\nAmber,(1998)\nBlue,(2004)\nCopper,unknown\n", "ships.csv")
     assert table.columns[1].kind == "date"
+
+
+STORES = """\
+Item,Weight,Length,Worth
+Anchor,500 g,1.2 m,840 thousand
+Chain,2 kg,300 cm,1.5 million
+Rope,1.5 kg,12 m,12000
+Buoy,750 g,80 cm,90 thousand
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Which item is the heaviest?", "highest Weight of 4 rows: 2 kg"),
+        ("What is the total weight?", "500 + 2,000 + 1,500 + 750 = 4,750 g"),
+        ("What is the average length?", "(1.2 + 3 + 12 + 0.8) / 4 = 4.25 m"),
+        ("Which is heavier, Anchor or Chain?", "more of 500 g and 2 kg"),
+        (
+            "What is the difference in weight between Anchor and Chain?",
+            "2,000 - 500 = 1,500 g",
+        ),
+        ("How many items weigh more than 600 g?", "3 of 4 rows: Weight > 600"),
+        ("How many items weigh more than 1 kg?", "2 of 4 rows: Weight > 1 kg"),
+        ("Which item has the highest worth?", "highest Worth of 4 rows: 1.5 million"),
+    ],
+)
+def test_amounts_in_unlike_units_are_compared_in_one(question: str, line: str) -> None:
+    assert ask(question, STORES, "stores.csv").result.line == line
+
+
+def test_a_bound_is_compared_in_the_unit_of_its_column() -> None:
+    text = "Item,Weight (g)\nAnchor,900\nChain,2000\nRope,1500\n"
+    answer = ask("How many items have a weight of more than 1 kg?", text, "stores.csv")
+    assert answer.result.line == "2 of 3 rows: Weight (g) > 1 kg"

@@ -10,6 +10,7 @@ from functools import partial
 from fathom.tables.computation import Condition
 from fathom.tables.links import CellLink, ColumnLink, StemmedWord, TableWords, split_words
 from fathom.tables.table import Cell, Table
+from fathom.tables.units import parse_measure
 from fathom.tables.values import parse_duration, parse_period, read_digits
 from fathom.text.dates import FULL_MONTHS, YEAR, Date
 from fathom.text.language import split_set
@@ -89,6 +90,7 @@ _OUTCOMES: Mapping[str, frozenset[str]] = {
                     split_set("d t draw drawn tie tied seri")),
 }  # fmt: skip
 _OUTCOME_CELLS = frozenset[str]().union(*_OUTCOMES.values()) | {"runner", "nominated"}
+_UNIT_BEHIND = re.compile(r" ?[a-z]+[2\u00b2]?")
 _NEAR = 3
 """The number of words before a phrase in which a negation belongs to it."""
 
@@ -368,9 +370,23 @@ class ConditionFinder:
             unit = next(iter(re.findall(r"^ ?([a-z]+)", self.text[match.end() :])), "")
             bound = parse_duration(f"{number} {unit}") or bound
         test = _TESTS[sign]
-        rows = self._select_amounts(column, lambda value: test(value, bound))
+        unit, factor = self._read_unit(match.end(), column)
+        limit = round(bound * factor, 9)
+        rows = self._select_amounts(column, lambda value: test(value, limit))
         name = self.table.columns[column].name
-        return Condition(column, rows, f"{name} {sign} {number}", places)
+        shown = f"{number}{unit}" if factor != 1 else number
+        # The unit of a bound stands for no row, although cells hold it.
+        places |= self.list_places(Span(match.start(), match.end() + len(unit)))
+        return Condition(column, rows, f"{name} {sign} {shown}", places)
+
+    def _read_unit(self, end: int, column: int) -> tuple[str, float]:
+        """Return the unit behind a bound, with its size in the unit of a column of its kind."""
+        match = _UNIT_BEHIND.match(self.text, end)
+        asked = parse_measure(match[0].strip()) if match else None
+        own = parse_measure(self.table.columns[column].unit)
+        if match is None or asked is None or own is None or not own.kind:
+            return "", 1.0
+        return (match[0], asked.factor / own.factor) if asked.kind == own.kind else ("", 1.0)
 
     def _select_amounts(self, column: int, test: Callable[[float], bool]) -> frozenset[int]:
         """Return the rows whose amount in a column passes a test."""

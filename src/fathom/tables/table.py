@@ -4,10 +4,11 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from fathom.tables.rows import RawTable
+from fathom.tables.units import find_factors
 from fathom.tables.values import (
     is_empty,
     parse_duration,
@@ -184,7 +185,7 @@ def build_table(raw: RawTable, title: str = "") -> Table:
     names, texts = _read_columns(raw)
     decimal_comma = _has_decimal_comma(raw, title)
     reader = _CellReader(decimal_comma=decimal_comma)
-    contents = tuple(CellColumn.of(column, reader.read) for column in texts)
+    contents = tuple(_align_units(CellColumn.of(column, reader.read)) for column in texts)
     columns = tuple(
         _type_column(name, contents[at], is_first=at == 0) for at, name in enumerate(names)
     )
@@ -196,6 +197,28 @@ def build_table(raw: RawTable, title: str = "") -> Table:
         key=_find_key(columns, contents),
         decimal_comma=decimal_comma,
     )
+
+
+def _align_units(content: CellColumn) -> CellColumn:
+    """Return a column whose numbers have one unit, that of most rows, where they can have one."""
+    counts = Counter(content.codes)
+    rows: Counter[str] = Counter()
+    for code, cell in enumerate(content.cells):
+        if cell.number is not None:
+            rows[cell.unit] += counts[code]
+    factors = find_factors(rows)
+    if not factors:
+        return content
+    # Numbers with scales are written out: "1.5 million" stands beside "840 thousand".
+    unit = rows.most_common(1)[0][0] if parse_quantities(f"1 {next(iter(rows))}")[0].kind else ""
+    base = factors.get(unit, 1.0)
+    cells = tuple(
+        cell
+        if cell.number is None
+        else replace(cell, number=round(cell.number * factors[cell.unit] / base, 9), unit=unit)
+        for cell in content.cells
+    )
+    return CellColumn(cells, content.codes, tuple(cell.number for cell in cells))
 
 
 def _has_decimal_comma(raw: RawTable, title: str) -> bool:
