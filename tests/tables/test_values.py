@@ -102,3 +102,13 @@ def test_points_group_digits_where_the_decimal_mark_is_a_comma() -> None:
     assert parse_number("240.500", decimal_comma=True) == (240_500, "")
     assert parse_number("240.500") == (240.5, "")
     assert format_number(20_250.5, decimal_comma=True) == "20.250,5"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("12.5%", 12.5), ("-0.7%", -0.7), ("1.250", 1250), ("1.250,5", 1250.5), ("2024.75", 2024.75)],
+)
+def test_a_point_that_groups_no_thousands_is_a_decimal_one(text: str, value: float) -> None:
+    number = parse_number(text, decimal_comma=True)
+    assert number is not None
+    assert number.value == value

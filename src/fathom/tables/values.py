@@ -39,6 +39,8 @@ _MARKS_BETWEEN = re.compile(r"[, \u00a0]")
 _GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
 _GROUPS_BY_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})")
+_DECIMAL_POINT = re.compile(r"\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+")
+"""A number whose point groups no thousands, whatever other numbers have."""
 _SURE_COMMA = re.compile(
     r"\D{0,4}(?:\d+,\d{1,2}|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,})(?![\d.,])"
 )
@@ -113,7 +115,7 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
 
 def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
     """Return the value of digits; without a decimal comma, the marks themselves tell most."""
-    if decimal_comma:
+    if decimal_comma and not _DECIMAL_POINT.fullmatch(digits):
         digits = digits.replace(".", "").replace(",", ".")
     elif _GROUPS.fullmatch(digits):
         digits = _MARKS_BETWEEN.sub("", digits)
