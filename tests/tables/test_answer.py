@@ -343,3 +343,29 @@ def test_a_bound_is_compared_in_the_unit_of_its_column() -> None:
     text = "Item,Weight (g)\nAnchor,900\nChain,2000\nRope,1500\n"
     answer = ask("How many items have a weight of more than 1 kg?", text, "stores.csv")
     assert answer.result.line == "2 of 3 rows: Weight (g) > 1 kg"
+
+
+MEETINGS = """\
+Meeting,Date,Attendance
+Budget,05/03/2024,12
+Roads,14/03/2024,9
+Pool,02/11/2024,15
+Harbour,28/06/2024,11
+"""
+
+
+@pytest.mark.parametrize("mark", ["/", "-", "."])
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("How many meetings were held in March 2024?", "2"),
+        ("How many meetings took place before June 2024?", "2"),
+        ("Which meeting had the latest date?", "Pool"),
+        ("What was the attendance on 05/03/2024?", "12"),
+    ],
+)
+def test_one_date_tells_the_order_of_day_and_month_in_all(
+    question: str, value: str, mark: str
+) -> None:
+    text = MEETINGS.replace("/", mark)
+    assert ask(question, text, "meetings.csv").result.values == (value,)

@@ -8,6 +8,7 @@ from fathom.tables.values import (
     parse_duration,
     parse_number,
     parse_period,
+    prefers_day_first,
     prefers_decimal_comma,
 )
 
@@ -112,3 +113,28 @@ def test_a_point_that_groups_no_thousands_is_a_decimal_one(text: str, value: flo
     number = parse_number(text, decimal_comma=True)
     assert number is not None
     assert number.value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("5/3/2024", (2024, 3, 5)), ("05-03-2024", (2024, 3, 5)), ("5.3.2024", (2024, 3, 5)),
+        ("03/22/82", (1982, 3, 22)), ("2024/03/14", (2024, 3, 14)),
+        ("2024-03-14T10:00", (2024, 3, 14)), ("2024-3-5", (2024, 3, 5)),
+    ],
+)  # fmt: skip
+def test_a_date_of_figures_is_read_with_the_day_first(
+    text: str, date: tuple[int, int, int]
+) -> None:
+    assert parse_period(text, day_first=True) == (date, date)
+
+
+@pytest.mark.parametrize("text", ["13/14/2024", "0/5/2024", "40.3.2024"])
+def test_figures_that_are_no_day_tell_a_year_at_most(text: str) -> None:
+    assert parse_period(text) in {None, ((2024, 0, 0), (2024, 0, 0))}
+
+
+def test_cells_tell_whether_the_day_stands_first() -> None:
+    assert prefers_day_first(["05/03/2024", "14/03/2024"]) is True
+    assert prefers_day_first(["05/03/2024", "03/14/2024"]) is False
+    assert prefers_day_first(["05/03/2024", "12"]) is None

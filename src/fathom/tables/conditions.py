@@ -383,10 +383,11 @@ class ConditionFinder:
         """Return the unit behind a bound, with its size in the unit of a column of its kind."""
         match = _UNIT_BEHIND.match(self.text, end)
         asked = parse_measure(match[0].strip()) if match else None
-        own = parse_measure(self.table.columns[column].unit)
-        if match is None or asked is None or own is None or not own.kind:
+        target = parse_measure(self.table.columns[column].unit)
+        if match is None or asked is None or target is None or not target.kind:
             return "", 1.0
-        return (match[0], asked.factor / own.factor) if asked.kind == own.kind else ("", 1.0)
+        is_alike = asked.kind == target.kind
+        return (match[0], asked.factor / target.factor) if is_alike else ("", 1.0)
 
     def _select_amounts(self, column: int, test: Callable[[float], bool]) -> frozenset[int]:
         """Return the rows whose amount in a column passes a test."""
@@ -460,7 +461,8 @@ class ConditionFinder:
     def _build_time(self, sign: str, dates: Sequence[str], match: re.Match[str]) -> Condition:
         """Return the condition that a time states."""
         places = self.list_places(Span(*match.span()))
-        periods = [parse_period(date.replace(" of ", " ")) for date in dates]
+        day_first = self.table.day_first
+        periods = [parse_period(date.replace(" of ", " "), day_first=day_first) for date in dates]
         column = self._choose_time_column(places)
         bounds = [period for period in periods if period]
         if column is None or not bounds:

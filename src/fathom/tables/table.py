@@ -14,6 +14,7 @@ from fathom.tables.values import (
     parse_duration,
     parse_number,
     parse_period,
+    prefers_day_first,
     prefers_decimal_comma,
 )
 from fathom.text.dates import Date
@@ -145,6 +146,13 @@ class Table:
     key: int
     decimal_comma: bool = False
 
+    @property
+    def day_first(self) -> bool:
+        """Return whether the day stands before the month in its dates of figures."""
+        texts = (cell.text for content in self.contents for cell in content.cells if cell.period)
+        by_cells = prefers_day_first(texts)
+        return self.decimal_comma if by_cells is None else by_cells
+
     def list_cells(self, row: int, last: int) -> list[Cell]:
         """Return the cells of a row up to a column."""
         return [self.contents[column][row] for column in range(last + 1)]
@@ -184,7 +192,10 @@ def build_table(raw: RawTable, title: str = "") -> Table:
     """
     names, texts = _read_columns(raw)
     decimal_comma = _has_decimal_comma(raw, title)
-    reader = _CellReader(decimal_comma=decimal_comma)
+    by_cells = prefers_day_first(text for column in texts for text in dict.fromkeys(column))
+    # Languages with a decimal comma put the day first.
+    day_first = decimal_comma if by_cells is None else by_cells
+    reader = _CellReader(decimal_comma=decimal_comma, day_first=day_first)
     contents = tuple(_align_units(CellColumn.of(column, reader.read)) for column in texts)
     columns = tuple(
         _type_column(name, contents[at], is_first=at == 0) for at, name in enumerate(names)
@@ -255,9 +266,11 @@ class _CellReader:
 
     Attributes:
         decimal_comma: Whether numbers have a decimal comma.
+        day_first: Whether dates of figures begin with the day.
     """
 
     decimal_comma: bool
+    day_first: bool
     _cells: dict[str, Cell] = field(default_factory=dict)
 
     def read(self, text: str) -> Cell:
@@ -266,7 +279,8 @@ class _CellReader:
         if cell is None:
             number = parse_number(text, decimal_comma=self.decimal_comma)
             value, unit = number or (None, "")
-            cell = Cell(text, value, unit, parse_period(text), parse_duration(text))
+            period = parse_period(text, day_first=self.day_first)
+            cell = Cell(text, value, unit, period, parse_duration(text))
             self._cells[text] = cell
         return cell
 

@@ -10,8 +10,8 @@ _PLAIN = re.compile(r"[^\W\d_]*[2\u00b2]?(?: [^\W\d_]+)?")
 """A unit without a rate: "km" but not "km/h"."""
 
 
-class Measure(NamedTuple):
-    """What a unit measures.
+class UnitSize(NamedTuple):
+    """The kind and the size of a unit.
 
     Attributes:
         kind: The kind of measure as `parse_quantities` names it; empty for a number with a scale.
@@ -22,21 +22,21 @@ class Measure(NamedTuple):
     factor: float
 
 
-def parse_measure(unit: str) -> Measure | None:
+def parse_measure(unit: str) -> UnitSize | None:
     """Return what a unit or a scale such as "million" measures; `None` if it is not known."""
     quantities = parse_quantities(f"1 {unit}") if _PLAIN.fullmatch(unit) else []
     if not quantities:
         return None
     value, kind = quantities[0]
     is_known = not unit or bool(kind) or value != 1
-    return Measure(kind, value) if is_known else None
+    return UnitSize(kind, value) if is_known else None
 
 
 def find_factors(units: Iterable[str]) -> Mapping[str, float]:
     """Return the sizes of units of one kind in its base unit; nothing unless they differ."""
     measures = {unit: parse_measure(unit) for unit in dict.fromkeys(units)}
-    known = {unit: measure for unit, measure in measures.items() if measure is not None}
-    kinds = {measure.kind for measure in known.values()}
-    factors = {unit: measure.factor for unit, measure in known.items()}
-    is_alike = len(known) == len(measures) and len(kinds) == 1
+    sizes = {unit: measure for unit, measure in measures.items() if measure is not None}
+    kinds = {size.kind for size in sizes.values()}
+    factors = {unit: size.factor for unit, size in sizes.items()}
+    is_alike = len(sizes) == len(measures) and len(kinds) == 1
     return factors if is_alike and len(set(factors.values())) > 1 else {}

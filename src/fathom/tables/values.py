@@ -53,8 +53,11 @@ _DAY_OF_YEAR = re.compile(
     rf"|(?P<name2>{MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<name3>{MONTH})$",
     re.IGNORECASE,
 )
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_FIGURES = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{2}|\d{4})\b")
+_ISO = re.compile(r"(\d{4})([-/.])(\d\d?)\2(\d\d?)(?:[T ]\d\d?:\d\d.*)?")
+_FIGURES = re.compile(
+    r"(?<![\w./-])(?:(\d{1,2})/(\d{1,2})/(\d{4}|\d\d)|(\d{1,2})([-.])(\d{1,2})\5(\d{4}))(?![\w/-])"
+)
+_LAST_MONTH = 12
 _YEARS = re.compile(rf"\b({YEAR})\s*[-\u2013\u2014/]\s*(\d{{2}}(?:\d\d)?)?(?!\d)")
 _TIME_WORD = re.compile(
     r"\d\s?(?:m?s|h|sec|min|hour|day|week|month|year|detik|menit|jam|hari|minggu|bulan|tahun)",
@@ -149,33 +152,54 @@ def parse_duration(text: str) -> float | None:
     return sum(quantity.value for quantity in quantities)
 
 
-def parse_period(text: str) -> tuple[Date, Date] | None:
-    """Return the first and the last date that a cell names; equal if there is one only."""
+def parse_period(text: str, *, day_first: bool = False) -> tuple[Date, Date] | None:
+    """Return the first and the last date that a cell names; equal if there is one only.
+
+    Args:
+        text: The cell.
+        day_first: Whether the day stands before the month in a date of figures, as in "5/3/2024".
+    """
     bare = strip_footnotes(text)
     if not _MAYBE_DATE.search(bare) or _AMOUNT.fullmatch(bare):
         return None
     iso = _ISO.fullmatch(bare)
-    if iso is not None and 1 <= int(iso[2]) <= 12 and 1 <= int(iso[3]) <= 31:
-        date = (float(iso[1]), float(iso[2]), float(iso[3]))
+    if iso is not None and 1 <= int(iso[3]) <= _LAST_MONTH and 1 <= int(iso[4]) <= 31:
+        date = (float(iso[1]), float(iso[3]), float(iso[4]))
         return date, date
+    figures = [_read_figures(match, day_first=day_first) for match in _FIGURES.finditer(bare)]
+    days = [date for date in figures if 1 <= date[1] <= _LAST_MONTH and 1 <= date[2] <= 31]
+    if days:
+        return min(days), max(days)
     years = _YEARS.search(bare)
     if years is not None and not re.search(MONTH, bare.lower()):
         end = years[2] or ""
         last = float(years[1][: 4 - len(end)] + end) if end else 0.0
         return (float(years[1]), 0.0, 0.0), (last or float(years[1]), 0.0, 0.0)
-    figures = _FIGURES.search(bare)
-    if figures is not None:
-        date = _read_figures(figures)
-        return date, date
     dates, _ = extract_dates(bare)
     dates = dates or _find_days(bare)
     return (min(dates), max(dates)) if dates else None
 
 
-def _read_figures(match: re.Match[str]) -> Date:
-    """Return the date of three figures, the month first unless it cannot be."""
-    month, day, year = (float(group) for group in match.groups())
-    if month > 12:
+def prefers_day_first(texts: Iterable[str]) -> bool | None:
+    """Return whether dates of figures among cells begin with the day; `None` if none tells."""
+    votes = 0
+    for text in texts:
+        for match in _FIGURES.finditer(text):
+            first, second, _ = _list_figures(match)
+            votes += (first > _LAST_MONTH) - (second > _LAST_MONTH)
+    return votes > 0 if votes else None
+
+
+def _list_figures(match: re.Match[str]) -> tuple[float, float, float]:
+    """Return the three figures of a date in their order."""
+    one, two, three = match.group(1, 2, 3) if match[1] else match.group(4, 6, 7)
+    return float(one), float(two), float(three)
+
+
+def _read_figures(match: re.Match[str], *, day_first: bool) -> Date:
+    """Return the date of three figures; a figure above twelve is the day, and points follow it."""
+    month, day, year = _list_figures(match)
+    if month > _LAST_MONTH or (day <= _LAST_MONTH and (day_first or match[5] == ".")):
         month, day = day, month
     if year < 100:
         year += 1900 if year > 30 else 2000
