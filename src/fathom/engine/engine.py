@@ -19,7 +19,13 @@ from fathom.engine.traces import Traces
 from fathom.errors import IndexMissing, UsageError
 from fathom.extensions import find_entry
 from fathom.index.base import IndexReader, IndexStatus
-from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
+from fathom.index.engines import (
+    SERVER_SCHEMES,
+    UPLOADS,
+    Index,
+    make_index_settings,
+    switch_workspace,
+)
 from fathom.index.filters import describe_unmet_filters
 from fathom.index.rights import ReadingRule, Viewer
 from fathom.ingest.outdated import (
@@ -43,6 +49,7 @@ from fathom.types import Answer, Filter, Hit, Query
 if TYPE_CHECKING:  # `from fathom import Engine` loads no settings; a question loads what it needs
     from fathom.assembly import Assembly
     from fathom.assembly.models import Models
+    from fathom.index.embedded.backup import Backup
     from fathom.ingest.report import IngestProgress, IngestReport
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
@@ -686,6 +693,28 @@ class Engine:
             # Traces come last: one whose texts are not in the index yet would be deleted.
             copy_traces(self.traces.store, other.traces.store)
         return status
+
+    def back_up(self, folder: str | Path) -> "Backup":
+        """Copy the whole folder of the index to a new folder, also while others use the index.
+
+        Args:
+            folder: The new folder, which appears when it is complete.
+
+        Raises:
+            UsageError: If the folder is not empty or lies inside the index, or the index is on a
+                server.
+            IndexMissing: If there is no index.
+            IndexCorrupt: If a database is damaged.
+            RunError: If a file cannot be read, or the backup cannot be written.
+        """
+        from fathom.index.embedded.backup import back_up_index
+
+        self._opened.refuse_viewer("backups of the index")
+        if self.index.is_shared:
+            raise UsageError(
+                f"{self.index}: an index on a server; back it up there, for example with pg_dump"
+            )
+        return back_up_index(self.directory, Path(folder), uploads=UPLOADS)
 
     def drop_vectors(self, name: str) -> None:
         """Remove the vectors of a further embedder, and their graph; all else stays.

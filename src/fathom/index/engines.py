@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # users of the embedded index need no other engine's librarie
 EMBEDDED_SCHEME = "embedded:"
 SERVER_SCHEMES = ("postgresql://", "postgres://")
 QDRANT_MARK = "+qdrant:"
+UPLOADS = "uploads"
+"""The folder of uploaded files below an index."""
 RebuildContext = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
 
 

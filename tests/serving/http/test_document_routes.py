@@ -20,7 +20,7 @@ from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
 from fathom.index.embedded.opening import take_lock
-from fathom.index.engines import EmbeddedIndex
+from fathom.index.engines import UPLOADS, EmbeddedIndex
 from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestProgress, IngestReport
 from fathom.serving.http import job_queue
@@ -29,7 +29,6 @@ from fathom.serving.http.app import create_app
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.jobs import NOTES, Jobs
-from fathom.serving.http.tables import UPLOADS
 from fathom.serving.http.uploads import UnstorableFile, make_safe_name
 from fathom.settings import Settings
 

@@ -12,10 +12,9 @@ from tests.serving.http.conftest import open_client
 from tests.serving.http.test_document_routes import send_files
 
 from fathom.index.base import SourceRecord
-from fathom.index.engines import EmbeddedIndex
+from fathom.index.engines import UPLOADS, EmbeddedIndex
 from fathom.serving.http.app import create_app
 from fathom.serving.http.files import UploadedFiles
-from fathom.serving.http.tables import UPLOADS
 from fathom.serving.http.uploads import is_upload
 from fathom.settings import Settings
 

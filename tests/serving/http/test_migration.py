@@ -14,14 +14,13 @@ from typer.testing import CliRunner
 from fathom import Engine
 from fathom.errors import UsageError
 from fathom.index.embedded.database import FileDatabase
-from fathom.index.engines import EmbeddedIndex, Index, locate_index, make_index_settings
+from fathom.index.engines import UPLOADS, EmbeddedIndex, Index, locate_index, make_index_settings
 from fathom.serving.cli.app import app as commands
 from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.job_queue import Job, JobState, create_job_queue
 from fathom.serving.http.keys import Key, create_key_store
 from fathom.serving.http.migration import copy_server_tables
 from fathom.serving.http.object_store import create_object_store
-from fathom.serving.http.tables import UPLOADS
 from fathom.settings import Settings
 
 QUESTION = "How long is the notice period?"

@@ -115,16 +115,10 @@ def backup(
     offline: OfflineOption = False,
 ) -> None:
     """Copy the whole folder of an index, also while a server uses it."""
-    from fathom.index.embedded.backup import back_up_index
     from fathom.serving.cli.output import show_outcome
-    from fathom.serving.http.tables import UPLOADS
 
     with build_engine(index, assignments, offline=offline) as engine:
-        if engine.index.is_shared:
-            raise UsageError(
-                f"{engine.index}: an index on a server; back it up there, for example with pg_dump"
-            )
-        finished = back_up_index(engine.directory, folder, uploads=UPLOADS)
+        finished = engine.back_up(folder)
     megabytes = finished.size / 1_000_000
     text = f"{finished.files} files, {megabytes:.1f} MB, in {finished.folder}"
     show_outcome(finished, text, as_json=as_json)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import UploadFile
 from typing_extensions import override
 
-from fathom.index.engines import Index
-from fathom.serving.http.tables import UPLOADS
+from fathom.index.engines import UPLOADS, Index
 from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
 
 if TYPE_CHECKING:  # psycopg is of an extra

@@ -14,14 +14,13 @@ from typing import Any, TypeAlias
 
 from fathom.errors import FathomError
 from fathom.index.database import Database
-from fathom.index.engines import Index
+from fathom.index.engines import UPLOADS, Index
 from fathom.serving.http.keys import KEY_COLUMNS, Keys
 from fathom.serving.http.tables import (
     CONVERSATION_TABLES,
     JOB_TABLES,
     KEY_TABLES,
     OBJECT_TABLES,
-    UPLOADS,
     TableFile,
 )
 

@@ -6,8 +6,6 @@ tables, defined in `index.postgres.tables`.
 
 from dataclasses import dataclass
 
-UPLOADS = "uploads"
-"""The folder of uploaded files below an index."""
 _GONE = "CREATE TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY) WITHOUT ROWID"
 """The ids of revoked keys and of what was removed, so that no copy restores it."""
 _DOORS = "CREATE TABLE IF NOT EXISTS doors(id TEXT PRIMARY KEY, is_open INTEGER NOT NULL)"
