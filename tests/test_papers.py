@@ -65,7 +65,7 @@ STATED: dict[str, dict[str, Any]] = {
         "anchor.context_tokens_b": 700,
         "anchor.answer_tokens": 160,
         "anchor.tau_overlap": 0.42,
-        "ask.min_confidence": 0.42,
+        "ask.min_confidence": 0.0,
         "anchor.coverage_min": 1.0,
         "anchor.conflict_abstains": True,
         "anchor.regeneration": 300,

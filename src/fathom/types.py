@@ -475,6 +475,24 @@ class Calculation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceCount:
+    """The sentences that a language model wrote for a draft, before anything was dropped.
+
+    Attributes:
+        written: The number of sentences; at least 1.
+        supported: The number of those that their evidence supports.
+    """
+
+    written: int
+    supported: int
+
+    @property
+    def share(self) -> float:
+        """The share of the written sentences that are supported, in [0, 1]."""
+        return self.supported / self.written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A reader's answer from its evidence, before anything is verified.
 
@@ -486,6 +504,7 @@ class Draft:
         confidence: Probability that the evidence holds the answer, in [0, 1].
         calculation: The computation of the answer; `None` where it was read.
         is_doubted: Whether a computation speaks against what was read.
+        sentences: The count of the written sentences; `None` where no language model wrote any.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -495,6 +514,12 @@ class Draft:
     confidence: float = 0.0
     calculation: Calculation | None = None
     is_doubted: bool = False
+    sentences: SentenceCount | None = None
+
+    @property
+    def support(self) -> float:
+        """The share of the written sentences that are supported; without any, the confidence."""
+        return self.sentences.share if self.sentences else self.confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from fathom.question.requirements import Requirements
 from fathom.retrieval.pruning import EvidencePruner
 from fathom.runs.context import RunContext
 from fathom.testing.doubles import OVERLAP, ScriptedChat, completion, run_context
-from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit, SentenceCount, Span
 
 EVIDENCE = tuple(
     Evidence(hit=hit_of(document=f"d{n}"), span=Span(0, 9), support=support)
@@ -53,6 +53,13 @@ def test_a_long_answer_is_cut() -> None:
     assert shorten_to_tokens(DRAFT, 1, count_words).claims == CLAIMS[:1]
     assert shorten_to_tokens(DRAFT, 6, count_words) == DRAFT
     assert shorten_to_tokens(Draft(), 1, count_words) == Draft()
+
+
+def test_a_dropped_sentence_stays_written_and_one_beyond_the_tokens_does_not() -> None:
+    draft = replace(DRAFT, sentences=SentenceCount(written=4, supported=3))
+    assert drop_unsupported(draft, 0.65).sentences == SentenceCount(written=4, supported=2)
+    cut = shorten_to_tokens(draft, 2, lambda text: len(text.split()))
+    assert cut.sentences == SentenceCount(written=2, supported=1)
 
 
 OLD = hit_of("In 2018 Djokovic won the US Open.", document="d1")
@@ -136,3 +143,7 @@ def test_a_more_complete_draft_counts_if_it_is_sure() -> None:
     assert choose_better(make_draft(OLD, 0.9), make_draft(NEW, 0.3))
     assert choose_better(make_draft(NEW, 0.9), make_draft(NEW, 0.8))
     assert not choose_better(Draft(), make_draft(OLD))
+    weak = replace(make_draft(NEW, 0.9), sentences=SentenceCount(written=3, supported=1))
+    whole = replace(make_draft(NEW, 0.5), sentences=SentenceCount(written=1, supported=1))
+    assert choose_better(whole, weak)
+    assert not choose_better(weak, whole)

@@ -83,6 +83,9 @@ CASES: list[GateCase] = [
      {**GOOD, "support": 0.49, "coverage": 0.9}, TRIED),
     ("STOP", "STOP_NO_GAIN", GateThresholds(tau_missing=0.5),
      {**QUOTED, "support": 0.5, "coverage": 0.1}, TRIED),
+    # a model's bare answer has full support, however unsure its quotes are
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A,
+     {**QUOTED, "support": 1.0, "confidence": 0.41, "coverage": 0.1}, TRIED),
     # none of the names stands in the evidence
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", GateThresholds(tau_none=0.7),
      {**QUOTED, "support": 0.69, "coverage": 0.0}, TRIED),

@@ -29,7 +29,7 @@ from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.anchor_signals import TokenAllowance
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.text.content_words import ContentTerms
-from fathom.types import Claim, Draft, Evidence, Filter, Hit, Query, Span
+from fathom.types import Claim, Draft, Evidence, Filter, Hit, Query, SentenceCount, Span
 from fathom.usage import Budget, Usage
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/anchor.md"
@@ -39,10 +39,14 @@ OSLO = hit_of("Oslo has a harbour of its own. " + FEES, document="d2")
 
 @dataclass
 class DraftingReader:
-    """Quotes the last hit with these confidences, one per reading; the last one repeats."""
+    """Quotes the last hit with these confidences, one per reading; the last one repeats.
+
+    Where it counts as many written sentences, its claims are those that hold.
+    """
 
     confidences: Sequence[float]
     claims: int = 0
+    written: int = 0
     read_ids: list[tuple[str, ...]] = field(default_factory=list)
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -56,7 +60,14 @@ class DraftingReader:
             for n in range(max(1, self.claims))
         )
         claims = tuple(Claim(text=f"Claim {n}.", evidence=(n,)) for n in range(self.claims))
-        return Draft(evidence=evidence, claims=claims, short_answer="40", confidence=support)
+        count = SentenceCount(written=self.written, supported=self.claims)
+        return Draft(
+            evidence=evidence,
+            claims=claims,
+            short_answer="40",
+            confidence=support,
+            sentences=count if self.written else None,
+        )
 
 
 @dataclass
@@ -143,6 +154,45 @@ def test_a_weak_draft_is_withheld_after_one_edit() -> None:
     outcome = run_to_end(make_strategy(DraftingReader([0.3])))
     assert list_decisions(outcome) == ["REFLECT_LOW_OVERLAP", "ABSTAIN_LOW_OVERLAP"]
     assert outcome.answer.stop_reason == "low_confidence"
+
+
+@pytest.mark.parametrize(
+    ("supported", "written", "decisions"),
+    [
+        (3, 3, ["STOP_OVERLAP_OK"]),
+        (2, 3, ["STOP_OVERLAP_OK"]),
+        (1, 2, ["STOP_JUDGE_OK"]),  # the grey zone
+        (1, 3, ["REFLECT_LOW_OVERLAP", "ABSTAIN_LOW_OVERLAP"]),
+    ],
+)
+def test_sentences_that_were_dropped_count_against_an_answer(
+    supported: int, written: int, decisions: list[str]
+) -> None:
+    # The quotes are sure, and each sentence that is left holds.
+    gate = make_strategy(DraftingReader([0.9], claims=supported, written=written))
+    outcome = run_to_end(gate)
+    assert list_decisions(outcome) == decisions
+    assert (outcome.answer.status == "answered") == decisions[-1].startswith("STOP")
+    assert is_replayed(
+        outcome, make_strategy(DraftingReader([0.9], claims=supported, written=written))
+    )
+
+
+def test_sentences_that_hold_are_enough_support_whatever_the_confidence() -> None:
+    outcome = run_to_end(make_strategy(DraftingReader([0.3], claims=1, written=1)))
+    assert list_decisions(outcome) == ["STOP_OVERLAP_OK"]
+
+
+def test_a_rise_of_the_share_ends_the_second_round() -> None:
+    @dataclass
+    class Improving(DraftingReader):
+        async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
+            draft = await super().read(question, hits, context)
+            count = SentenceCount(written=3 if len(self.read_ids) == 1 else 1, supported=1)
+            return replace(draft, sentences=count)
+
+    outcome = run_to_end(make_strategy(Improving([0.6], claims=1), config="B"))
+    assert list_decisions(outcome) == ["MORE_LOW_OVERLAP", "STOP_JUDGE_OK"]
 
 
 def test_without_evidence_the_gate_abstains() -> None:

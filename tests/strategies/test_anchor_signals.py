@@ -18,7 +18,7 @@ from fathom.strategies.anchor_signals import (
     measure_signals,
 )
 from fathom.testing.doubles import run_context
-from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
+from fathom.types import Alternative, Claim, Draft, Evidence, Hit, SentenceCount, Span
 
 HIT = hit_of("In 2019 a mooring permit in Oslo cost 40 crowns.")
 EVIDENCE = Evidence(hit=HIT, span=Span(0, 10), support=0.8)
@@ -53,6 +53,14 @@ def test_support_coverage_and_new_hits() -> None:
     assert collect_signals("How much?", read_ids=frozenset({HIT.chunk.id})).new_hits == 0
     assert collect_signals("How much?", Draft(), hits=()).new_hits == 0
     assert not collect_signals("How much?", Draft()).answered
+
+
+def test_support_is_the_share_of_the_written_sentences_whatever_the_confidence() -> None:
+    half = replace(DRAFT, sentences=SentenceCount(written=2, supported=1))
+    before = collect_signals("How much?", half)
+    assert (before.support, before.confidence) == (0.5, 0.7)
+    whole = replace(DRAFT, sentences=SentenceCount(written=1, supported=1))
+    assert collect_signals("How much?", whole, before=before).support_change == 0.5
 
 
 def test_changes_are_measured_against_the_round_before() -> None:

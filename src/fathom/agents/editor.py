@@ -12,7 +12,7 @@ from fathom.agents.reader.llm import LLMReader
 from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
-from fathom.types import Claim, Draft, Hit
+from fathom.types import Claim, Draft, Hit, SentenceCount
 
 _UNSUPPORTED = "What it quotes does not support it."
 
@@ -23,7 +23,7 @@ class Editor:
 
     Attributes:
         faith: The smallest support of sentences and quotes that stay.
-        bar: The smallest confidence of a draft that wins because it lacks less than another.
+        bar: The smallest support of a draft that wins because it lacks less than another.
     """
 
     reader: Reader
@@ -91,33 +91,43 @@ def _select_faultless(
 def is_better(
     new: Draft, old: Draft, requirements: Requirements, hits: Sequence[Hit], *, bar: float
 ) -> bool:
-    """Return whether a draft beats another: it lacks less and is sure, or it is surer."""
+    """Return whether a draft beats another: it lacks less and is supported, or it is surer."""
     if not new.evidence:
         return False
     # Below zero the new draft lacks less than the old one.
     change = requirements.find_gap(new, hits).weight - requirements.find_gap(old, hits).weight
-    if change < 0 and new.confidence >= bar:
+    is_new_supported, is_old_supported = new.support >= bar, old.support >= bar
+    if change < 0 and is_new_supported:
         return True
-    is_worse = change > 0 and old.confidence >= bar
-    return not is_worse and new.confidence > old.confidence
+    is_worse = change > 0 and is_old_supported
+    # A draft whose sentences do not hold cannot be shown, however sure its quotes are.
+    return not is_worse and (
+        (is_new_supported, new.confidence) > (is_old_supported, old.confidence)
+    )
 
 
 def drop_unsupported(draft: Draft, bar: float) -> Draft:
     """Return the draft without the sentences that their evidence supports less than `bar`.
 
-    The best sentence stays in any case. The confidence stays as it is: it tells whether the quotes
-    answer the question, not whether they support the sentences.
+    The best sentence stays in any case. A dropped sentence counts as written and not supported. The
+    confidence stays as it is: it tells whether the quotes answer the question, not whether they
+    support the sentences.
     """
     if not draft.claims:
         return _drop_weak_quotes(draft, bar)
     supports = [_measure_support(draft, claim) for claim in draft.claims]
     # At most the best support, so that one sentence is always left.
     least = min(bar, max(supports))
-    return _keep_claims(draft, [at for at, support in enumerate(supports) if support >= least])
+    places = [at for at, support in enumerate(supports) if support >= least]
+    kept = draft.sentences and replace(draft.sentences, supported=len(places))
+    return replace(_keep_claims(draft, places), sentences=kept)
 
 
 def shorten_to_tokens(draft: Draft, tokens: int, count: Callable[[str], int]) -> Draft:
-    """Return the draft with as many first sentences as fit into the tokens; at least one."""
+    """Return the draft with as many first sentences as fit into the tokens; at least one.
+
+    The sentences beyond the tokens are no part of the answer and count as never written.
+    """
     places: list[int] = []
     remaining = tokens
     for place, claim in enumerate(draft.claims):
@@ -125,7 +135,13 @@ def shorten_to_tokens(draft: Draft, tokens: int, count: Callable[[str], int]) ->
         # One sentence stays even if it is too long: an empty answer says nothing.
         if remaining >= 0 or not places:
             places.append(place)
-    return draft if len(places) == len(draft.claims) else _keep_claims(draft, places)
+    cut = len(draft.claims) - len(places)
+    if not cut:
+        return draft
+    count_left = draft.sentences and SentenceCount(
+        written=draft.sentences.written - cut, supported=draft.sentences.supported - cut
+    )
+    return replace(_keep_claims(draft, places), sentences=count_left)
 
 
 def _drop_weak_quotes(draft: Draft, bar: float) -> Draft:

@@ -85,7 +85,8 @@ class GateSignals:
 
     Attributes:
         answered: Whether there is a draft with evidence at all.
-        support: Share of the draft's sentences that their citations entail (support overlap).
+        support: Share of the written sentences that their citations entail (support overlap).
+        confidence: Probability that the evidence holds the answer.
         support_change: Change of `support` since the round before, in [-1, 1].
         coverage: Share of the required anchors that the evidence holds; 1 when none is required.
         coverage_change: Change of `coverage` since the round before, in [-1, 1].
@@ -108,6 +109,7 @@ class GateSignals:
 
     answered: bool
     support: float
+    confidence: float = 1.0
     support_change: float = 0.0
     coverage: float = 1.0
     coverage_change: float = 0.0
@@ -141,8 +143,8 @@ class GateThresholds:
         coverage_stop: Least coverage at which no anchor is lacking.
         coverage_min: Least coverage at which a draft may be shown for its support once the search
             has ended; `coverage_stop` here is the strictest reading.
-        tau_missing: Least support of quotes that are shown though an anchor is missing; sentences
-            are not shown then.
+        tau_missing: Least support and confidence of quotes that are shown though an anchor is
+            missing; sentences are not shown then.
         judge: When the judge is asked: never, in the grey zone of support, or every round.
         judge_calls: Largest number of calls per question under `grey_zone`.
         grey_low: Lower end of the grey zone of support, included.
@@ -329,7 +331,8 @@ def _lacks_anchors(signals: GateSignals, thresholds: GateThresholds) -> bool:
     if signals.contradicted or signals.coverage < thresholds.coverage_min:
         return True
     least = thresholds.tau_missing if signals.coverage else thresholds.tau_none
-    return not signals.quoting or signals.support < max(least, thresholds.tau_overlap)
+    sureness = min(signals.support, signals.confidence)
+    return not signals.quoting or sureness < max(least, thresholds.tau_overlap)
 
 
 def _is_doubted(signals: GateSignals, thresholds: GateThresholds) -> bool:

@@ -84,12 +84,12 @@ class AnchorSettings(Section):
     """The least share of required anchors in the evidence of a draft that is shown; 1 is the
     strictest."""
     tau_missing: float = constant(0.42, ge=0, le=1)
-    """The least support of quotes that are shown although an anchor is missing. No quote is shown
-    if the evidence has something else in the anchor's place. The value is the study's tau, as
-    `benchmarks/wrong_contexts.py` bears out. Ours."""
+    """The least support and probability of quotes that are shown although an anchor is missing. No
+    quote is shown if the evidence has something else in the anchor's place. The value is the
+    study's tau, as `benchmarks/wrong_contexts.py` bears out. Ours."""
     tau_none: float = constant(0.65, ge=0, le=1)
-    """The least support of quotes that are shown although no required anchor is in the evidence.
-    Ours."""
+    """The least support and probability of quotes that are shown although no required anchor is in
+    the evidence. Ours."""
     grey_low: float = constant(0.40, ge=0, le=1)
     """The lower end of the grey zone of support, in which the judge is asked."""
     grey_high: float = constant(0.60, ge=0, le=1)

@@ -88,16 +88,17 @@ def measure_signals(
 ) -> GateSignals:
     """Return the signals of a draft that the judge has not been asked about yet.
 
-    The support of a language model's draft is that of its sentences, where a dropped sentence
-    counts 0. A draft of quotes cannot say more than its evidence does; its support is the
-    probability that the best quote holds the answer.
+    The support of a language model's draft is the share of its written sentences that hold, those
+    that were dropped included. Quotes that no model wrote cannot say more than the documents do;
+    their support is the probability that the best one holds the answer.
     """
     lacks = evidence.requirements.find_gap(draft, evidence.hits)
     coverage = _compute_coverage(evidence.requirements, lacks)
     return GateSignals(
         answered=bool(draft.evidence),
-        support=draft.confidence,
-        support_change=draft.confidence - (evidence.before.support if evidence.before else 0.0),
+        support=draft.support,
+        confidence=draft.confidence,
+        support_change=draft.support - (evidence.before.support if evidence.before else 0.0),
         coverage=coverage,
         coverage_change=coverage - (evidence.before.coverage if evidence.before else 0.0),
         new_hits=_compute_new_share(evidence),

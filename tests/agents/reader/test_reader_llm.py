@@ -27,7 +27,7 @@ from fathom.testing.doubles import (
     completion,
     run_context,
 )
-from fathom.types import ChunkBlock, Draft, Hit
+from fathom.types import ChunkBlock, Draft, Hit, SentenceCount
 from fathom.usage import Budget, Usage
 
 HITS = [hit_of("Dogs are welcome.", document="d0"), hit_of(rank=2)]
@@ -83,6 +83,39 @@ def test_an_unverifiable_sentence_is_dropped(text: str, quote: str, chunk: int) 
     scripted = [completion(reply(text, quote, chunk=chunk))] * 2
     assert read_hits(make_reader(*scripted)).evidence == ()
     assert read_hits(replace(make_reader(*scripted), fallback="local")) == make_local_reader()
+
+
+def write_sentences(*texts: str, short: str = "40 crowns") -> Completion:
+    """Return a reply of sentences that all cite what a permit costs."""
+    sentences = [{"quotes": [{"chunk": 2, "quote": COSTS}], "text": text} for text in texts]
+    return completion(json.dumps({"answer": {"sentences": sentences, "short_answer": short}}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "count"),
+    [
+        ((COSTS,), SentenceCount(written=1, supported=1)),
+        ((COSTS, "Zebras graze."), SentenceCount(written=2, supported=1)),
+        (
+            (COSTS, "Zebras graze.", "A permit costs 50 crowns."),
+            SentenceCount(written=3, supported=1),
+        ),
+        # The quotes are shown in their place, but none of the sentences holds.
+        (("Zebras graze.", "Lions sleep."), SentenceCount(written=2, supported=0)),
+        ((" ",), None),
+    ],
+)
+def test_sentences_count_as_written_whether_they_hold_or_not(
+    texts: tuple[str, ...], count: SentenceCount | None
+) -> None:
+    assert read_hits(make_reader(write_sentences(*texts))).sentences == count
+
+
+def test_a_bare_answer_is_one_sentence_that_its_quotes_support() -> None:
+    one = SentenceCount(written=1, supported=1)
+    assert read_short("40 crowns", 4).sentences == one
+    assert read_short("40 crowns", 2).sentences == one
+    assert make_local_reader().sentences is None
 
 
 @pytest.mark.parametrize("text", ["A permit costs 50 crowns.", "Zebras graze quietly.", " "])

@@ -34,7 +34,7 @@ from fathom.retrieval.pruning import EvidencePruner, PrunedHit
 from fathom.runs.context import AskingDecision, DeadlineOver, RunContext
 from fathom.runs.events import TextEvent
 from fathom.runs.ledger import BudgetRefused
-from fathom.types import Claim, Draft, Evidence, Hit, Span
+from fathom.types import Claim, Draft, Evidence, Hit, SentenceCount, Span
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -337,6 +337,18 @@ class LLMReader:
         """Return a draft of what holds of an answer; an empty one if nothing does."""
         if find_misfit(question, answer.short):
             return Draft()
+        draft = await self._keep_verified(question, answer, shown, context)
+        count = _count_sentences(answer, draft) if draft.evidence else None
+        return replace(draft, sentences=count)
+
+    async def _keep_verified(
+        self,
+        question: Question,
+        answer: CitedAnswer,
+        shown: Sequence[PrunedHit],
+        context: RunContext,
+    ) -> Draft:
+        """Return a draft of the supported sentences, or else of quotes with the short answer."""
         with_evidence = [sentence for sentence in answer.sentences if sentence.evidence]
         quoting = _quote_answer(question, answer.short, with_evidence)
         if answer.is_bare and quoting.short_answer:
@@ -422,6 +434,19 @@ def _compose_draft(sentences: Sequence[CitedSentence]) -> Draft:
         for sentence in sentences
     ]
     return Draft(evidence=tuple(places.values()), claims=tuple(claims))
+
+
+def _count_sentences(answer: CitedAnswer, draft: Draft) -> SentenceCount | None:
+    """Return how many sentences of an answer were written and hold; `None` without any text.
+
+    Args:
+        answer: The answer of the model.
+        draft: What holds of it, with evidence.
+    """
+    written = sum(bool(sentence.text) for sentence in answer.sentences)
+    # Quotes without claims bear out a bare answer, but not the sentences that they replace.
+    supported = len(draft.claims) or int(answer.is_bare)
+    return SentenceCount(written=written, supported=supported) if written else None
 
 
 def _quote_answer(question: Question, short: str, sentences: Sequence[CitedSentence]) -> Draft:
