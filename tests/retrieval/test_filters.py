@@ -17,6 +17,10 @@ from fathom.types import Filter
         ("title=a=b", Filter("title", "=", "a=b")),
         ("path^=/home/x", Filter("path", "prefix", "/home/x")),
         ("language=en,id", Filter("language", "in", ("en", "id"))),
+        ('title="Smith, John"', Filter("title", "=", "Smith, John")),
+        ("path!='a,b.md'", Filter("path", "!=", "a,b.md")),
+        ('name="x, y", \'z\',4', Filter("name", "in", ("x, y", "z", 4))),
+        ("size=5\", 6'", Filter("size", "in", ('5"', "6'"))),
     ],
 )
 def test_all_forms_are_read(text: str, expected: Filter) -> None:

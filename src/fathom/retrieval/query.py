@@ -11,6 +11,7 @@ MAX_CHARS = 100_000
 _CONDITION = re.compile(
     r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL
 )
+_VALUE = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|\Z)|[^,]*""")
 _OPS = {"^=": "prefix"}
 
 
@@ -38,7 +39,7 @@ def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
     """Parse conditions such as `key=value`, `key>=3` and `path^=/home/reports` into filters.
 
     `year=2020,2021` accepts any of several values. A value is a number, a date or true/false where
-    it looks like one; quotes keep it a text.
+    it looks like one; quotes keep it a text, with its commas.
 
     Raises:
         UsageError: If a condition has another form.
@@ -58,10 +59,23 @@ def _parse_filter(text: str) -> Filter:
     if match is None or not match["value"]:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")
     op = _OPS.get(match["op"], match["op"])
-    values = [parse_scalar(part) for part in match["value"].split(",")]
+    values = [parse_scalar(part) for part in _split_values(match["value"])]
     # "year=2020,2021" accepts any of the values; other comparisons have no such meaning.
     if len(values) > 1:
         if op != "=":
             raise UsageError(f"filter {text!r}: several values go with = only")
         return Filter(match["key"], "in", tuple(values))
     return Filter(match["key"], op, values[0])  # type: ignore[arg-type]  # one of _FORM's
+
+
+def _split_values(text: str) -> list[str]:
+    """Return the values between the commas of a text; commas within quotes separate nothing."""
+    values: list[str] = []
+    at = 0
+    while at <= len(text):
+        # The pattern matches everywhere, if only no character; the type checker cannot know this.
+        match = _VALUE.match(text, at)
+        assert match is not None
+        values.append(match[0])
+        at = match.end() + 1
+    return values
