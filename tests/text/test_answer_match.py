@@ -53,6 +53,8 @@ def test_all_amounts_of_a_text_are_found(text: str, amounts: list[tuple[float, .
         ((1_400_000.0,), (1_403_122.0,), True),
         ((35.0,), (48.0,), False),
         ((14, 30), (1430.0,), False),
+        ((16, 0), (16, 30), False),
+        ((0, 30), (17, 30), False),
     ],
 )
 def test_amounts_agree_up_to_omitted_digits(

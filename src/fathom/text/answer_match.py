@@ -30,6 +30,8 @@ Amount = tuple[float, ...]
 """A number, a date (year, month, day) or a time of day (hour, minute); larger is more or later."""
 
 _CLOCK = re.compile(r"\b(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)\b")
+_CLOCK_PARTS = 2
+"""The numbers of a time of day: its hour and its minute."""
 _SAME_SHARE = 0.01
 """The largest difference of numbers that count as the same, as a share of the larger one."""
 
@@ -48,11 +50,17 @@ def list_amounts(text: str) -> list[Amount]:
 
 
 def amounts_agree(one: Amount, other: Amount) -> bool:
-    """Return whether two amounts can be the same; dates may be partial, and numbers rounded."""
+    """Return whether two amounts can be the same.
+
+    Dates may be partial, and numbers rounded; times of day are exact.
+    """
     if len(one) != len(other):
         return False
     if len(one) == 1:
         return abs(one[0] - other[0]) <= _SAME_SHARE * max(abs(one[0]), abs(other[0]))
+    # The 0 of a time of day is the full hour or midnight, and leaves nothing open.
+    if len(one) == _CLOCK_PARTS:
+        return one == other
     return all(
         first == second or 0 in {first, second} for first, second in zip(one, other, strict=True)
     )
