@@ -13,6 +13,8 @@ from fathom.text.dates import extract_dates, parse_date, parse_month
         ("17 Agustus 1945", (1945, 8, 17)),
         ("3 Okt 2021", (2021, 10, 3)),
         ("1998-05-21", (1998, 5, 21)),
+        ("at 1998-05-21T10:30:00Z", (1998, 5, 21)),
+        ("part 1998-45-99", (1998, 0, 0)),
         ("in March 1999", (1999, 3, 0)),
         ("the 1980s", (1980, 0, 0)),
         ("late 19th century", (1850, 0, 0)),

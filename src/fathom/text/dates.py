@@ -22,7 +22,10 @@ MONTH = rf"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
 YEAR = r"(?:1[0-9]|20)\d\d"
 """The pattern of a year that no other sign has to mark."""
 
-_ISO = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})\b")
+# The time of day may stand right behind a date, as in "2021-05-03T10:00".
+_ISO = re.compile(
+    r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?:\b|t(?=\d\d:))"
+)
 _DAY_FIRST = re.compile(
     rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<name>{MONTH}),?\s+(?P<year>\d{{3,4}})\b"
 )
