@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 from tests.llm.factories import HELLO, Run, make_chat, make_deadline
@@ -123,6 +124,22 @@ def test_temporary_faults_are_typed(
     assert record.outcome.retry_after_s == retry_after_s
     assert words in str(record.outcome)
     assert record.server.calls == 1  # the SDK itself does not try again
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone is that of the system")
+@pytest.mark.parametrize("form", ["%a, %d %b %Y %H:%M:%S -0000", "%a %b %d %H:%M:%S %Y"])
+def test_a_date_without_a_zone_is_in_utc(
+    run: Run, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Jakarta")
+    time.tzset()
+    date = time.strftime(form, time.gmtime(time.time() + 20))
+    record = call_server(run, status(429, headers={"Retry-After": date}))
+    monkeypatch.undo()
+    time.tzset()
+
+    assert isinstance(record.outcome, ModelFault)
+    assert 10 < (record.outcome.retry_after_s or 0) <= 20
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ own message is quoted in one short line, with the key removed.
 
 import time
 from collections.abc import Iterator
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from math import isfinite
 
@@ -161,10 +162,22 @@ def _parse_retry_after(error: Exception) -> float | None:
     except ValueError:
         try:
             # The header is either a number of seconds or a date.
-            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+            seconds = _parse_http_date(header) - time.time()
         except (ValueError, OverflowError):
             return None
     return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def _parse_http_date(text: str) -> float:
+    """Return the seconds since the epoch of a date of HTTP, in any of its forms.
+
+    Raises:
+        ValueError: If the text is no date.
+        OverflowError: If the date is too far away.
+    """
+    moment = parsedate_to_datetime(text)
+    # Dates of HTTP are in UTC, also those that name no zone; Python would read these as local time.
+    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
 
 
 def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
