@@ -137,6 +137,13 @@ def test_vectors_of_another_length_than_before_are_refused() -> None:
             client.embed(["b"])
 
 
+def test_batches_with_vectors_of_different_lengths_are_refused() -> None:
+    with serve(make_vectors([1, 0]), make_vectors([1, 0, 0])) as server:
+        client = make_embedder(server.base_url, batch=1)
+        with pytest.raises(ModelError, match="3 numbers, not 2"):
+            client.embed(["a", "b"])
+
+
 def test_a_server_that_is_not_there_is_named() -> None:
     client = make_embedder(find_closed_url(), policy=RetryPolicy(tries=1))
 

@@ -163,15 +163,19 @@ class RemoteEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         batches = (texts[at : at + self._batch] for at in range(0, len(texts), self._batch))
-        vectors = np.concatenate([self._embed_with_retries(batch) for batch in batches])
-        self._dimension = self._dimension or vectors.shape[1]
-        if vectors.shape[1] != self._dimension:
-            raise self._make_error(f"vectors of {vectors.shape[1]} numbers, not {self._dimension}")
-        return vectors
+        return np.concatenate([self._request_vectors(batch) for batch in batches])
 
     def count(self, text: str) -> int:
         """Return the number of words and signs, about the tokens; the server's count is unknown."""
         return len(_WORD.findall(text))
+
+    def _request_vectors(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of one batch, of the same length as those before."""
+        vectors = self._embed_with_retries(texts)
+        self._dimension = self._dimension or vectors.shape[1]
+        if vectors.shape[1] != self._dimension:
+            raise self._make_error(f"vectors of {vectors.shape[1]} numbers, not {self._dimension}")
+        return vectors
 
     def _embed_with_retries(self, texts: Sequence[str]) -> Matrix:
         tries = 0
