@@ -19,7 +19,7 @@ from fathom.types import Filter
         ("language=en,id", Filter("language", "in", ("en", "id"))),
         ('title="Smith, John"', Filter("title", "=", "Smith, John")),
         ("path!='a,b.md'", Filter("path", "!=", "a,b.md")),
-        ('name="x, y", \'z\',4', Filter("name", "in", ("x, y", "z", 4))),
+        ("name=\"x, y\", 'z',4", Filter("name", "in", ("x, y", "z", 4))),
         ("size=5\", 6'", Filter("size", "in", ('5"', "6'"))),
     ],
 )
