@@ -115,7 +115,7 @@ def _parse_words(words: list[str]) -> float:
         elif _SCALES[word] >= 1e3:
             total, group = total + max(group, 1) * _SCALES[word], 0.0
         else:
-            # In "twelve hundred" all of the group is multiplied, in "dua ratus lima puluh" its ones.
+            # All of a group stands before "hundred", and only its ones before "puluh".
             part = group % _SCALES[word] or 1
             group += part * (_SCALES[word] - 1) if group else _SCALES[word]
     return total + group
