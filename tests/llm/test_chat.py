@@ -9,7 +9,9 @@ from tests.llm.factories import HELLO, Run, make_chat, make_deadline
 from tests.llm.observed_call import LIMITS, call_server
 from tests.scripted_server import (
     Act,
+    ReceivedRequest,
     ScriptedServer,
+    Wire,
     find_closed_url,
     raw,
     resets,
@@ -21,6 +23,7 @@ from tests.scripted_server import (
 
 from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
 from fathom.llm.base import Call
+from fathom.llm.chat import ReplyLimits
 from fathom.llm.faults import ModelFault
 from fathom.runs.reservation import ReportedUsage
 
@@ -198,6 +201,23 @@ def test_a_truncated_reply_is_no_answer(run: Run, act: Act) -> None:
 
 def test_a_reply_without_done_but_with_a_finish_is_complete(run: Run) -> None:
     assert call_server(run, says("Paris", done=False)).outcome.text == "Paris"  # type: ignore[attr-defined]
+
+
+def test_a_connection_that_breaks_behind_the_finish_loses_no_reply(run: Run) -> None:
+    event = '{"choices":[{"index":0,"delta":{"content":"Paris"},"finish_reason":"stop"}]}'
+    act = raw(f"data: {event}\n\n", headers={"Content-Length": "9999"})
+
+    assert call_server(run, act).outcome.text == "Paris"  # type: ignore[attr-defined]
+
+
+def test_silence_behind_the_finish_loses_no_reply(run: Run) -> None:
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
+        await says("Paris", done=False)(request, wire)
+        await asyncio.Event().wait()
+
+    limits = ReplyLimits(first_s=2.0, silence_s=0.2)
+
+    assert call_server(run, act, limits=limits).outcome.text == "Paris"  # type: ignore[attr-defined]
 
 
 def test_halves_of_characters_are_joined_or_replaced(run: Run) -> None:

@@ -94,8 +94,12 @@ class LangChainChat:
             with _disable_tracing():
                 async with _close_generators(), timeout:
                     await self._read_stream(request, call, request_usage, reply)
+        # What breaks behind the end of a reply, such as its connection, loses nothing of it.
+        except ModelFault:
+            if not reply.is_complete:
+                raise
         except TimeoutError:
-            if not reply.full:
+            if not reply.is_complete:
                 raise self._make_timeout_fault(
                     timeout.expired(), _count_usage(request_usage, reply)
                 ) from None
