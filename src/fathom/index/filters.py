@@ -90,7 +90,7 @@ def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, l
         UsageError: If a key, an operator or a value is malformed.
     """
     conditions = [_compile(filter_, dialect) for filter_ in filters]
-    condition = " AND ".join(sql for sql, _ in conditions) or "TRUE"
+    condition = _join_conditions([sql for sql, _ in conditions], "AND") if conditions else "TRUE"
     return condition, [value for _, values in conditions for value in values]
 
 
@@ -113,11 +113,21 @@ def _compile(condition: Filter, dialect: Dialect) -> SqlCondition:
 def _compile_any(condition: Filter, dialect: Dialect) -> SqlCondition:
     if not isinstance(condition.value, tuple):
         raise UsageError(f"filter {condition.key} in {condition.value!r}: give several values")
-    if condition.key == "document":  # as one value, since SQLite joins at most 1,000 conditions
+    if condition.key == "document":  # as one value, since there may be very many
         return dialect.match_any("documents.id"), [dialect.bind_any(condition.value)]
     conditions = [_compare(condition.key, "=", value, dialect) for value in condition.value]
-    joined = " OR ".join(sql for sql, _ in conditions) or "FALSE"
+    joined = _join_conditions([sql for sql, _ in conditions], "OR") if conditions else "FALSE"
     return f"({joined})", [value for _, values in conditions for value in values]
+
+
+def _join_conditions(conditions: Sequence[str], operator: Literal["AND", "OR"]) -> str:
+    """Join conditions in halves: SQLite refuses 1,000 in a row, as they nest one in the other."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    left = _join_conditions(conditions[:middle], operator)
+    right = _join_conditions(conditions[middle:], operator)
+    return f"({left} {operator} {right})"
 
 
 def _compile_prefix(condition: Filter, dialect: Dialect) -> SqlCondition:

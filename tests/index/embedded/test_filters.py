@@ -109,6 +109,16 @@ def test_the_best_of_the_allowed_come_first(stored: StoredIndex) -> None:
     assert reader.keyword_search("common others", k=3, filters=chosen) == words[:3]
 
 
+@pytest.mark.parametrize("key", ["year", "title"])
+def test_thousands_of_values_and_conditions_are_searched(stored: StoredIndex, key: str) -> None:
+    reader, _, vector = stored
+    chosen = [Filter(key, "in", tuple(f"no {number}" for number in range(3000)))]
+    assert reader.vector_search(vector, k=5, filters=chosen) == []
+    several = [Filter("year", ">=", 1)]
+    many = reader.vector_search(vector, k=500, filters=several * 1500)
+    assert many == reader.vector_search(vector, k=500, filters=several)
+
+
 def test_values_are_bound_and_never_written_into_the_statement() -> None:
     condition, values = compile_filters(
         [Filter("title", "=", "'; DROP TABLE documents; --")], SqliteDialect()
