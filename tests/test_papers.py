@@ -88,7 +88,7 @@ STATED: dict[str, dict[str, Any]] = {
         "hybrid.moderate": [0.4, 0.6],
         "hybrid.complex": [0.3, 0.7],
         "hybrid.joined": [0.5, 0.5],
-        "hybrid.foreign": [0.3, 0.7],
+        "hybrid.foreign": [],
         "hybrid.k": 10,
     },
 }

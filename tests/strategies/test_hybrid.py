@@ -423,14 +423,24 @@ def test_a_branch_of_low_confidence_counts_less_and_the_standby_gets_the_rest() 
 
 
 @pytest.mark.parametrize(
-    ("question", "expected"),
+    ("question", "settings", "expected"),
     [
-        ("ISO 9001 audit", (0.6, 0.4)),
-        ("Berapa biaya izin tambat kapal dan di mana itu dibayar?", (0.9, 0.1)),
+        ("ISO 9001 audit", HybridSettings(), (0.6, 0.4)),
+        ("Apa syarat izin tambat?", HybridSettings(), (0.9, 0.1)),
+        # As in the paper, whose weights go by the complexity alone.
+        ("Apa syarat izin tambat?", HybridSettings(foreign=()), (0.6, 0.4)),
+        (
+            "Berapa biaya izin tambat kapal dan di mana itu dibayar?",
+            HybridSettings(foreign=()),
+            (0.3, 0.7),
+        ),
     ],
 )
-def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
-    weighing = BranchWeighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
+def test_the_question_weighs_the_branches(
+    question: str, settings: HybridSettings, expected: tuple[float, float]
+) -> None:
+    assert Question(question).language == ("en" if question.startswith("ISO") else "id")
+    weighing = BranchWeighing(analyser=ComplexityAnalyser(), settings=settings)
     with run_context() as context:
         message = asyncio.run(weighing.analyse(Question(question), context))
     weights = weighing.choose_weights(Question(question), message.complexity)

@@ -46,9 +46,9 @@ class HybridSettings(Section):
     section 3.5 wants them balanced; its Table 4 finds these best."""
     prior: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights if the analysis of the question fails."""
-    foreign: tuple[Share, Share] = constant((0.9, 0.1))
+    foreign: tuple[Share, Share] | tuple[()] = constant((0.9, 0.1))
     """The weights for a question in a language that the embedder was not made for, whatever its
-    complexity."""
+    complexity; empty for those of its complexity."""
     agents: tuple[RetrieverName, ...] = ()
     """Further retrieval agents beside the two, by the names of their retrievers, also those of
     packages. Their hits are not filtered."""
@@ -96,7 +96,8 @@ class HybridSettings(Section):
     @model_validator(mode="after")
     def _check_agents(self) -> Self:
         for name in ("simple", "moderate", "complex", "joined", "prior", "foreign"):
-            if not any(getattr(self, name)):
+            pair = getattr(self, name)
+            if pair and not any(pair):
                 raise ValueError(f"hybrid.{name} must give at least one branch a weight above 0")
         # The paper's two branches always run, so a third one of the same kind would count twice.
         if len({*self.agents, "keyword", "vector"}) < len(self.agents) + 2:

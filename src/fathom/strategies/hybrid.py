@@ -111,7 +111,8 @@ class BranchWeighing:
             return FIXED_WEIGHTS[self.settings.weights]
         # The embedder was not made for this language, whatever the complexity of the question.
         # Learned weights know the language of the questions already.
-        if self.settings.weights == "complexity" and question.language == "id":
+        is_foreign = self.settings.weights == "complexity" and question.language == "id"
+        if is_foreign and self.settings.foreign:
             return self.settings.foreign
         return complexity.weights if complexity else self.settings.prior
 
