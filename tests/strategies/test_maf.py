@@ -136,6 +136,21 @@ def test_each_phase_of_the_paper_is_accepted_at_its_threshold(
     assert (answer.status, answer.phase, answer.short_answer) == ("answered", phase, short)
 
 
+def test_the_debate_is_about_what_vor_found_where_nothing_is_above_the_floor_of_evr() -> None:
+    hits, debate = make_hits("d1", "d2", "d3"), ScriptedDebate(confidence=0.65)
+    enhanced = EnhancedScore(extract_terms=lambda _text: frozenset({"absent"}), floor=1.0)
+    strategy = make_maf(
+        0.4,
+        0.0,
+        search=ScriptedRetriever(hits).search(),
+        enhanced=enhanced,
+        debate=debate,
+        settings=DOUBT,
+    )
+    assert run_to_end(strategy).answer.phase == "debate"
+    assert debate.agents == [3]
+
+
 def test_conflict_starts_the_debate_but_low_confidence_does_not() -> None:
     calm, conflict = ScriptedDebate(confidence=0.9), ScriptedDebate(confidence=0.9, conflict=True)
     assert run_to_end(make_maf(0.4, 0.4, debate=calm)).answer.phase == "vor, not accepted"
