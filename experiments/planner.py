@@ -316,11 +316,11 @@ def compose_page(measured: Sequence[Measured]) -> str:
         "paper's reward: F1 - alpha x (tokens / 1000 + 0.25 a search + 0.25 a parallel split or "
         "serial sub-question). The best fixed workflow and the router, which knows the data set, "
         "are chosen for the same reward on the same questions as PPO learned from. No language "
-        "model is asked, so tokens cost nothing. Cost counts the first look; reward does not, as "
-        "every workflow takes it. Entropy is that of the question's workflow inside a data set, "
-        "in bits; 4.17 is the most. A workflow without R has nothing to read, so it never answers: "
-        "*PPO, workflows that read* learns and chooses without these. Intervals are 95 % "
-        "bootstrap (BCa).",
+        "model is asked, so tokens cost nothing. R pays for its search also where it takes the "
+        "hits of the first look; the look itself costs nothing. Entropy is that of the question's "
+        "workflow inside a data set, in bits; 4.17 is the most. A workflow without R has nothing "
+        "to read, so it never answers: *PPO, workflows that read* learns and chooses without "
+        "these. Intervals are 95 % bootstrap (BCa).",
     ]
     for arm in ARMS:
         for kind in ("held out", "clean"):

@@ -12,9 +12,12 @@ FREE = {**make_record().usage, "prompt_tokens": 0, "completion_tokens": 0}
     [
         ((), 0, 0.0),
         (("R,AG",), 1, 0.25),
+        (("AG",), 1, 0.0),  # the look alone
+        (("AG,R",), 1, 0.25),  # illegal, so replaced by R, AG
         (("QDS",), 1, 0.25),  # what could not be split waited for nothing
-        (("QDS", "R,AG", "R,AG"), 3, 1.25),
-        (("QDP", "R,AG", "R,AG"), 3, 1.0),
+        (("QDS", "R,AG", "R,AG"), 3, 1.0),
+        (("QDP", "R,AG", "R,AG"), 3, 0.75),
+        (("QDP", "R,AG", "AG"), 3, 0.5),
     ],
 )
 def test_searches_and_waiting_cost(actions: tuple[str, ...], retrievals: int, spent: float) -> None:
@@ -30,7 +33,7 @@ def test_tokens_cost() -> None:
 
 
 def test_the_reward_is_the_gain_minus_the_cost() -> None:
-    usage = {**FREE, "retrievals": 2}
+    usage = {**FREE, "retrievals": 3}  # the look, and two searches of R
     assert make_reward(0.2)(make_record(actions=("R,AG",), usage=usage)) == pytest.approx(0.9)
     assert make_reward(0.2)(make_abstention(actions=("R,AG",), usage=usage)) == pytest.approx(-0.1)
     assert make_reward(0.0)(make_record(actions=("AG,R",), usage=usage)) == 0.0

@@ -18,7 +18,7 @@ from fathom.planner.environment import (
 )
 from fathom.planner.observation import COLUMNS, Observation
 from fathom.planner.policy import Decision, FixedSequence
-from fathom.planner.process import make_action_chooser
+from fathom.planner.process import find_process, make_action_chooser
 
 FREE = Reward(alpha=0.0)
 
@@ -41,7 +41,7 @@ def test_the_price_is_that_of_the_paper() -> None:
     spent = RecordedOutcome(
         tried=("split",), features={}, f1=1, wrong=False, tokens=1500, retrievals=3, waits=2
     )
-    assert spent.cost == pytest.approx(1.5 + 0.75 + 0.5)
+    assert spent.compute_cost(find_process("adaptive")) == pytest.approx(1.5 + 0.75 + 0.5)
 
 
 def test_an_answer_earns_its_f1_minus_the_cost_beyond_the_first_look() -> None:

@@ -97,9 +97,38 @@ def test_only_the_last_turn_earns_the_answer_and_each_sub_question_its_own_cost(
         turns.append(world.turns[state, place])
         state = int(world.after[state, place])
     assert state == END
-    # A search and a wait for each of the two sub-questions: 0.1 x (0.25 + 0.25) each.
-    assert earned == pytest.approx([-0.05, -0.05, 1.0])
+    # A search for R of each of the two sub-questions, and a wait for each before it is asked.
+    assert earned == pytest.approx([-0.025, -0.05, 0.975])
     assert turns[:2] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("tried", "retrievals", "is_open", "searches"),
+    [
+        ((), 1, True, 0),
+        (("AG",), 1, False, 0),
+        (("QR,DS,AG",), 1, False, 0),
+        (("R,AG",), 1, False, 1),  # the search of the look
+        (("QR,R,AG",), 1, False, 1),
+        (("QR,R,AG",), 2, False, 1),  # one of its own beside the look
+        (("R,AG",), 18, False, 17),  # bridges
+        (("QDS",), 1, False, 1),  # not split, so answered by R, AG
+        (("QDS",), 2, True, 0),
+        (("QDP", "R,AG"), 3, True, 1),
+        (("QDP", "R,DS,AG", "AG"), 3, False, 1),
+    ],
+)
+def test_each_search_of_r_is_paid_for_and_a_look_is_not(
+    tried: tuple[str, ...], retrievals: int, is_open: bool, searches: int
+) -> None:
+    assert CHOICES.count_searches(tried, retrievals, is_open=is_open) == searches
+
+
+def test_r_of_the_first_turn_costs_a_search() -> None:
+    world = Environment.from_questions([make_plan_question(0)], Reward(alpha=0.1))
+    place = world.actions.index("R,AG")
+    assert world.rewards[0, place] == pytest.approx(1 - 0.1 * 0.25)
+    assert world.rewards[0, world.actions.index("AG")] == 0
 
 
 def test_an_illegal_workflow_is_the_default_and_costs_one() -> None:
@@ -164,7 +193,8 @@ def test_ppo_learns_the_workflow_of_each_kind_and_its_file_chooses_alike() -> No
     world = Environment.from_questions(questions, Reward(alpha=0.05))
     walks = world.follow(done.learner.choose_actions(world))
     assert [sequence[0] for sequence in walks.sequences[:3]] == ["R,AG", "R,DS,AG", "QDS"]
-    assert walks.earned[:3] == pytest.approx([1, 1, 0.95])
+    # R costs a search; the split two searches and two waits.
+    assert walks.earned[:3] == pytest.approx([0.9875, 0.9875, 0.95])
     policy = LearnedWorkflows(network=done.policy)
     for state in world.starts[:3]:
         values = dict(zip(world.process.columns, map(float, world.inputs[state]), strict=True))

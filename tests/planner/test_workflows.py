@@ -122,12 +122,13 @@ def test_the_prompt_has_the_look_the_prices_and_alpha() -> None:
     assert "2 hits from 2 documents; the best has score 1.00, the second is 50% behind it" in text
     assert "the best holds 67% of the question's words" in text
     assert "Tried: nothing yet" in text
-    # R takes what the look found; QR changes the question, so R searches again.
+    # The paper charges each R, also where the hits are those of the look.
     assert "Cost, with alpha 0.20: " in text
     costs = dict(
         entry.rsplit(" ", 1) for entry in text.split("alpha 0.20: ")[1].split("\n")[0].split("; ")
     )
-    assert costs["R,AG"] == "2.00"
+    assert costs["AG"] == "2.00"
+    assert costs["R,AG"] == "2.25"
     assert costs["QR,R,AG"] == "2.25"
     assert costs["QDP"] == "5.25"  # 0.5 to split, twice 0.25 + 2 for a search and an answer, 0.25
     assert costs["QDS"] == "5.00"  # no tokens to split, but it waits twice
@@ -156,7 +157,7 @@ def test_the_price_of_a_workflow_is_estimated() -> None:
     prices = WorkflowPrices(coverage_threshold=0.8, tokens=estimate_tokens({"reader"}, hits=5))
     assert prices.estimate_cost(("AG",), features) == 2.0
     assert prices.estimate_cost(("R", "AG"), features) == 2.0 + 8 * 0.25  # R follows bridges
-    assert prices.estimate_cost(("R", "AG"), replace(features, first=0.0)) == 2.0
+    assert prices.estimate_cost(("R", "AG"), replace(features, first=0.0)) == 2.25
     assert estimate_tokens((), hits=5) == {}
 
 

@@ -33,6 +33,7 @@ from fathom.planner.environment import (
     RecordedOutcome,
     RecordedQuestion,
     Reward,
+    find_common_process,
 )
 from fathom.planner.ppo import Training
 from fathom.planner.train import ALPHAS, train_policy
@@ -90,6 +91,9 @@ class SystemRun:
 
     def values(self, measure: str) -> list[float]:
         """Return a measure of `MEASURES`, question by question."""
+        if measure == "cost":
+            process = find_common_process(self.questions)
+            return [outcome.compute_cost(process) for outcome in self.outcomes]
         return [float(_VALUE_OF[measure](outcome)) for outcome in self.outcomes]
 
     @property
@@ -112,11 +116,10 @@ _VALUE_OF: dict[str, Callable[[RecordedOutcome], float]] = {
         float(outcome.answered and not outcome.wrong) - outcome.wrong
     ),
     "abstained": lambda outcome: not outcome.answered,
-    "cost": lambda outcome: outcome.cost,
     "retrievals": lambda outcome: outcome.retrievals,
     "seconds": lambda outcome: outcome.seconds,
 }
-MEASURES = tuple(_VALUE_OF)
+MEASURES = (*_VALUE_OF, "cost")
 
 
 def _compute_entropy(sequences: Sequences) -> float:

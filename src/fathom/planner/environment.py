@@ -6,7 +6,8 @@ known exactly, as is the best reward in hindsight.
 
 The reward is that of MAO-ARAG (arXiv 2508.01005, section 3.2, equations 4 to 6): F1 of the answer -
 alpha * (tokens / 1000 + 0.25 a search + 0.25 a parallel split or serial sub-question) - 1 for an
-illegal choice, in place of which the strategy's fallback is taken. Two rules are Fathom's:
+illegal choice, in place of which the strategy's fallback is taken. A first look of `mao` costs
+nothing by itself, and R that takes its hits costs a search. Two rules are Fathom's:
 abstaining earns what F1 gives it (1 where there is no answer), and a wrong answer may cost
 something besides earning nothing.
 """
@@ -62,11 +63,12 @@ class RecordedOutcome:
     waits: int = 0
     seconds: float = 0.0
 
-    @property
-    def cost(self) -> float:
-        """The cost in the units of the reward."""
+    def compute_cost(self, process: ChoiceProcess) -> float:
+        """Return the cost in the units of the reward."""
         priced = self.tokens / PRICED_TOKENS
-        return priced + RETRIEVAL_PRICE * self.retrievals + WAIT_PRICE * self.waits
+        is_open = bool(self.features)
+        searches = process.count_searches(self.tried, self.retrievals, is_open=is_open)
+        return priced + RETRIEVAL_PRICE * searches + WAIT_PRICE * self.waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,8 +370,7 @@ class Episodes:
     Attributes:
         last: The state in which each episode ended.
         ends: The place of the action that ended it.
-        earned: Its reward, without discount; the cost of the first look, equal for all, is left
-            out.
+        earned: Its reward, without discount; the cost of the first look is left out.
     """
 
     environment: Environment
@@ -419,7 +420,7 @@ def _take_step(
             return reward.reward_abstention(question), 0
         return reward.reward_answer(before), 0
     following = outcomes[step]
-    earned = -reward.alpha * (following.cost - before.cost)
+    earned = -reward.alpha * (following.compute_cost(process) - before.compute_cost(process))
     if not following.features:
         earned += reward.reward_answer(following)
     return earned, process.turns + following.waits - before.waits

@@ -83,6 +83,16 @@ class ChoiceProcess(ABC):
         """Return the choices that tell one plan from another, whatever the question's parts."""
 
     @abstractmethod
+    def count_searches(self, tried: Sequence[str], retrievals: int, *, is_open: bool) -> int:
+        """Return the searches that these choices pay for.
+
+        Args:
+            tried: The choices so far, each legal.
+            retrievals: The searches that were made, first looks included.
+            is_open: Whether a choice is left.
+        """
+
+    @abstractmethod
     def choose_by_rules(self, values: Mapping[str, float], legal: Sequence[str]) -> str:
         """Return the choice of the strategy's written rules."""
 
@@ -140,6 +150,11 @@ class ExecutorChoices(ChoiceProcess):
         return sequence
 
     @override
+    def count_searches(self, tried: Sequence[str], retrievals: int, *, is_open: bool) -> int:
+        # Every sequence begins with the one look, which therefore decides nothing.
+        return retrievals
+
+    @override
     def choose_by_rules(self, values: Mapping[str, float], legal: Sequence[str]) -> str:
         return make_action_chooser(RulePolicy())(values, legal)
 
@@ -181,6 +196,18 @@ class WorkflowChoices(ChoiceProcess):
     def summarize(self, sequence: tuple[str, ...]) -> tuple[str, ...]:
         # The number of sub-questions is that of the question, not of the plan.
         return sequence[:1]
+
+    @override
+    def count_searches(self, tried: Sequence[str], retrievals: int, *, is_open: bool) -> int:
+        # The paper charges R and has no look: a look costs nothing, and R that takes the hits of
+        # one costs as the search that it spares.
+        if not tried:
+            return 0
+        if is_open or len(tried) > 1:
+            return sum("R" in parse_workflow(name) for name in tried[1:])
+        workflow = parse_workflow(tried[0])
+        # A question that cannot be split is answered by R, AG.
+        return max(1, retrievals - 1) if workflow in SPLITS or "R" in workflow else 0
 
     @override
     def choose_by_rules(self, values: Mapping[str, float], legal: Sequence[str]) -> str:

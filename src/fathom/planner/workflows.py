@@ -183,12 +183,11 @@ class WorkflowPrices:
         return sum(self.tokens.get(executor, 0) for executor in workflow) / PRICED_TOKENS
 
     def _count_searches(self, workflow: Workflow, situation: QuestionFeatures) -> int:
-        """Return the number of searches of R: none where it takes the hits of the look."""
+        """Return the number of searches of R; one also where it takes the hits of the look."""
         if "R" not in workflow:
             return 0
-        if situation.first and situation.coverage < self.coverage_threshold:
-            return BRIDGE_SEARCHES
-        return int("QR" in workflow[: workflow.index("R")])
+        follows_bridges = situation.first and situation.coverage < self.coverage_threshold
+        return BRIDGE_SEARCHES if follows_bridges else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
