@@ -63,3 +63,15 @@ def test_hits_without_a_row_and_pages_of_the_web_have_no_table() -> None:
     web = make_hit(parsed, 5, 9)
     web = replace(web, chunk=replace(web.chunk, source="web"))
     assert look_up(parsed, [make_hit(parsed, 0, 0), web]) == ()
+
+
+def test_all_short_tables_of_a_hit_are_found() -> None:
+    builder = Builder()
+    for name in ("Ship", "Pier", "Crane"):
+        builder.add_paragraph(f"Each {name.lower()} of the harbour.")
+        builder.add_row([name, "Length"], head=True)
+        builder.add_row([f"{name} 1", "12"])
+        builder.add_row([f"{name} 2", "14"])
+    parsed = builder.build()
+    tables = look_up(parsed, [make_hit(parsed, 0, len(parsed.blocks) - 1)])
+    assert [table.content.table.columns[0].name for table in tables] == ["Ship", "Pier", "Crane"]

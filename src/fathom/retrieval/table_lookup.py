@@ -1,7 +1,7 @@
 """The whole tables of which hits show a part."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,8 @@ from fathom.types import Document, Hit, Span
 
 MOST_TYPED = 1_500_000
 """The characters of a table that the index does not keep typed, at most: it takes a second."""
-_MOST_TABLES = 3
+_MOST_SOURCES = 3
+"""The hits whose tables are looked at, at most."""
 _MOST_KEPT = 4_500_000
 """The characters of the tables that are kept typed between questions: some 200 MB at most."""
 
@@ -105,15 +106,30 @@ class TableLookup:
         """
         revision = self.get_revision()
         tables: dict[tuple[str, Span], FoundTable] = {}
+        sources = 0
         for hit in hits:
-            row = _find_row(hit)
-            table = self._get_table(revision, hit.chunk.document_id, row) if row else None
-            if table is not None and table.table is not None:
-                found_table = FoundTable(hit, table.table, table.text)
-                tables.setdefault((table.document_id, table.span), found_table)
-            if len(tables) == _MOST_TABLES:
+            count = len(tables)
+            for kept in self._iterate_tables(revision, hit):
+                if kept.table is not None:
+                    found_table = FoundTable(hit, kept.table, kept.text)
+                    tables.setdefault((kept.document_id, kept.span), found_table)
+            # Short tables share a hit, and must not take the place of those of other hits.
+            sources += len(tables) > count
+            if sources == _MOST_SOURCES:
                 break
         return tuple(tables.values())
+
+    def _iterate_tables(self, revision: str, hit: Hit) -> Iterator[_KeptTable]:
+        """Yield the tables of which a hit has a row, in their order; short ones share a hit."""
+        end = 0
+        for row in _list_rows(hit):
+            if row.start < end:
+                continue
+            table = self._get_table(revision, hit.chunk.document_id, row)
+            if table is None:
+                return
+            end = table.span.end
+            yield table
 
     def get_table_at(self, hit: Hit, start: int) -> FoundTable | None:
         """Return the table at a place of a hit's document; `None` if there is none."""
@@ -157,9 +173,10 @@ class TableLookup:
         return _KeptTable(revision, document_id, span, table, document.text)
 
 
-def _find_row(hit: Hit) -> Span | None:
-    """Return the place in its document of the first row of a table in a hit."""
+def _list_rows(hit: Hit) -> list[Span]:
+    """Return the places in its document of the rows of tables in a hit."""
     chunk = hit.chunk
-    rows = (block for block in chunk.blocks if block.kind == "table_row")
-    row = next(rows, None) if chunk.source == "corpus" else None
-    return Span(row.start, row.end).shift(chunk.span.start) if row is not None else None
+    if chunk.source != "corpus":
+        return []
+    rows = (Span(block.start, block.end) for block in chunk.blocks if block.kind == "table_row")
+    return [row.shift(chunk.span.start) for row in rows]
