@@ -120,6 +120,8 @@ def test_joined_and_compared_things_are_asked_for_side_by_side() -> None:
         ("What is the population?", "3,559 people", "3559", True),
         ("What is the population?", "3,559 people", "3,550 people", False),
         ("Which plane?", "Airbus A310-324 jet", "Airbus A320-324 jet", False),
+        ("How far is it?", "3, 7 million km", "3,7 million km", True),
+        ("Berapa tingkat erosinya?", "10, 23 mm", "10,24 mm", False),
     ],
 )
 def test_equal_answers_match(question: str, first: str, other: str, *, same: bool) -> None:

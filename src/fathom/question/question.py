@@ -29,7 +29,13 @@ from fathom.question.form import (
 from fathom.question.joined import split_questions
 from fathom.question.lookup import Lookup, parse_lookup
 from fathom.question.statement import Statement, parse_statement
-from fathom.text.answer_match import contains_answer, normalize_answer, parse_amount, words_overlap
+from fathom.text.answer_match import (
+    contains_answer,
+    normalize_answer,
+    parse_amount,
+    remove_blanks,
+    words_overlap,
+)
 from fathom.text.answer_type import AnswerType, find_spans
 from fathom.text.content_words import ContentTerms
 from fathom.text.entities import find_names
@@ -205,12 +211,13 @@ class Question:
     def answers_match(self, one: str, other: str) -> bool:
         """Return whether two answers to a question for this kind say the same.
 
-        They do if one holds the other, if a date or number is asked for and theirs are equal,
-        or if most of their words are the same, with the same digits.
+        They do if one holds the other, if only blanks differ ("3, 7 km"), if a date or number is
+        asked for and theirs are equal, or if most of their words are the same, with the same
+        digits.
         """
         if not one or not other:
             return False
-        if contains_answer(one, other):
+        if contains_answer(one, other) or remove_blanks(one) == remove_blanks(other):
             return True
         if self.answer_type in {"time", "number"}:
             first, second = parse_amount(one), parse_amount(other)

@@ -26,6 +26,11 @@ def contains_answer(one: str, other: str) -> bool:
     return first in second or second in first
 
 
+def remove_blanks(answer: str) -> str:
+    """Return an answer without capitals and blanks, as a text is that was taken off a page."""
+    return "".join(answer.casefold().split())
+
+
 Amount = tuple[float, ...]
 """A number, a date (year, month, day) or a time of day (hour, minute); larger is more or later."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from fathom.agents.calculator.local import Calculator
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.base import ReadHit, compute_logit, outline_draft
+from fathom.agents.reader.borders import fit_borders
 from fathom.agents.reader.candidates import (
     Candidate,
     drop_repeated_quotes,
@@ -223,11 +224,11 @@ class QuestionReading:
             read_hits = self._read_in_order(hits, lambda _: 0.0)
             draft = self._draft_list(read_hits, several=form == "several")
             return read_hits, self._prefer_entry(draft, hits)
+        in_order = self._read_in_order(hits, _compute_best_score)
+        corrected = [self.reader.tables(self.question, item, self.session) for item in in_order]
         read_hits = tuple(
-            self._drop_misfits(
-                self.reader.tables(self.question, read_hit, self.session), comparable=comparable
-            )
-            for read_hit in self._read_in_order(hits, _compute_best_score)
+            self._drop_misfits(read_hit, comparable=comparable)
+            for read_hit in fit_borders(self.question, corrected)
         )
         return read_hits, self._prefer_entry(self._draft_single(read_hits, hits), hits)
 
