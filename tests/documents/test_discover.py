@@ -91,13 +91,23 @@ def test_pipes_and_devices_are_left_out(tmp_path: Path) -> None:
     assert list(discover_files([tmp_path / "pipe"])) == []
 
 
-@pytest.mark.parametrize("corpus", ["corpus.jsonl", "corpus.jsonl.gz"])
-def test_the_questions_of_a_data_set_are_no_documents(tmp_path: Path, corpus: str) -> None:
-    gold = ("queries.jsonl", "queries.jsonl.gz", "questions.jsonl", "qrels.tsv", "qrels/test.tsv")
-    beside = ("README.md", "more.pdf", "sub/queries.jsonl", "sub/x.txt")
-    write_tree(tmp_path, "t.txt", *(f"s/{name}" for name in (corpus, *gold, *beside)))
-    names = list_found(tmp_path, root=tmp_path)
-    assert names == sorted(["t.txt", *(f"s/{name}" for name in (corpus, *beside))])
+def test_a_data_set_gives_its_corpus_only(tmp_path: Path) -> None:
+    write_tree(
+        tmp_path, "s/corpus.jsonl.gz", "s/queries.jsonl.gz", "s/README.md", "s/sub/x.txt", "t.txt"
+    )
+    assert list_found(tmp_path, root=tmp_path) == ["s/corpus.jsonl.gz", "t.txt"]
+
+
+@pytest.mark.parametrize("questions", ["questions.jsonl", "qrels.tsv", "qrels/test.tsv"])
+def test_questions_of_any_name_make_a_data_set(tmp_path: Path, questions: str) -> None:
+    write_tree(tmp_path, "corpus.jsonl", questions, "README.md")
+    assert list_found(tmp_path, root=tmp_path) == ["corpus.jsonl"]
+
+
+def test_a_corpus_without_questions_is_a_file_like_others(tmp_path: Path) -> None:
+    names = ["corpus.jsonl", "notes.md", "sub/x.txt"]
+    write_tree(tmp_path, *names)
+    assert list_found(tmp_path, root=tmp_path) == names
 
 
 def test_questions_without_a_corpus_are_documents(tmp_path: Path) -> None:

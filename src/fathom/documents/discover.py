@@ -13,13 +13,13 @@ from fathom.documents.disk_set import DiskSet
 from fathom.errors import UsageError
 from fathom.extensions import find_format
 
-_CORPORA = frozenset({"corpus.jsonl", "corpus.jsonl.gz"})
-_GOLD = frozenset(
+_CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
+_QUESTIONS = tuple(
     f"{name}{packed}"
     for name in ("queries.jsonl", "questions.jsonl", "qrels.tsv", "qrels")
     for packed in ("", ".gz")
 )
-"""The questions of a data set, and what is relevant to them: no documents beside a corpus."""
+"""The files that make a folder with a corpus file a data set: questions, and what is relevant to them."""
 
 OnError = Callable[[Path, OSError], None]
 """A callback for each folder that could not be listed, with the error."""
@@ -104,8 +104,8 @@ def discover_files(
 
     Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A link
     is followed only if it leads to a file inside the named folder that is not yielded anyway;
-    linked folders are never entered. Beside a corpus file, the questions of its data set are left
-    out (`queries.jsonl`, `qrels`).
+    linked folders are never entered. A data set, a folder with a corpus file and its questions
+    (`queries.jsonl`, `qrels`), yields only its corpus.
     Memory holds the names of the folders on the way; files with several hard links are remembered
     on disk.
 
@@ -239,8 +239,9 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
     """
     with os.scandir(folder) as scan:
         entries = [entry for entry in scan if not is_left_out(entry.name)]
-    gold = _GOLD if _holds_corpus(folder) else frozenset()
-    entries = [entry for entry in entries if entry.name not in gold]
+    corpus = _find_corpus_of_data_set(folder)
+    if corpus:
+        return [(folder / corpus, False)]
     sortable = []
     for entry in entries:
         path = folder / entry.name
@@ -261,16 +262,17 @@ def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:
         return False
     inner = target.relative_to(root)
     around = [root, *(root / parent for parent in reversed(inner.parents[:-1]))]
-    shadowed = any(
-        name in _GOLD and _holds_corpus(folder)
-        for folder, name in zip(around, inner.parts, strict=True)
-    )
+    corpora = zip(map(_find_corpus_of_data_set, around), inner.parts, strict=True)
+    shadowed = any(corpus and corpus != name for corpus, name in corpora)
     hidden = any(part.startswith(".") for part in inner.parts)
     return not shadowed and not hidden and file_filter.accepts(inner)
 
 
-def _holds_corpus(folder: Path) -> bool:
-    return any(_is_regular(folder / name) for name in _CORPORA)
+def _find_corpus_of_data_set(folder: Path) -> str | None:
+    corpus = next((name for name in _CORPORA if _is_regular(folder / name)), None)
+    if corpus and any(os.path.lexists(folder / name) for name in _QUESTIONS):
+        return corpus
+    return None
 
 
 def _is_regular(path: Path) -> bool:

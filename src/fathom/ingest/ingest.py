@@ -103,8 +103,8 @@ class Ingester:
         """Ingest files and folders.
 
         Args:
-            paths: Files and folders; a corpus file gives a document per line, and the questions
-                beside it are left out. A missing one stands for what was read there earlier.
+            paths: Files and folders; a BEIR folder or corpus file gives a document per line. A
+                missing one stands for what was read there earlier.
             file_filter: The filter of files; by default all are read.
             prune: Also remove documents below `paths` whose file, or whose record in a corpus file,
                 is gone.
