@@ -140,7 +140,7 @@ def test_a_correction_from_a_sentence_that_does_not_answer_is_refused(
 ) -> None:
     first = engine.ask(QUESTION)
     for planted in (RIGHT_ANSWER, "It", "paid at the harbour office"):
-        with pytest.raises(UsageError, match=r"stands in .*fees\.md, but not as an answer to 'How"):
+        with pytest.raises(UsageError, match=r"fees\.md holds .*, but not as an answer to 'How"):
             engine.calibration.add_feedback(first.trace_id or "", answer=planted)
     assert engine.traces.store.list_feedback() == ()
     assert engine.ask(QUESTION).phase != "verified"
@@ -226,7 +226,7 @@ def test_the_latest_feedback_counts(engine: Engine) -> None:
 @pytest.mark.parametrize("fields", [{}, {"right": True, "answer": "40 crowns"}])
 def test_feedback_must_say_exactly_one_thing(engine: Engine, fields: dict[str, object]) -> None:
     answer = engine.ask(QUESTION)
-    with pytest.raises(UsageError, match="give one of right, wrong"):
+    with pytest.raises(UsageError, match="say either right or wrong"):
         engine.calibration.add_feedback(answer.trace_id or "", **fields)  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ _QUESTIONS = tuple(
     for name in ("queries.jsonl", "questions.jsonl", "qrels.tsv", "qrels")
     for packed in ("", ".gz")
 )
-"""The files that make a folder with a corpus file a data set: questions, and what is relevant to them."""
+"""The files beside a corpus that make its folder a data set: questions, and what they are about."""
 
 OnError = Callable[[Path, OSError], None]
 """A callback for each folder that could not be listed, with the error."""

@@ -40,7 +40,7 @@ def export_trace(trace: Trace, target: str, *, content: bool, offline: bool) -> 
     if not target.startswith(("http://", "https://")):
         raise UsageError(f"--otel {target!r}: give a file, or http://host:4318/v1/traces")
     if offline:
-        raise UsageError(f"--otel {target} needs a socket and offline allows none; name a file")
+        raise UsageError(f"--otel {target} needs a socket and --offline allows none; name a file")
     _send_spans(run_spans, target)
     return f"{len(run_spans)} spans sent to {target}"
 

@@ -58,7 +58,7 @@ def build_feedback(
     recorded_answer = trace.answer if isinstance(trace.answer, dict) else {}
     answered = recorded_answer.get("status") == "answered"
     if (right is None) == (not answer):
-        raise UsageError("feedback: give one of right, wrong, or the right answer")
+        raise UsageError("feedback: say either right or wrong, or give the right answer")
     if right is not None and not answered:
         raise UsageError("feedback: the run gave no answer; give the right answer")
     disputed = bool(recorded_answer.get("disputed"))
@@ -151,9 +151,8 @@ def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits:
             return _select_fields(asdict(_make_answer(trace.origin, document, place)))
     if places:
         raise UsageError(
-            f"feedback: {short[:_CHARS]!r} stands in {places[0][0].path}, but not as an answer to "
-            f"{trace.origin.question[:_CHARS]!r}; give the words that answer it, from a sentence "
-            "that says so"
+            f"feedback: {places[0][0].path} holds {short[:_CHARS]!r}, but not as an answer to "
+            f"{trace.origin.question[:_CHARS]!r}; give the words of a sentence that answers it"
         )
     return None
 
