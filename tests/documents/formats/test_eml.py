@@ -1,3 +1,4 @@
+import base64
 from email.message import EmailMessage
 
 import pytest
@@ -134,3 +135,72 @@ def test_text_of_an_unknown_type_is_plain() -> None:
     mail = make_message("How-to", "First.\n\nSecond.")
     mail.replace_header("Content-Type", 'text/asciidoc; charset="utf-8"')
     assert parse(mail.as_bytes()).text.endswith("\n\nFirst.\n\nSecond.")
+
+
+def test_a_report_of_delivery_tells_what_failed() -> None:
+    report = make_multipart(
+        "report",
+        f"{PLAIN}Not delivered.\n",
+        "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mail.example\n\n"
+        "Final-Recipient: rfc822; bob@merrow.example\nAction: failed\n"
+        "Diagnostic-Code: smtp; 550 no such user\n",
+        "Content-Type: message/rfc822\n\nSubject: Plans\n\nThe harbour opens at nine.\n",
+    )
+    text = parse(f"Subject: s\nMIME-Version: 1.0\n{report}".encode()).text
+    assert "Reporting-MTA: dns; mail.example\n\nFinal-Recipient: rfc822; bob@merrow" in text
+    assert "Action: failed\nDiagnostic-Code: smtp; 550 no such user\n\n" in text
+    assert text.endswith("Plans\n\nThe harbour opens at nine.")
+    assert "not read" not in text
+
+
+def test_a_message_attached_in_base64_is_read() -> None:
+    inner = base64.encodebytes(make_message("Inner", "Ferry times.").as_bytes()).decode()
+    kind = "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64"
+    parts = make_multipart("mixed", f"{PLAIN}See below.\n", f"{kind}\n\n{inner}")
+    text = parse(f"Subject: s\nMIME-Version: 1.0\n{parts}".encode()).text
+    assert text.endswith(f"Inner\n\n{HEAD}\n\nFerry times.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain; charset=us-ascii", "Grüße aus Köln".encode()),
+        ("text/plain; charset=iso-8859-1", b"Gr\xfc\xdfe aus K\xf6ln"),
+        ("text/html; charset=iso-8859-1", b"<p>Gr\xfc\xdfe aus K\xf6ln</p>"),
+        ("text/html", b'<meta charset="iso-8859-1"><p>Gr\xfc\xdfe aus K\xf6ln</p>'),
+        ("text/html; charset=utf-7", b'<meta charset="utf-8"><p>Gr+APwA3w-e aus K+APY-ln</p>'),
+    ],
+)
+def test_the_encoding_of_a_text_is_told_by_the_mail_unless_it_is_wrong(
+    kind: str, body: bytes
+) -> None:
+    raw = f"Subject: s\nMIME-Version: 1.0\nContent-Type: {kind}\n\n".encode() + body
+    assert parse(raw).text == "s\n\nGrüße aus Köln"
+
+
+MAILBOX = (
+    b"From ada@merrow.example Mon Jun  1 10:00:00 2026\nSubject: One\nFrom: ada@merrow.example\n\n"
+    b"First message.\n\n>From here on.\n\nFrom now on: nothing.\n\n"
+    b"From bob@merrow.example Tue Jun  2 10:00:00 2026\nFrom: bob@merrow.example\n\nSecond one.\n"
+)
+
+
+def test_each_message_of_a_mailbox_is_a_section() -> None:
+    parsed = parse(MAILBOX)
+    sections = [(block.headings, block.span.cut(parsed.text)) for block in parsed.blocks]
+    assert sections == [
+        (("One",), "One"),
+        (("One",), "From: ada@merrow.example"),
+        (("One",), "First message."),
+        (("One",), "From here on."),
+        (("One",), "From now on: nothing."),
+        (("Message 2",), "Message 2"),
+        (("Message 2",), "From: bob@merrow.example"),
+        (("Message 2",), "Second one."),
+    ]
+    assert (parsed.title, parsed.metadata) == ("", {})
+
+
+def test_a_mailbox_of_one_message_is_that_message() -> None:
+    raw = b"From ada Mon Jun  1 10:00:00 2026\n" + make_message("Skip permit").as_bytes()
+    assert parse(raw) == parse(make_message("Skip permit").as_bytes())

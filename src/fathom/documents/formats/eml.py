@@ -1,7 +1,10 @@
 """Electronic mail: sender, recipients, date, the text, and readable attachments."""
 
+import base64
+import binascii
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -11,22 +14,32 @@ from itertools import chain
 from typing import cast
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, add_blocks
+from fathom.documents.decode import decode_text
 from fathom.types import Scalar
 
 _DEEPEST = 2
 _MOST_ATTACHMENTS = 100
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+_SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\r\n]+\r?\n(?=[!-9;-~]+:)")
+"""The line before each message of a mailbox."""
+_MARKED = re.compile(rb"(?m)^>(?=>*From )")
+_MESSAGES = frozenset({"message/rfc822", "message/global", "message/news"})
+_ESCAPING = ("iso2022", "hz", "utf-7")
+"""The beginnings of the names of encodings that write all letters in ASCII."""
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Parse an EML file; attached messages are read down to depth 2.
+    """Parse an EML file or a mailbox; attached messages are read down to depth 2.
 
     Raises:
         ParseRefusal: `empty`, or `failed` for more than 100 attachments.
     """
-    message = message_from_bytes(data, policy=default)
+    first, *others = _split_mailbox(data)
+    message = message_from_bytes(first, policy=default)
     builder = Builder()
+    if others:
+        return _build_mailbox(builder, (first, *others))
     _add_message(builder, message, 1)
     metadata: dict[str, Scalar] = {}
     for key, name in (("author", "From"), ("recipient", "To"), ("created", "Date")):
@@ -36,9 +49,35 @@ def parse(data: bytes) -> ParsedDocument:
     return builder.build(_get_header(message, "Subject"), metadata)
 
 
-def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
-    """Add a message; `depth` is 1 for the file itself, 2 for a message attached to it."""
-    builder.add_heading(_get_header(message, "Subject"), depth)
+def _split_mailbox(data: bytes) -> list[bytes]:
+    """Return the messages of a mailbox file (mbox), or the one message of any other file."""
+    if not data.startswith(b"From "):
+        return [data]
+    messages = _SEPARATOR.split(data)[1:]
+    # Programs put a mark before a line of text that would look like the next message.
+    return [_MARKED.sub(b"", message) for message in messages] or [data]
+
+
+def _build_mailbox(builder: Builder, messages: Iterable[bytes]) -> ParsedDocument:
+    """Build a document with a section for each message."""
+    for number, data in enumerate(messages, start=1):
+        message = message_from_bytes(data, policy=default)
+        _add_message(builder, message, 1, f"Message {number}")
+    return builder.build(opening=False)
+
+
+def _add_message(
+    builder: Builder, message: EmailMessage, depth: int, usual_heading: str = ""
+) -> None:
+    """Add a message.
+
+    Args:
+        builder: The builder that receives the message.
+        message: The message.
+        depth: 1 for the file itself, 2 for a message attached to it.
+        usual_heading: The heading of a message without a subject.
+    """
+    builder.add_heading(_get_header(message, "Subject") or usual_heading, depth)
     headers = [(name, _get_header(message, name)) for name in _SHOWN_HEADERS]
     builder.add_paragraph("\n".join(f"{name}: {value}" for name, value in headers if value))
     parts = list(_iter_parts(message))
@@ -59,7 +98,7 @@ def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
 def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
     if body.get_content_subtype() == "html":
         try:
-            _add_file(builder, _get_payload(body), "body.html", depth)
+            _add_file(builder, _encode_page(body), "body.html", depth)
         except ParseRefusal as refusal:
             if refusal.outcome != "empty":  # a message may consist of attachments only
                 builder.add_paragraph(f"The message's text is not read: {refusal}")
@@ -111,13 +150,37 @@ def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> N
     name = attachment.get_filename() or kind
     builder.add_heading(f"Attachment: {name}", depth + 1)
     inner = attachment.get_payload()
-    if kind == "message/rfc822" and isinstance(inner, list) and inner:
-        _add_inner(builder, cast("EmailMessage", inner[0]), depth)
+    if isinstance(inner, list) and inner and kind.startswith("message/"):
+        messages = cast("list[EmailMessage]", inner)
+        if kind in _MESSAGES:
+            _add_inner(builder, _unpack_message(messages[0]), depth)
+        else:
+            _add_fields(builder, messages)
         return
     try:
         _add_file(builder, _get_payload(attachment), name, depth + 1)
     except ParseRefusal as refusal:
         builder.add_paragraph(f"{name} ({kind}) is not read: {refusal}")
+
+
+def _unpack_message(message: EmailMessage) -> EmailMessage:
+    """Return an attached message, also one that a program wrote in base64 against the standard."""
+    payload = message.get_payload()
+    if len(message) or not isinstance(payload, str):
+        return message
+    try:
+        return message_from_bytes(
+            base64.b64decode("".join(payload.split()), validate=True), policy=default
+        )
+    except (binascii.Error, ValueError):
+        return message
+
+
+def _add_fields(builder: Builder, groups: Iterable[EmailMessage]) -> None:
+    """Add the fields of a report of delivery, a paragraph for each group of them."""
+    for group in groups:
+        fields = [f"{name}: {value}" for name in group if (value := _get_header(group, name))]
+        builder.add_paragraph("\n".join(fields))
 
 
 def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
@@ -163,9 +226,25 @@ def _get_payload(part: EmailMessage) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
+def _encode_page(part: EmailMessage) -> bytes:
+    """Return a page in bytes that state their encoding, as that of the mail counts."""
+    has_charset = part.get_content_charset() is not None
+    return _get_text(part).encode("utf-8-sig") if has_charset else _get_payload(part)
+
+
 def _get_text(part: EmailMessage) -> str:
+    payload = _get_payload(part)
     charset = part.get_content_charset() or "utf-8"
-    with suppress(LookupError, UnicodeDecodeError):
-        return _get_payload(part).decode(charset).replace("\r\n", "\n")
-    # cp1252 is what most Western mail with a wrong charset uses.
-    return _get_payload(part).decode("cp1252", errors="replace").replace("\r\n", "\n")
+    return _decode_payload(payload, charset).replace("\r\n", "\n")
+
+
+def _decode_payload(payload: bytes, charset: str) -> str:
+    if payload.isascii():
+        with suppress(LookupError, UnicodeDecodeError):
+            if codecs.lookup(charset).name.startswith(_ESCAPING):
+                return payload.decode(charset)
+    try:
+        return decode_text(payload, [charset])
+    except ParseRefusal:
+        # cp1252 is what most Western mail with a wrong charset uses.
+        return payload.decode("cp1252", errors="replace")
