@@ -58,3 +58,94 @@ def test_a_jats_article_has_its_own_title() -> None:
     )
     assert parsed.title == "Fees of waste"
     assert parsed.text == "Fees of waste\n\nMethods\n\nWe counted.\n\nCited"
+
+
+JATS = b"""<article><front><journal-meta><journal-title>Ports</journal-title></journal-meta>
+<article-meta>
+<article-categories><subj-group><subject>Research Article</subject></subj-group>
+</article-categories>
+<title-group><article-title>Fees of <italic>waste</italic></article-title></title-group>
+<contrib-group><name><surname>Vega</surname><given-names>Ada</given-names></name></contrib-group>
+<abstract><title>Abstract</title><p>We
+   counted.</p></abstract></article-meta></front><body><sec><label>1</label><title>Methods</title>
+<p>In two ways: <list list-type="alpha-lower"><list-item><p>by day</p><p>or night</p></list-item>
+<list-item><p>by ship</p></list-item></list> and so on.</p><sec><title>Ships</title><p>Ten.</p>
+</sec>
+<table-wrap><label>Table 1</label><caption><title>Fees</title></caption><table><thead><tr>
+<td>Port</td>
+<td>Fee</td></tr></thead><tbody><tr><td rowspan="2">Aldby</td><td>12</td></tr><tr><td>14</td></tr>
+</tbody>
+</table></table-wrap><fig><label>Figure 1</label><graphic/></fig><p>See below.</p></sec></body>
+<back>
+<ref-list><title>References</title><ref><element-citation><name><surname>Lee</surname></name>
+<article-title>Cited</article-title></element-citation></ref></ref-list></back></article>"""
+
+
+def list_blocks(data: bytes) -> list[tuple[str, str, str]]:
+    parsed = parse(data)
+    return [
+        (block.kind, " > ".join(block.headings), block.span.cut(parsed.text))
+        for block in parsed.blocks
+    ]
+
+
+def test_an_article_of_a_journal_keeps_its_sections_lists_and_tables() -> None:
+    title = "Fees of waste"
+    methods, references = f"{title} > 1 Methods", f"{title} > References"
+    assert parse(JATS).title == title
+    assert list_blocks(JATS) == [
+        ("paragraph", "", "Ports"),
+        ("paragraph", "", "Research Article"),
+        ("heading", title, title),
+        ("paragraph", title, "Vega Ada"),
+        ("heading", f"{title} > Abstract", "Abstract"),
+        ("paragraph", f"{title} > Abstract", "We counted."),
+        ("heading", methods, "1 Methods"),
+        ("paragraph", methods, "In two ways:"),
+        ("list_item", methods, "a. by day"),
+        ("paragraph", methods, "or night"),
+        ("list_item", methods, "b. by ship"),
+        ("paragraph", methods, "and so on."),
+        ("heading", f"{methods} > Ships", "Ships"),
+        ("paragraph", f"{methods} > Ships", "Ten."),
+        ("paragraph", f"{methods} > Ships", "Table 1 Fees"),
+        ("table_head", f"{methods} > Ships", "Port | Fee"),
+        ("table_row", f"{methods} > Ships", "Aldby | 12"),
+        ("table_row", f"{methods} > Ships", "| 14"),
+        ("paragraph", f"{methods} > Ships", "Figure 1"),
+        ("paragraph", f"{methods} > Ships", "See below."),
+        ("heading", references, "References"),
+        ("paragraph", references, "Lee Cited"),
+    ]
+
+
+DOCBOOK = b"""<book xmlns="http://docbook.org/ns/docbook"><info><title>Guide</title><author>
+<name>Ada</name>
+</author></info><chapter><info><title><emphasis>One</emphasis></title></info>
+<para>Use <command>ls</command>
+of &lt;file&gt;&nbsp;&mdash; or<!-- no --> not.</para><section><title>Sub</title><orderedlist>
+<listitem><para>Do
+</para></listitem><listitem><programlisting>def x():
+    return 1
+</programlisting></listitem></orderedlist><para>Next.</para><figure><title>A map</title></figure>
+<para>Last.</para>
+<informaltable><tgroup><tbody><row><entry morerows="1"><para>A</para><para>B</para></entry>
+<entry>&check;</entry>
+</row><row><entry>2</entry></row></tbody></tgroup></informaltable></section></chapter></book>"""
+
+
+def test_a_book_keeps_its_levels_listings_and_signs() -> None:
+    assert list_blocks(DOCBOOK) == [
+        ("heading", "Guide", "Guide"),
+        ("paragraph", "Guide", "Ada"),
+        ("heading", "Guide > One", "One"),
+        ("paragraph", "Guide > One", "Use ls of <file> \u2014 or not."),
+        ("heading", "Guide > One > Sub", "Sub"),
+        ("list_item", "Guide > One > Sub", "1. Do"),
+        ("code", "Guide > One > Sub", "def x():\n    return 1"),
+        ("paragraph", "Guide > One > Sub", "Next."),
+        ("paragraph", "Guide > One > Sub", "A map"),
+        ("paragraph", "Guide > One > Sub", "Last."),
+        ("table_row", "Guide > One > Sub", "A B | \u2713"),
+        ("table_row", "Guide > One > Sub", "| 2"),
+    ]

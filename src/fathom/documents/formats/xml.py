@@ -1,23 +1,73 @@
-"""Any XML, including feeds: the text of the elements in order."""
+"""Any XML, including feeds and articles (DocBook, JATS): the text of the elements in order."""
 
 import re
-from collections.abc import Container
+from collections import Counter
+from collections.abc import Iterator
+from html.entities import html5
 from typing import Any
 
 from lxml import etree
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.html import add_fragment
+from fathom.documents.formats.list_numbers import format_number
 
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
-_DOCUMENT_TITLES = _TITLES | {"article-title"}
-"""JATS gives the titles of cited articles this name too, so that it makes no heading."""
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,500}>")
+_PLAIN_TITLES = frozenset({"head", "subject", "name"})
+"""The titles that are none if they hold parts of their own."""
+_ARTICLE_HEADS = frozenset({"title-group", "front", "front-stub", "article-meta"})
+"""The elements in which `article-title` names the article itself, not one that it cites."""
+_FRAMES = _ARTICLE_HEADS | {"teiheader", "filedesc", "titlestmt", "prolog", "caption"}
+"""The elements around a title that are no part of the text below it, beside DocBook's `info`."""
+_CAPTIONED = frozenset({
+    "table", "informaltable", "table-wrap", "figure", "informalfigure", "fig", "fig-group",
+    "example", "informalexample", "equation", "disp-formula", "formalpara", "note", "tip",
+    "warning", "important", "caution", "blockquote", "epigraph", "procedure", "step",
+    "itemizedlist", "orderedlist", "variablelist", "list", "def-list", "biblioentry", "biblioset",
+    "bibliomset", "ref", "element-citation", "mixed-citation", "citation", "media",
+    "supplementary-material",
+})  # fmt: skip
+"""The elements whose titles head no text: the text goes on behind them."""
+_PEOPLE = frozenset({"author", "contributor", "creator", "editor", "publisher", "owner", "person"})
+_JOINED = frozenset({
+    "name", "string-name", "personname", "person-group", "element-citation", "pub-date", "date",
+})  # fmt: skip
+"""The elements whose parts are one text."""
+_LISTINGS = frozenset({"programlisting", "screen", "preformat", "literallayout", "codeblock"})
+_TABLES = frozenset({"table", "informaltable", "tgroup", "thead", "tbody", "tfoot"})
+"""The elements at whose beginning no cell spans further rows."""
+_ROWS = frozenset({"tr", "row"})
+_CELLS = frozenset({"td", "th", "entry", "cell"})
+_NUMBERED = frozenset({"orderedlist", "ol", "procedure", "steps", "substeps"})
+_LISTS = _NUMBERED | {"itemizedlist", "list", "ul"}
+_ITEMS = frozenset({"listitem", "list-item", "li", "item", "step", "substep"})
+_ORDERS = {
+    "order": "decimal", "arabic": "decimal",
+    "alpha-lower": "lowerLetter", "loweralpha": "lowerLetter",
+    "alpha-upper": "upperLetter", "upperalpha": "upperLetter",
+    "roman-lower": "lowerRoman", "lowerroman": "lowerRoman",
+    "roman-upper": "upperRoman", "upperroman": "upperRoman",
+}  # fmt: skip
+_BLOCKS = _LISTINGS | _LISTS | {
+    "variablelist", "def-list", "table", "informaltable", "table-wrap", "figure", "informalfigure",
+    "fig", "fig-group", "disp-quote", "boxed-text", "example", "informalexample",
+}  # fmt: skip
+"""The elements that end the text around them."""
+_LABELLED = frozenset({"sec", "app", "fig", "table-wrap", "ref", "fn", "list-item", "boxed-text"})
+"""The elements whose `label` stands before their text."""
+_MARKUP = re.compile(
+    r"</?(?:p|br|hr|div|span|a|b|i|u|em|strong|small|sub|sup|ul|ol|li|dl|dt|dd|h[1-6]|img|figure"
+    r"|table|tr|td|th|pre|code|blockquote|html|body|font|center|section|article)\b[^<>]{0,500}>",
+    re.IGNORECASE,
+)
+"""A tag of HTML; a manual of commands may show others, such as `<file>`."""
+_PARAGRAPHS = re.compile(r"\n[ \t\r]*\n")
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Parse an XML file; entities, document type definitions and the network are never used.
+    """Parse an XML file; declared entities, document type definitions and the network are not used.
 
     Raises:
         ParseRefusal: `failed` when it is no XML, `empty` when no element holds text.
@@ -29,53 +79,219 @@ def parse(data: bytes) -> ParsedDocument:
     if root is None:
         raise ParseRefusal("failed", "damaged XML")
     builder = Builder()
-    _add(builder, root)
-    title = next(
-        (
-            _get_text(element)
-            for element in root.iter()
-            if _get_name(element) in _DOCUMENT_TITLES and _get_text(element)
-        ),
-        "",
-    )
-    return builder.build(title)
+    walk = _XmlWalk(builder, root)
+    walk.add_tree(root)
+    return builder.build(walk.title)
 
 
-def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no types
-    """Add leaves as paragraphs; an element with text between its children is one paragraph."""
-    titled = {element.getparent() for element in root.iter() if _get_name(element) in _TITLES}
-    todo = [root]
-    while todo:
-        element = todo.pop()
-        if not isinstance(element.tag, str):
-            continue
-        if len(element) and not _has_mixed_content(element):
-            todo.extend(reversed(element))
-            continue
-        text = _get_text(element)
-        if _get_name(element) in _TITLES:
-            builder.add_heading(text, _get_level(element, titled))
-        elif _MARKUP.search(text):
-            add_fragment(builder, text)  # a feed carries HTML as text
+class _XmlWalk:
+    """A walk over the elements in order.
+
+    Attributes:
+        title: The text of the first heading.
+    """
+
+    def __init__(self, builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no types
+        self.title = ""
+        self._builder = builder
+        self._titled = {_find_owner(element) for element in root.iter() if _is_title(element)}
+        self._grid = CellGrid()
+        self._items: Counter[Any] = Counter()
+        self._label = ""
+        self._mark = ""
+
+    def add_tree(self, root: Any) -> None:  # noqa: ANN401
+        """Add leaves as paragraphs; an element with text between its children is one paragraph."""
+        todo: list[Any] = [root]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, str):
+                self._add_text(part)
+            elif isinstance(part.tag, str) and not self._add_whole(part):
+                self._enter(part)
+                todo.extend(reversed(_split_mixed(part) if _has_mixed_content(part) else part))
+
+    def _enter(self, element: Any) -> None:  # noqa: ANN401
+        name = _get_name(element)
+        if name in _TABLES:
+            self._grid = CellGrid()
+        elif name in _ITEMS and _get_name(element.getparent()) in _LISTS and _has_text(element):
+            self._label = self._make_label(element.getparent())
+
+    def _make_label(self, around: Any) -> str:  # noqa: ANN401
+        """Count an item of a list and return its label."""
+        self._items[around] += 1
+        order = around.get("list-type") or around.get("numeration") or ""
+        style = _ORDERS.get(order, "decimal" if _get_name(around) in _NUMBERED else "")
+        return f"{format_number(self._items[around], style)}." if style else "-"
+
+    def _add_whole(self, element: Any) -> bool:  # noqa: ANN401
+        """Add an element that is read in one go; return whether `element` was one."""
+        name = _get_name(element)
+        if name in _LISTINGS:
+            self._label = ""
+            self._builder.add_code("".join(_iter_text(element)))
+        elif name in _ROWS and _holds_cells(element):
+            self._add_row(element)
+        elif _is_split(element):
+            return False
+        elif _is_label(element):
+            self._mark = _join_text(element)
+        elif _is_title(element):
+            self._add_title(element)
+        elif name in _JOINED:
+            self._add_text(_join_text(element))
         else:
-            builder.add_paragraph(text)
+            self._enter(element)
+            self._add_text("".join(_iter_text(element)))
+        return True
+
+    def _add_row(self, row: Any) -> None:  # noqa: ANN401
+        self._label = ""
+        cells = [cell for cell in row if isinstance(cell.tag, str)]
+        is_head = all(_get_name(cell) == "th" for cell in cells)
+        placed = self._grid.place_row((_join_text(cell), *_read_spans(cell)) for cell in cells)
+        self._builder.add_row(placed, head=is_head or _get_name(row.getparent()) == "thead")
+
+    def _add_title(self, element: Any) -> None:  # noqa: ANN401
+        text = _join_text(element)
+        self.title = self.title or text
+        if text:
+            self._builder.add_heading(self._take_mark(text), self._measure_level(element))
+
+    def _add_text(self, text: str) -> None:
+        if _MARKUP.search(text):
+            add_fragment(self._builder, text)  # a feed carries HTML as text
+            return
+        for paragraph in filter(None, map(_join_words, _PARAGRAPHS.split(text))):
+            if self._label:
+                self._builder.add_item(paragraph, self._mark or self._label)
+                self._label = self._mark = ""
+            else:
+                self._builder.add_paragraph(self._take_mark(paragraph))
+
+    def _take_mark(self, text: str) -> str:
+        """Return a text behind the mark that stands before it, such as `Table 1`."""
+        marked, self._mark = f"{self._mark} {text}".lstrip(), ""
+        return marked
+
+    def _measure_level(self, title: Any) -> int:  # noqa: ANN401
+        """Return the level of a title: below the titles of the elements around its own."""
+        around = list(_find_owner(title).iterancestors())
+        level = 1 + sum(above in self._titled for above in around)
+        is_entry = any(_get_name(above) in _ENTRIES for above in title.iterancestors())
+        return max(level, 2) if is_entry else level
+
+
+def _is_title(element: Any) -> bool:  # noqa: ANN401
+    """Return whether an element is the title of the text below it."""
+    name, parent = _get_name(element), element.getparent()
+    if parent is None:
+        return False
+    if name == "article-title":
+        return _get_name(parent) in _ARTICLE_HEADS
+    if name not in _TITLES or _get_name(_find_owner(element)) in _CAPTIONED:
+        return False
+    return name not in _PLAIN_TITLES or _is_plain_title(element, name, _get_name(parent))
+
+
+def _is_plain_title(element: Any, name: str, around: str) -> bool:  # noqa: ANN401
+    has_parts = len(element) > 0 and not _has_mixed_content(element)
+    names_person = name == "name" and around in _PEOPLE
+    return not has_parts and not names_person and around != "subj-group"
+
+
+def _is_label(element: Any) -> bool:  # noqa: ANN401
+    """Return whether an element stands before the text of the elements behind it."""
+    if _get_name(element) != "label" or _get_name(element.getparent()) not in _LABELLED:
+        return False
+    return any(_has_text(behind) for behind in element.itersiblings())
+
+
+def _find_owner(title: Any) -> Any:  # noqa: ANN401
+    """Return the element that a title names."""
+    owner = title.getparent()
+    while owner.getparent() is not None and _is_frame(_get_name(owner)):
+        owner = owner.getparent()
+    return owner
+
+
+def _is_frame(name: str) -> bool:
+    return name in _FRAMES or name.endswith("info")
+
+
+def _is_split(element: Any) -> bool:  # noqa: ANN401
+    """Return whether the parts of an element are texts of their own."""
+    if _has_mixed_content(element):
+        return any(_get_name(child) in _BLOCKS for child in element)
+    return len(element) > 0 and _get_name(element) not in _JOINED and not _is_title(element)
+
+
+def _split_mixed(element: Any) -> list[Any]:  # noqa: ANN401
+    """Return the texts and the blocks of an element in order."""
+    parts: list[Any] = [element.text or ""]
+    for child in element:
+        if _get_name(child) in _BLOCKS:
+            parts += [child, child.tail or ""]
+        else:
+            parts[-1] += "".join(_iter_part(child))
+    return parts
+
+
+def _holds_cells(row: Any) -> bool:  # noqa: ANN401
+    names = [_get_name(cell) for cell in row if isinstance(cell.tag, str)]
+    return bool(names) and _CELLS.issuperset(names)
+
+
+def _read_spans(cell: Any) -> tuple[int, int]:  # noqa: ANN401
+    """Return the columns and the rows that a cell spans."""
+    rows = _parse_number(cell.get("morerows"), 0) + 1
+    return _parse_number(cell.get("colspan"), 1), _parse_number(cell.get("rowspan"), rows)
+
+
+def _parse_number(text: str | None, usual: int) -> int:
+    return int(text) if text and re.fullmatch(r"\d{1,6}", text) else usual
 
 
 def _has_mixed_content(element: Any) -> bool:  # noqa: ANN401
+    if any(child.tag is etree.Entity for child in element):
+        return True
     texts = [element.text, *(child.tail for child in element)]
     return any(text and text.strip() for text in texts)
 
 
-def _get_text(element: Any) -> str:  # noqa: ANN401
-    return "".join(element.itertext()).strip()
+def _has_text(element: Any) -> bool:  # noqa: ANN401
+    return any(text.strip() for text in _iter_text(element))
+
+
+def _join_text(element: Any) -> str:  # noqa: ANN401
+    """Return the text of an element in one line, with a space between its parts."""
+    if _has_mixed_content(element) or not len(element):
+        return _join_words("".join(_iter_text(element)))
+    return " ".join(filter(None, map(_join_text, element)))
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _iter_text(element: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield the text of an element without comments; common signs stand for their names."""
+    yield element.text or "" if isinstance(element.tag, str) else ""
+    for child in element:
+        yield from _iter_part(child)
+
+
+def _iter_part(child: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield the text of a child of an element, and the text behind it."""
+    if child.tag is etree.Entity:
+        yield html5.get(f"{child.name};", child.text)
+    else:
+        yield from _iter_text(child)
+    yield child.tail or ""
 
 
 def _get_name(element: Any) -> str:  # noqa: ANN401
-    return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
-
-
-def _get_level(element: Any, titled: Container[Any]) -> int:  # noqa: ANN401
-    """Return the level of a title: below the titles of the elements around its own."""
-    around = list(element.iterancestors())
-    level = 1 + sum(above in titled for above in around[1:])
-    return max(level, 2) if any(_get_name(above) in _ENTRIES for above in around) else level
+    if element is None or not isinstance(element.tag, str):
+        return ""
+    return str(etree.QName(element).localname.lower())
