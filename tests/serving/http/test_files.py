@@ -1,6 +1,7 @@
 """Uploaded files, and the owner of a document's file: `fathom.serving.http.files`."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,11 @@ from tests.index.conftest import make_entry
 from tests.serving.http.conftest import open_client
 from tests.serving.http.test_document_routes import send_files
 
+from fathom.documents.discover import format_path
 from fathom.index.base import SourceRecord
 from fathom.index.engines import UPLOADS, EmbeddedIndex
 from fathom.serving.http.app import create_app
+from fathom.serving.http.document_routes import build_file_reply
 from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.uploads import is_upload
 from fathom.settings import Settings
@@ -156,6 +159,16 @@ def test_uploads_behind_a_link_of_the_operator_can_be_removed(tmp_path: Path) ->
     (folder / "a.txt").touch()
     UploadedFiles(folder).remove(str(folder / "a.txt"))
     assert not (folder / "a.txt").exists()
+
+
+def test_a_file_whose_name_is_not_utf8_is_sent(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    file.touch()
+    files, place = UploadedFiles(tmp_path / UPLOADS), format_path(file)
+    assert files.has_file(place)
+    assert files.get_local_path(place) == file
+    disposition = build_file_reply(file).headers["content-disposition"]
+    assert disposition == "inline; filename*=utf-8''caf%5Cxe9.txt"
 
 
 def test_a_path_that_leads_up_is_no_file(tmp_path: Path) -> None:

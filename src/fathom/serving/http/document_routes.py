@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from fathom.documents.base import ParseLimits, ParseRefusal
+from fathom.documents.discover import format_path
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.index.rights import ReaderList
@@ -311,7 +312,7 @@ def build_file_reply(path: Path) -> FileResponse:
     is_text = path.suffix.lower() in INLINE
     return FileResponse(
         path,
-        filename=path.name,
+        filename=format_path(PurePath(path.name)),
         media_type="text/plain; charset=utf-8" if is_text else "application/octet-stream",
         content_disposition_type="inline" if is_text else "attachment",
     )

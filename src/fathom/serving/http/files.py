@@ -11,6 +11,7 @@ from starlette.datastructures import UploadFile
 from typing_extensions import override
 
 from fathom.index.engines import UPLOADS, Index
+from fathom.ingest.places import locate_path
 from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
 
 if TYPE_CHECKING:  # psycopg is of an extra
@@ -65,7 +66,7 @@ class UploadedFiles:
         """Return whether the file of a document exists."""
         # A file that may have been ingested: such paths contain no `..`.
         try:
-            return ".." not in PurePath(path).parts and Path(path).is_file()
+            return ".." not in PurePath(path).parts and locate_path(path).is_file()
         except OSError:  # such as a name that is too long
             return False
 
@@ -81,7 +82,7 @@ class UploadedFiles:
         """
         if not self.has_file(path):
             raise FileNotFoundError(path)
-        return Path(path)
+        return locate_path(path)
 
     def remove(self, path: str) -> None:
         """Remove an uploaded file; any other file stays."""
