@@ -7,6 +7,14 @@ from fathom.settings import Settings
 from fathom.usage import Budget
 
 Effort = Literal["low", "medium", "high"]
+MOST_TOKENS = 10**9
+"""The largest limit of tokens that a caller may name."""
+MOST_CALLS = 10**6
+"""The largest limit of calls of language models that a caller may name."""
+MOST_SECONDS = 10**6
+"""The longest deadline that a caller may name."""
+MOST_USD = 10**6
+"""The largest limit of cost that a caller may name."""
 
 
 def limit_budget(

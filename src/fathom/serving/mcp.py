@@ -41,7 +41,13 @@ from fathom.serving.brief import (
     make_brief,
     serialize_brief,
 )
-from fathom.serving.budgets import Effort, limit_budget
+from fathom.serving.budgets import (
+    MOST_CALLS,
+    MOST_SECONDS,
+    MOST_TOKENS,
+    Effort,
+    limit_budget,
+)
 from fathom.serving.mcp_resources import add_document_resources, list_documents_first
 from fathom.serving.mcp_shapes import (
     AnswerList,
@@ -75,6 +81,8 @@ PATIENCE_S = 50.0
 Clients give up a call after a minute."""
 MOST_CHARS = 20_000
 """The characters of a document in one reply, at most."""
+MOST_QUERY_CHARS = 20_000
+"""The characters of a query or a question, at most: a longer one would keep others waiting."""
 MOST_QUERIES = 20
 """The queries of one search, and the questions of one call, at most."""
 MOST_LISTED = 200
@@ -194,16 +202,25 @@ class _Tools:
         filters: _Filters = [],  # noqa: B006 - no call changes it
         max_tokens: Annotated[
             int | None,
-            Field(ge=0, description="Tokens of language models for each question; only lowers."),
+            Field(
+                ge=0,
+                le=MOST_TOKENS,
+                description="Tokens of language models for each question; only lowers.",
+            ),
         ] = None,
         max_calls: Annotated[
             int | None,
-            Field(ge=0, description="Calls of language models for each question; only lowers."),
+            Field(
+                ge=0,
+                le=MOST_CALLS,
+                description="Calls of language models for each question; only lowers.",
+            ),
         ] = None,
         deadline: Annotated[
             float | None,
             Field(
                 ge=0,
+                le=MOST_SECONDS,
                 description=f"Seconds for all questions, by default {PATIENCE_S:.0f} at most.",
             ),
         ] = None,
@@ -415,13 +432,18 @@ def _list_queries(texts: str | list[str]) -> list[str]:
     """Return one text or several as a list.
 
     Raises:
-        UsageError: If there is none, an empty one, or too many.
+        UsageError: If there is none, an empty one, too many, or one that is too long.
     """
     queries = [texts] if isinstance(texts, str) else texts
     if not 1 <= len(queries) <= MOST_QUERIES:
         raise UsageError(f"{len(queries)} queries: give 1 to {MOST_QUERIES} at a time")
     if "" in queries:
         raise UsageError("an empty text: give at least a word")
+    longest = max(map(len, queries))
+    if longest > MOST_QUERY_CHARS:
+        raise UsageError(
+            f"a text has {longest:,} characters, at most {MOST_QUERY_CHARS:,} are read; give a part"
+        )
     return queries
 
 

@@ -19,7 +19,14 @@ from fathom.retrieval.excerpts import EXCERPT_HITS
 from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
 from fathom.serving.brief import MOST_LINES, MOST_TEXT, find_lines, make_brief, serialize_brief
-from fathom.serving.budgets import Effort, limit_budget
+from fathom.serving.budgets import (
+    MOST_CALLS,
+    MOST_SECONDS,
+    MOST_TOKENS,
+    MOST_USD,
+    Effort,
+    limit_budget,
+)
 from fathom.serving.http.access import Caller
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
@@ -81,10 +88,10 @@ class Body(BaseModel):
 class BudgetBody(Body):
     """The expenses that a request allows; they lower the effort's budget and never raise it."""
 
-    max_tokens: int | None = Field(default=None, ge=0, le=10**9)
-    deadline: float | None = Field(default=None, ge=0, le=10**6, description="Seconds.")
-    max_calls: int | None = Field(default=None, ge=0, le=10**6)
-    max_cost: float | None = Field(default=None, ge=0, le=10**6, description="USD.")
+    max_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    deadline: float | None = Field(default=None, ge=0, le=MOST_SECONDS, description="Seconds.")
+    max_calls: int | None = Field(default=None, ge=0, le=MOST_CALLS)
+    max_cost: float | None = Field(default=None, ge=0, le=MOST_USD, description="USD.")
 
     def to_budget(self) -> Budget:
         """Return the limits as a budget."""
