@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -407,6 +407,16 @@ def test_the_name_of_a_proxy_and_a_token_can_be_configured(index_folder: Path) -
         assert post_request(served, Host="docs.example").status_code == 200
         assert post_request(served, Host="other.example").status_code == 421
         assert served.token == "own"
+
+
+def test_a_stream_is_whole_when_the_server_ends(index_folder: Path) -> None:
+    with ExitStack() as server:
+        served = server.enter_context(serve_http(index_folder))
+        bearer = {"Accept": "text/event-stream", "Authorization": f"Bearer {served.token}"}
+        with httpx2.stream("GET", served.address, headers=bearer, timeout=60) as reply:
+            assert reply.headers["content-type"].startswith("text/event-stream")
+            server.close()
+            reply.read()  # a reply that is cut off is an error
 
 
 def test_another_address_requires_a_token_of_the_operator(index_folder: Path) -> None:

@@ -21,7 +21,7 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom import __version__
 from fathom.documents.lines import list_headings
@@ -595,12 +595,33 @@ def make_http_app(server: MCPServer, *, hosts: Sequence[str] | None = ()) -> Sta
             for name in (f"{scheme}://{host}", f"{scheme}://{host}:*")
         ],
     )
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
         transport_security=security,
     )
+    app.add_middleware(_EndedReplies)
+    return app
+
+
+class _EndedReplies:
+    """An ASGI middleware that ends each reply; the SDK leaves streams open when a server ends."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_open = False
+
+        async def watch_and_send(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or message.get("more_body", False)
+            await send(message)
+
+        await self._app(scope, receive, watch_and_send)
+        if is_open:
+            await send({"type": "http.response.body"})
 
 
 def _make_reply(value: Json) -> CallToolResult:
