@@ -180,3 +180,23 @@ def test_terms_are_read_with_their_definitions() -> None:
         ("list_item", "odd"),
         ("paragraph", "x"),
     ]
+
+
+def test_cells_without_a_row_are_a_row() -> None:
+    html = "<table><td>Port<td>Fee<tr><td>Aldby<td>12<tbody><th>Merrow</th> <td>14</table>"
+    assert [text for _, text in describe_blocks(html)] == [
+        "Port | Fee",
+        "Aldby | 12",
+        "Merrow | 14",
+    ]
+
+
+def test_rows_of_a_table_head_name_the_columns() -> None:
+    html = "<table><thead><tr><td>Port<td>Kind</thead><tbody><tr><td>Aldby<td>sea</table>"
+    assert describe_blocks(html) == [("table_head", "Port | Kind"), ("table_row", "Aldby | sea")]
+
+
+def test_readings_beside_letters_are_left_out() -> None:
+    assert describe_blocks(
+        "<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>の港</p>"
+    ) == [("paragraph", "東京の港")]

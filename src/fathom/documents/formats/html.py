@@ -19,7 +19,7 @@ from fathom.types import Scalar
 _UNSEEN = frozenset({
     "script", "style", "template", "noscript", "head", "title", "svg", "math", "canvas",
     "iframe", "object", "embed", "audio", "video", "nav", "select", "datalist", "button",
-    "textarea", "map", "area",
+    "textarea", "map", "area", "rt", "rp",
 })  # fmt: skip
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "center", "details", "dialog", "dd",
@@ -29,6 +29,7 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _ROW_GROUPS = frozenset({"table", "thead", "tbody", "tfoot"})
 """The elements at whose beginning no cell spans further rows."""
+_CELLS = frozenset({"td", "th"})
 _ALL_ROWS = 1_000_000
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?:\.0+)?(?:[a-z%]|\s*(?:;|$|!))"
@@ -99,6 +100,7 @@ class HtmlWalk:
             self._words.append("\x0b")
         elif tag in _BLOCKS:
             self._flush()
+        _wrap_cells(element)
         if tag in _ROW_GROUPS:
             self._grid = CellGrid()
         if tag in {"ul", "ol", "menu"}:
@@ -128,13 +130,15 @@ class HtmlWalk:
         return f"{format_number(number, _STYLES.get(self._lists[-1].style, 'decimal'))}."
 
     def _add_row(self, element: Any) -> None:  # noqa: ANN401
-        cells = [cell for cell in element if cell.tag in {"td", "th"}]
+        cells = [cell for cell in element if cell.tag in _CELLS]
         # A table inside a cell is layout: its contents are read as separate blocks.
         if any(next(cell.iter("table"), None) is not None for cell in cells):
             for cell in cells:
                 HtmlWalk(self.builder).add_tree(cell)
         else:
-            head = all(cell.tag == "th" for cell in cells)
+            parent = element.getparent()
+            is_named = parent is not None and parent.tag == "thead"
+            head = is_named or all(cell.tag == "th" for cell in cells)
             row = [
                 (get_visible_text(cell), *_read_spans(cell)) for cell in cells if is_visible(cell)
             ]
@@ -160,6 +164,19 @@ class HtmlWalk:
         terms = ", ".join(filter(None, self._terms))
         self._terms.clear()
         self.builder.add_item(": ".join(filter(None, (terms, text))))
+
+
+def _wrap_cells(element: Any) -> None:  # noqa: ANN401
+    """Put cells that stand in no row into one, as a browser does."""
+    row = None
+    for child in list(element):
+        if child.tag not in _CELLS:
+            row = None
+            continue
+        if row is None:
+            row = element.makeelement("tr")
+            child.addprevious(row)
+        row.append(child)
 
 
 def _read_spans(cell: Any) -> tuple[int, int]:  # noqa: ANN401

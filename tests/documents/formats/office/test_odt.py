@@ -179,3 +179,38 @@ def test_text_of_a_small_style_stays() -> None:
     body = p('The <text:span text:style-name="T1">fee</text:span> is 9 crowns.')
     parsed = parse(make_package(body, style))
     assert (parsed.text, parsed.unread) == ("The fee is 9 crowns.", "")
+
+
+def test_a_list_that_continues_another_one_counts_on() -> None:
+    first, second = "".join(map(make_item, (p("a"), p("b")))), make_item(p("c"))
+    lists = [
+        f'<text:list xml:id="one" text:style-name="L">{first}</text:list>',
+        f'<text:list text:style-name="L">{make_item(p("other"))}</text:list>',
+        f'<text:list text:continue-list="one" text:style-name="L">{second}</text:list>',
+    ]
+    styles = (
+        '<text:list-style style:name="L"><text:list-level-style-number text:level="1"'
+        ' style:num-format="1" style:num-suffix="."/></text:list-style>'
+    )
+    blocks = describe_blocks(parse(make_package(p("x").join(lists), styles)))
+    items = [text for kind, text in blocks if kind == "list_item"]
+    assert items == ["1. a", "2. b", "1. other", "3. c"]
+
+
+def make_row(*cells: str) -> str:
+    inner = "".join(f"<table:table-cell>{cell}</table:table-cell>" for cell in cells)
+    return f"<table:table-row>{inner}</table:table-row>"
+
+
+def test_the_head_of_a_table_is_marked_and_comments_are_left_out() -> None:
+    comment = "<office:annotation><text:p>check this</text:p></office:annotation>"
+    head = f"<table:table-header-rows>{make_row(p('Port'), p('Kind'))}</table:table-header-rows>"
+    table = f"<table:table>{head}{make_row(comment + p('Aldby'), p('sea' + comment))}</table:table>"
+    blocks = describe_blocks(parse(make_package(table)))
+    assert blocks == [("table_head", "Port | Kind"), ("table_row", "Aldby | sea")]
+
+
+def test_text_of_shapes_stands_behind_their_paragraph() -> None:
+    shape = f"<draw:custom-shape>{p('In the shape')}</draw:custom-shape>"
+    blocks = describe_blocks(parse(make_package(p(f"Before{shape} and after"))))
+    assert blocks == [("paragraph", "Before and after"), ("paragraph", "In the shape")]

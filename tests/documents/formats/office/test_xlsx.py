@@ -190,3 +190,10 @@ def test_a_damaged_sheet_is_refused() -> None:
     with pytest.raises(ParseRefusal, match="damaged workbook") as refused:
         parse(changed.getvalue())
     assert refused.value.outcome == "failed"
+
+
+def test_codes_in_texts_stand_for_their_signs() -> None:
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    text = "one_x000D_\ntwo _xD83D__xDE00_ _x005F_x000D_"
+    shared = f'<sst xmlns="{main}"><si><t>{text}</t></si></sst>'
+    assert read_strings(io.BytesIO(shared.encode())) == ["one\r\ntwo \U0001f600 _x000D_"]

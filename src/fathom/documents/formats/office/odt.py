@@ -75,6 +75,7 @@ class ListStyles:
     def __init__(self, roots: Sequence[Element]) -> None:
         self._styles: dict[str, dict[int, _ListLevel]] = {}
         self._last: dict[tuple[str, int], int] = {}
+        self._ends: dict[str, int] = {}
         self._open: list[ListCounter] = []
         for root in roots:
             for style in iter_descendants(root, "list-style"):
@@ -98,10 +99,13 @@ class ListStyles:
         start = levels.get(depth, _ListLevel()).start - 1
         if get_attribute(element, "continue-numbering") == "true":
             start = self._last.get((style, depth), start)
+        start = self._ends.get(get_attribute(element, "continue-list") or "", start)
         counter = ListCounter(style, depth, levels, [*above, start])
         self._open.append(counter)
         count = sum(_has_number(item) for item in iter_children(element, "list-item"))
         self._last[(style, depth)] = start + count
+        if name := get_attribute(element, "id"):
+            self._ends[name] = start + count
         return counter
 
 
@@ -180,6 +184,11 @@ def _count_repeats(element: Element, name: str) -> int:
 
 _SIGNS = {"tab": "\t", "line-break": "\n"}
 _SKIPPED = {"annotation", "annotation-end", "title", "desc", "ruby-text", "script", "object"}
+_ASIDES = frozenset({
+    "text-box", "image", "custom-shape", "rect", "ellipse", "circle", "line", "polyline", "polygon",
+    "regular-polygon", "path", "connector", "caption", "g",
+})  # fmt: skip
+"""The elements that a paragraph anchors outside of its own line; shapes may hold text."""
 _MOST_SPACES = 1_000
 
 
@@ -239,7 +248,7 @@ def _iter_pieces(element: Element, into: OdtInline, mark: FindNote) -> Iterator[
             if found_note is not None:
                 into.notes.append(found_note)
                 yield f"[{found_note[0]}]"
-        elif name in {"text-box", "image"}:
+        elif name in _ASIDES:
             into.asides.append(below)
         elif name not in _SKIPPED:
             yield from _iter_pieces(below, into, mark)
@@ -363,14 +372,18 @@ class _OdtWalk:
             self._builder.add_heading(get_attribute(table, "name") or "", 1)
             add_rows(self._builder, read_rows(table, self._read_cell))
             return
-        for row in read_rows(table, self._read_cell):
-            self._builder.add_row([cell.text for cell in row])
+        groups = iter_children(table, "table-header-rows")
+        heads = sum(1 for group in groups for _ in iter_children(group, "table-row"))
+        for at, row in enumerate(read_rows(table, self._read_cell)):
+            self._builder.add_row([cell.text for cell in row], head=at < heads)
 
     def _read_cell(self, cell: Element) -> str:
         return self._join_paragraphs(cell, "\n")
 
     def _join_paragraphs(self, container: Element, glue: str) -> str:
-        paragraphs = iter_descendants(container, *_TEXT)
+        comments = iter_descendants(container, "annotation")
+        skipped = {paragraph for comment in comments for paragraph in comment.iter()}
+        paragraphs = (p for p in iter_descendants(container, *_TEXT) if p not in skipped)
         return glue.join(read_inline(paragraph, self._find_note).text for paragraph in paragraphs)
 
     def _add_slide(self, page: Element) -> None:

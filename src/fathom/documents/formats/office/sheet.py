@@ -1,5 +1,6 @@
 """Rows of a worksheet, read from its XML: the library that opens the workbook takes far longer."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,7 @@ _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
 _ITEM, _INLINE, _RUN, _TEXT = f"{_MAIN}si", f"{_MAIN}is", f"{_MAIN}r", f"{_MAIN}t"
 _DIGITS = "0123456789"
+_CODE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _find_column = lru_cache(1_000)(column_index_from_string)
 _EMPTY = SheetCell("", is_text=False)
 
@@ -46,8 +48,7 @@ class CellStyle(NamedTuple):
 
 def read_strings(stream: IO[bytes]) -> list[str]:
     """Return the texts that the cells of all sheets share, without phonetic hints."""
-    # Programs write `_x005F_` for an underscore that would begin such a code.
-    return [_read_text(item).replace("x005F_", "") for item in iter_elements(stream, _ITEM)]
+    return [_read_text(item) for item in iter_elements(stream, _ITEM)]
 
 
 def read_rows(
@@ -190,14 +191,25 @@ class _SheetReader:
 def _read_text(item: Element) -> str:
     """Return the text of an item without its phonetic hints."""
     if len(item) == 1 and item[0].tag == _TEXT:
-        return item[0].text or ""
+        return _decode_signs(item[0].text or "")
     parts: list[str] = []
     for child in item:
         if child.tag == _TEXT:
             parts.append(child.text or "")
         elif child.tag == _RUN:
             parts += [part.text or "" for part in child if part.tag == _TEXT]
-    return "".join(parts)
+    return _decode_signs("".join(parts))
+
+
+def _decode_signs(text: str) -> str:
+    """Return a text with the signs that its codes stand for, such as `_x000D_` for a line end.
+
+    Programs write `_x005F_` for an underscore that would begin such a code.
+    """
+    if "_x" not in text:
+        return text
+    decoded = _CODE.sub(lambda code: chr(int(code[1], 16)), text)
+    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _limit_cells(cells: int) -> None:
