@@ -94,7 +94,7 @@ def test_feedback_reports_its_effect(run: CommandRunner, corpus: Path) -> None: 
     check_one_line(
         run("feedback", trace, "--answer", "at nine", "--source", file),
         2,
-        f"'at nine' stands in {file}, but not as an answer to 'How much",
+        f"{file} holds 'at nine', but not as an answer to 'How much",
     )
     other = run("ask", "When does the library open?", "--json").json["trace_id"]
     reply = run("feedback", other, "--answer", "at nine", "--source", file, "--json").json

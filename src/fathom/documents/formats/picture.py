@@ -24,7 +24,7 @@ MOST_PIXELS = 80_000_000
 refused before it is unpacked."""
 READ_PIXELS = 9_000_000
 """Most pixels to recognise, an A4 page at 300 dots an inch; a larger picture is scaled down."""
-_OBJECT = re.compile(r"(?:image file )?<\S+ object at 0x[0-9a-f]+>")
+_OBJECT = re.compile(r"(?:image file )?<[^\s<>]+ object at 0x[0-9a-f]+>")
 """The name of a picture in messages of Pillow: its place in memory, which differs at each run."""
 _ORIENTATION = 0x0112  # the EXIF tag for how the camera was held
 _FEWEST_LETTERS = 12  # fewer are a sign or a logo
