@@ -45,20 +45,35 @@ class StepCounter:
 
     def search(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield the place of each match, as `finditer` does."""
-        start = 0
+        start = least = 0
         while start <= len(text):
-            end = self.match(text, start)
+            end = self.match(text, start, least=least)
             if end is None:
-                start += 1
+                start = least = start + 1
                 continue
             yield start, end
-            start = max(end, start + 1)
+            # Where an empty match was, another one may begin that is not empty.
+            least = end + (end == start)
+            start = end
 
-    def match(self, text: str, start: int = 0, *, whole: bool = False) -> int | None:
-        """Return the end of a match that begins at a position; `whole` wants all of the text."""
+    def match(
+        self, text: str, start: int = 0, *, least: int = 0, whole: bool = False
+    ) -> int | None:
+        """Return the end of a match that begins at a position.
+
+        Args:
+            text: The text.
+            start: The place at which the match begins.
+            least: The first place at which it may end.
+            whole: Whether it has to end with the text.
+        """
         self._text, self._groups = text, {}
         return self._walk(
-            self.tree, 0, start, self._flags, lambda end: end if _ends(end, text, whole) else None
+            self.tree,
+            0,
+            start,
+            self._flags,
+            lambda end: end if end >= least and _ends(end, text, whole) else None,
         )
 
     def _walk(self, seq: Any, index: int, at: int, flags: int, proceed: Proceed) -> int | None:

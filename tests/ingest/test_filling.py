@@ -153,7 +153,7 @@ def test_equal_texts_are_embedded_once_in_a_step(tmp_path: Path) -> None:
     (docs / "corpus.jsonl").write_text("\n".join(rows))
     embedder = ObservedEmbedder()
     with open_engine(tmp_path, embedder) as engine:
-        engine.ingest([docs])
+        engine.ingest([docs / "corpus.jsonl"])
         assert engine.status().chunks == 40
         assert len(engine.search("same words", retriever="vector", k=40)) == 40
     assert embedder.made < 15
