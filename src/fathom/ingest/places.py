@@ -205,6 +205,8 @@ def find_places(index: IndexReader, name: str) -> list[str]:
     Raises:
         UsageError: If there is none.
     """
+    if not name:  # every place is below it, and a script with an unset variable means none
+        raise UsageError("the name of a document is empty; `fathom docs list` shows ids and paths")
     places = [source.path for source in index.list_places(name)]
     absolute = display(make_absolute(name))
     if not places:

@@ -29,9 +29,9 @@ NEAREST_CHARS = 250
 LINE_CHARS = 300
 """The characters of a line that holds a text."""
 MOST_LINES = 200
+"""The lines in one reply, at most."""
 MOST_TEXT = 1_000
 """The characters of a text that lines are searched for."""
-"""The lines in one reply, at most."""
 
 
 def find_lines(

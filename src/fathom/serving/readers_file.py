@@ -27,7 +27,7 @@ def load_readers(file: Path) -> tuple[ReadingRule, ...]:
         UsageError: If it cannot be read, or a rule is malformed.
     """
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"--readers {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

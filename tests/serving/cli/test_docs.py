@@ -63,3 +63,13 @@ def test_more_lines_than_asked_for_are_announced(filled: CommandRunner) -> None:
     shown = filled("docs", "grep", "a", "--most", "1")
     assert shown.out.splitlines()[-1] == "(there are more; --most N shows more)"
     assert filled("docs", "grep", "a", "--most", "1", "--json").json["has_more"] is True
+
+
+@pytest.mark.parametrize("command", [("rm",), ("grep", "the")])
+def test_an_empty_name_stands_for_no_document(
+    filled: CommandRunner,  # noqa: F811
+    command: tuple[str, ...],
+) -> None:
+    before = filled("docs", "list").out
+    check_one_line(filled("docs", *command, ""), 2, "the name of a document is empty")
+    assert filled("docs", "list").out == before

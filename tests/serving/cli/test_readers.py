@@ -51,6 +51,13 @@ def test_rules_are_kept_and_count_for_files_that_come_later(
             viewer.close()
 
 
+def test_rules_may_begin_with_the_mark_of_a_text_of_windows(tmp_path: Path) -> None:
+    file = tmp_path / "readers.toml"
+    file.write_text(f"\ufeff{RULES.strip()}", encoding="utf-8")
+    first, _ = load_readers(file)
+    assert first.readers == ("harbour", "user:ana")
+
+
 def test_a_key_names_its_groups(run: CommandRunner) -> None:  # noqa: F811
     added = run("keys", "add", "ana", "--group", "hr", "--group", "*", "--json").json
     assert added["groups"] == ["*", "hr"]

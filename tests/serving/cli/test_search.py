@@ -94,3 +94,20 @@ def test_a_stdin_without_lines_is_a_mistake(
 ) -> None:
     read_lines(monkeypatch, "\n \n")
     check_one_line(filled("search", "-"), 2, "stdin has no line", "one question a line")
+
+
+def test_the_mark_at_the_start_of_a_text_of_windows_is_no_part_of_the_question(
+    filled: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_lines(monkeypatch, f"\ufeff{QUERY}\r\n")
+    (line,) = filled("search", "-").out.splitlines()
+    assert json.loads(line)["query"] == QUERY
+
+
+def test_a_closed_stdin_has_no_lines(
+    filled: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    ran = filled("search", "-")
+    sys.stdin.close()
+    check_one_line(ran, 2, "stdin has no line", "one question a line")

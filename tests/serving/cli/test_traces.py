@@ -81,6 +81,9 @@ def test_a_trace_is_exported(asked_question: CommandOutput, run: CommandRunner) 
     exported = run("trace", asked_question.json["trace_id"], "--otel", "spans.json")
     assert (exported.code, exported.err) == (0, "")
     assert exported.out.endswith(" spans written to spans.json\n")
+    trace_id = asked_question.json["trace_id"]
+    as_json = run("trace", trace_id, "--otel", "spans.json", "--json").json
+    assert as_json == {"exported": trace_id, "target": "spans.json"}
 
 
 def test_a_spent_budget_is_exit_code_4(asked_question: CommandOutput, run: CommandRunner) -> None:  # noqa: F811

@@ -30,6 +30,8 @@ CALLS: tuple[tuple[Sequence[str], str], ...] = (
     (("trace", NOT_UTF8), "no trace begins with"),
     (("trace", "--delete"), "name the trace"),
     (("trace", "--otel", "file"), "name the trace"),
+    (("trace", "a", "--otel", "file", "--delete"), "export the trace first"),
+    (("trace", "a", "--content"), "add --otel TARGET"),
     (("docs", "show", "nothing"), "no document 'nothing'"),
     (("docs", "show", NOT_UTF8), "no document 'caf\\\\xe9'"),
     (("docs", "rm", "nothing"), "nothing"),

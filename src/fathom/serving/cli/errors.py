@@ -23,8 +23,11 @@ _STREAM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 def prepare_streams() -> None:
     """Make the standard streams accept any text.
 
-    A `?` replaces a character that a stream cannot encode, and a closed stream accepts all.
+    A `?` replaces a character that a stream cannot encode. A closed stream accepts all, and gives
+    nothing to read.
     """
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

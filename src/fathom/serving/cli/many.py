@@ -8,6 +8,7 @@ from fathom.errors import FathomError, UsageError
 
 STDIN = "-"
 """The argument that stands for the lines of stdin."""
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def answer_lines(name: str, serialize: Callable[[str], dict[str, Any]]) -> int:
@@ -47,6 +48,7 @@ def answer_lines(name: str, serialize: Callable[[str], dict[str, Any]]) -> int:
 def _read_lines() -> Iterator[str]:
     """Yield the lines of stdin that are not blank."""
     try:
-        yield from filter(None, map(str.strip, sys.stdin))
+        # Programs of Windows begin a text with a mark of its byte order.
+        yield from filter(None, (line.lstrip(_BYTE_ORDER_MARK).strip() for line in sys.stdin))
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None

@@ -41,7 +41,7 @@ def trace(
     from fathom.runs.outline import format_tree, to_json
     from fathom.serving.cli.output import format_traces, show, show_outcome
 
-    _require_id(trace_id, needed=delete or otel is not None)
+    _check_options(trace_id, delete=delete, otel=otel, content=content)
     with build_engine(index, assignments, offline=offline) as engine:
         if trace_id is None:
             summaries = engine.traces.list()
@@ -51,14 +51,24 @@ def trace(
             show_outcome({"deleted": deleted_id}, f"{deleted_id} deleted", as_json=as_json)
         elif otel is not None:
             record = engine.traces.get(trace_id)
-            show(export_trace(record, otel, content=content, offline=engine.settings.offline))
+            outcome = export_trace(record, otel, content=content, offline=engine.settings.offline)
+            show_outcome({"exported": record.id, "target": otel}, outcome, as_json=as_json)
         else:
             record = engine.traces.get(trace_id)
             show(to_json(record) if as_json else format_tree(record))
 
 
-def _require_id(trace_id: str | None, *, needed: bool) -> None:
-    if needed and trace_id is None:
+def _check_options(trace_id: str | None, *, delete: bool, otel: str | None, content: bool) -> None:
+    """Refuse options that lack another one, or contradict it.
+
+    Raises:
+        UsageError: Naming the option.
+    """
+    if delete and otel is not None:
+        raise UsageError("--delete and --otel: export the trace first, then delete it")
+    if content and otel is None:
+        raise UsageError("--content is about an export; add --otel TARGET")
+    if trace_id is None and (delete or otel is not None):
         raise UsageError("name the trace to delete or to export; `fathom trace` lists them")
 
 
