@@ -93,7 +93,6 @@ class Ingester:
         self._report = IngestReport()
         self._progress = ProgressCounter(lambda state: on_progress(self._report, state))
         self._prune = False
-        self._gone = DiskSet()
         self._notes: list[SourceRecord] = []
         self._was_corpus = False
 
@@ -130,14 +129,10 @@ class Ingester:
             for visited in survey.iterate_places()
             if visited.file is not None
         )
-        readable = self._select_readable(survey.iterate_places(self._report_unreadable_folder))
-        for source, content in read_ahead(readable, self._pool, self._sandbox):
-            self._progress.open_file(source.place, measure_file(source.file))
-            self._ingest_file(source, content)
-            self._progress.close_file(stored=self._batch.is_empty)
-        self._flush()
-        # Only now: a document may have moved to a place that was read late.
-        self._remove_gone()
+        with DiskSet() as self._gone:
+            self._ingest_places(survey)
+            # Only now: a document may have moved to a place that was read late.
+            self._remove_gone()
         if self._report.removed:
             self._writer.purge()
         self._embed_missing()
@@ -145,6 +140,15 @@ class Ingester:
         self._writer.optimize()
         self._report.seconds = self._clock() - started
         return self._report
+
+    def _ingest_places(self, survey: PlaceSurvey) -> None:
+        """Read the files of a survey and store their documents."""
+        readable = self._select_readable(survey.iterate_places(self._report_unreadable_folder))
+        for source, content in read_ahead(readable, self._pool, self._sandbox):
+            self._progress.open_file(source.place, measure_file(source.file))
+            self._ingest_file(source, content)
+            self._progress.close_file(stored=self._batch.is_empty)
+        self._flush()
 
     def _embed_missing(self) -> None:
         """Embed the chunks that have no vectors, and report those that cannot be embedded."""

@@ -11,7 +11,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from email.parser import BytesHeaderParser
 from pathlib import Path
@@ -268,10 +268,11 @@ class ImapSource:
         # A listing names messages by their places, which move when one is removed; so it is done in
         # one go, before the first message is fetched.
         for _ in range(MOST_TRIES):
-            listing = DiskListing()
-            if self._fill(listing):
-                return listing
-            listing.close()
+            with ExitStack() as failure:
+                listing = failure.enter_context(DiskListing())
+                if self._fill(listing):
+                    failure.pop_all()
+                    return listing
         raise SourceUnavailable(f"{self._url}: changed while it was listed; sync again")
 
     def _fill(self, listing: DiskListing) -> bool:
