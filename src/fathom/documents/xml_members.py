@@ -98,19 +98,19 @@ def read_facts(items: Iterable[Element], keys: Mapping[str, str]) -> tuple[str, 
     return values.get("title", ""), facts
 
 
-def iter_elements(stream: IO[bytes], tag: str) -> Iterator[Element]:
-    """Yield the elements of one name in a long XML file, each of which is gone after its turn.
+def iter_elements(stream: IO[bytes], *tags: str) -> Iterator[Element]:
+    """Yield the elements of some names in a long XML file, each of which is gone after its turn.
 
     Args:
         stream: The file; it must declare no entities.
-        tag: The name with its namespace.
+        tags: The names with their namespaces.
 
     Raises:
         etree.XMLSyntaxError: If the file is no XML, or is nested too deep.
     """
     for _, element in etree.iterparse(
         stream,
-        tag=tag,
+        tag=tags,
         resolve_entities=False,
         no_network=True,
         load_dtd=False,

@@ -197,3 +197,79 @@ def test_codes_in_texts_stand_for_their_signs() -> None:
     text = "one_x000D_\ntwo _xD83D__xDE00_ _x005F_x000D_"
     shared = f'<sst xmlns="{main}"><si><t>{text}</t></si></sst>'
     assert read_strings(io.BytesIO(shared.encode())) == ["one\r\ntwo \U0001f600 _x000D_"]
+
+
+def test_years_and_days_name_columns() -> None:
+    years = make_sheet([["Report 2022"], ["Item", 2021, 2022], ["Sales", 5, 2021]], title="Sheet1")
+    assert read_lines(save_book(years))[1:] == [
+        "Item | 2021 | 2022",
+        "Item: Sales | 2021: 5 | 2022: 2021",
+    ]
+    days = [date(2024, 1, 1), date(2024, 2, 1)]
+    months = make_sheet([["Rain", *days], ["Merrow", 70, 81]], title="Sheet1")
+    assert read_lines(save_book(months))[1] == "Rain: Merrow | 2024-01-01: 70 | 2024-02-01: 81"
+
+
+def test_entries_with_days_or_years_are_no_header() -> None:
+    days = [date(2024, 1, 1), date(2024, 2, 1)]
+    tasks = make_sheet([["Roof", *days], ["Cellar", *days]], title="Sheet1")
+    assert read_lines(save_book(tasks))[1] == "Cellar | 2024-01-01 | 2024-02-01"
+    lives = make_sheet([["Weill", 1900, 1950], ["Bach", 1685, 1750]], title="Sheet1")
+    assert read_lines(save_book(lives))[1] == "Bach | 1685 | 1750"
+
+
+def test_a_bold_row_of_numbers_is_a_header() -> None:
+    book = make_sheet([["Size", 36, 37], ["Stock", 3, 1]], title="Sheet1")
+    for cell in book.active[1]:
+        cell.font = Font(bold=True)
+    assert read_lines(save_book(book))[1] == "Size: Stock | 36: 3 | 37: 1"
+
+
+def test_merged_heads_name_the_columns_below_them() -> None:
+    book = make_sheet(
+        [
+            ["Area", "2021", None, "2022", None, "Note"],
+            [None, "Q1", "Q2", "Q1", "Q2"],
+            ["North", 1, 2, 3, 4, "first"],
+            [None, 5, 6, 7, 8],
+        ],
+        title="Sheet1",
+    )
+    for merge in ("A1:A2", "B1:C1", "D1:E1", "F1:F2", "A3:A4"):
+        book.active.merge_cells(merge)
+    assert read_lines(save_book(book)) == [
+        "Area | 2021 Q1 | 2021 Q2 | 2022 Q1 | 2022 Q2 | Note",
+        "Area: North | 2021 Q1: 1 | 2021 Q2: 2 | 2022 Q1: 3 | 2022 Q2: 4 | Note: first",
+        "Area: North | 2021 Q1: 5 | 2021 Q2: 6 | 2022 Q1: 7 | 2022 Q2: 8",
+    ]
+
+
+def test_a_head_over_two_columns_names_both() -> None:
+    book = make_sheet(
+        [["Name", None, "City"], ["Ann", "Lee", "Ulm"], ["Bob", "Ray", "Bonn"]], title="Sheet1"
+    )
+    book.active.merge_cells("A1:B1")
+    assert read_lines(save_book(book))[1] == "Name: Ann | Name: Lee | City: Ulm"
+
+
+def test_a_merge_of_the_whole_sheet_changes_no_other_cell() -> None:
+    data = change_sheet(
+        make_sheet([["a", "b"], ["c", "d"]], title="Sheet1"),
+        ("</sheetData>", '</sheetData><mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'),
+    )
+    assert read_lines(data) == ["a | b", "c | d"]
+
+
+def test_strict_workbooks_are_read() -> None:
+    book = make_sheet([["Service", "Fee"], ["Skip", 40]])
+    strict = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(save_book(book))) as archive, zipfile.ZipFile(strict, "w") as z:
+        for name in archive.namelist():
+            part = archive.read(name).decode()
+            for old in ("officeDocument", "spreadsheetml", "drawingml"):
+                part = part.replace(
+                    f"http://schemas.openxmlformats.org/{old}/2006/",
+                    f"http://purl.oclc.org/ooxml/{old}/",
+                )
+            z.writestr(name, part)
+    assert read_lines(strict.getvalue())[-1] == "Service: Skip | Fee: 40"

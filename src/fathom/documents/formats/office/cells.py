@@ -1,16 +1,19 @@
 """Text from the rows of sheets, in which each row can be understood alone."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import groupby
+from itertools import groupby, pairwise, repeat
 
 from fathom.documents.base import Builder
 from fathom.documents.formats.csv import label_cells
 
 _LOOK_AHEAD = 3
-_LONGEST_NAME = 60
+LONGEST_NAME = 60
+_PERIOD = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?")
+"""A year or a day that may name a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,13 @@ class SheetCell:
         text: Empty for an empty cell.
         is_text: Whether it holds words and not a number, a date or a truth value.
         bold: Whether it is set in bold type.
+        columns: The number of columns that it spans; the cells behind it are empty.
     """
 
     text: str = ""
     is_text: bool = True
     bold: bool = False
+    columns: int = 1
 
 
 SheetRow = Sequence[SheetCell]
@@ -55,11 +60,12 @@ def format_value(value: object) -> str:
     return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
+def _add_table(builder: Builder, rows: Sequence[SheetRow]) -> None:
     header: list[str] | None = None
+    rows = _join_heads(rows)
     for at, row in enumerate(rows):
         if header is None and _is_header(row, rows[at + 1 : at + 1 + _LOOK_AHEAD]):
-            header = [cell.text for cell in row]
+            header = [cell.text for cell in _spread_heads(row, max(map(len, rows)))]
             builder.add_row(_trim_row(row), head=True)
         elif header is None or sum(bool(cell.text) for cell in row) < 2:
             builder.add_row(_trim_row(row))
@@ -67,23 +73,86 @@ def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
             builder.add_row(label_cells([cell.text for cell in row], header))
 
 
-def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
+def _join_heads(rows: Sequence[SheetRow]) -> Sequence[SheetRow]:
+    """Return the rows with two rows of heads, of which the upper ones span columns, as one."""
+    for at, (upper, lower) in enumerate(pairwise(rows[: _LOOK_AHEAD + 1])):
+        joined = _join_rows(upper, lower)
+        if joined and _is_header(joined, rows[at + 2 : at + 2 + _LOOK_AHEAD]):
+            return [*rows[:at], joined, *rows[at + 2 :]]
+    return rows
+
+
+def _join_rows(upper: SheetRow, lower: SheetRow) -> SheetRow:
+    """Return one head for each column; none if the upper row groups no columns of the lower one."""
+    if sum(bool(cell.text) for cell in upper) < 2:
+        return ()
+    width = max(len(upper), len(lower))
+    heads = _spread_heads(upper, width)
+    cells = [*lower, *repeat(SheetCell(), width - len(lower))]
+    joined = [_join_cells(head, cell) for head, cell in zip(heads, cells, strict=True)]
+    return () if None in joined else [cell for cell in joined if cell]
+
+
+def _spread_heads(row: SheetRow, width: int) -> list[SheetCell]:
+    """Return the cells of a row, one for each of so many columns, also those that one spans."""
+    heads = [*row, *repeat(SheetCell(), width - len(row))]
+    for start, head in enumerate(row):
+        if head.text:
+            covered = range(start + 1, min(start + head.columns, width))
+            heads[start + 1 : start + 1 + len(covered)] = repeat(head, len(covered))
+    return heads
+
+
+def _join_cells(head: SheetCell, cell: SheetCell) -> SheetCell | None:
+    """Return the head of a column; `None` if the lower cell is no part of it."""
+    if head.text in {"", cell.text} or not cell.text:
+        return cell if cell.text else head
+    if head.columns == 1:
+        return None
+    is_text = cell.is_text or _PERIOD.fullmatch(cell.text) is not None
+    return SheetCell(f"{head.text} {cell.text}", is_text, head.bold or cell.bold)
+
+
+def _is_header(row: SheetRow, below: Sequence[SheetRow]) -> bool:
     """Return whether the row names the columns of the rows below it, with little doubt."""
     names = [cell.text for cell in row if cell.text]
     if not below or len(names) < 2 or len(set(names)) < len(names):
         return False
-    if any(not cell.is_text or len(cell.text) > _LONGEST_NAME for cell in row if cell.text):
+    if any(len(name) > LONGEST_NAME for name in names):
         return False
-    if len(names) != len(_trim_row(row)):  # a gap: not every column is named
+    covered = sum(cell.columns - 1 for cell in row[:-1] if cell.text)
+    if len(names) + covered != len(_trim_row(row)):  # a gap: not every column is named
         return False
     values = [cell for other in below for cell in other if cell.text]
     distinct = all(cell.bold for cell in row if cell.text) and not all(c.bold for c in values)
+    if not all(cell.is_text for cell in row if cell.text):
+        return distinct or _names_periods(row, below)
     return (
-        distinct or any(not cell.is_text for cell in values) or _have_same_width(len(names), below)
+        distinct
+        or any(not cell.is_text for cell in values)
+        or _have_same_width(len(names) + covered, below)
     )
 
 
-def _have_same_width(width: int, below: list[SheetRow]) -> bool:
+def _names_periods(row: SheetRow, below: Sequence[SheetRow]) -> bool:
+    """Return whether years or days in order name the columns that hold no text as a name.
+
+    A row of two days may as well be the first entry of a table: then the rows below hold days too.
+    """
+    periods = {at: cell.text for at, cell in enumerate(row) if cell.text and not cell.is_text}
+    if len(periods) < 2 or not all(map(_PERIOD.fullmatch, periods.values())):
+        return False
+    values = [cell.text for other in below for at, cell in enumerate(other) if at in periods]
+    if all(_PERIOD.fullmatch(value) for value in values if value):
+        return False
+    texts = list(periods.values())
+    if all(map(str.isdigit, texts)):
+        steps = {int(later) - int(earlier) for earlier, later in pairwise(texts)}
+        return len(steps) == 1 and (len(texts) > 2 or steps <= {-1, 1})
+    return texts in (sorted(texts), sorted(texts, reverse=True))
+
+
+def _have_same_width(width: int, below: Sequence[SheetRow]) -> bool:
     """Return whether full rows of one width follow, wider than a list of names and values."""
     filled = [sum(bool(cell.text) for cell in row) for row in below]
     return width > 2 and len(below) > 1 and all(count == width for count in filled)

@@ -1,19 +1,19 @@
 """Rows of a worksheet, read from its XML: the library that opens the workbook takes far longer."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
 from typing import IO, NamedTuple
 
 from openpyxl.formula.translate import Translator
-from openpyxl.utils import column_index_from_string
+from openpyxl.utils import column_index_from_string, range_boundaries
 from openpyxl.utils.datetime import from_excel, from_ISO8601
 
 from fathom.documents.base import ParseRefusal
-from fathom.documents.formats.office.cells import SheetCell, SheetRow, format_value
+from fathom.documents.formats.office.cells import LONGEST_NAME, SheetCell, SheetRow, format_value
 from fathom.documents.xml_members import Element, iter_elements
 
 MOST_CELLS = 1_000_000
@@ -23,6 +23,7 @@ _MOST_KEPT = 100_000
 """The values whose printed cells are kept: the cells of a long sheet repeat each other."""
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
+_MERGE = f"{_MAIN}mergeCell"
 _ITEM, _INLINE, _RUN, _TEXT = f"{_MAIN}si", f"{_MAIN}is", f"{_MAIN}r", f"{_MAIN}t"
 _DIGITS = "0123456789"
 _CODE = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -53,8 +54,10 @@ def read_strings(stream: IO[bytes]) -> list[str]:
 
 def read_rows(
     stream: IO[bytes], print_value: Callable[[str, int, str], SheetCell]
-) -> list[SheetRow]:
+) -> Sequence[SheetRow]:
     """Return the rows of a worksheet up to the last one with text.
+
+    A short text of merged cells stands in each of their rows that holds another text.
 
     Args:
         stream: The XML of the worksheet.
@@ -63,9 +66,10 @@ def read_rows(
     Raises:
         ParseRefusal: `failed` for too many cells.
     """
-    rows: list[SheetRow] = []
+    rows: list[list[SheetCell]] = []
     cells = empty = 0
-    for row in _SheetReader(print_value).iter_rows(stream):
+    reader = _SheetReader(print_value)
+    for row in reader.iter_rows(stream):
         empty = 0 if row else empty + 1
         cells += len(row)
         if empty > _MOST_EMPTY_ROWS:
@@ -74,7 +78,27 @@ def read_rows(
         rows.append(row)
     while rows and not rows[-1]:
         rows.pop()
+    _spread_merges(rows, reader.merges)
     return rows
+
+
+def _spread_merges(rows: list[list[SheetCell]], merges: Iterable[str]) -> None:
+    """Repeat short texts of merged cells in their rows, and note how many columns they span."""
+    visited = 0
+    for merge in merges:
+        left, top, right, bottom = range_boundaries(merge)
+        if top > len(rows) or left > len(rows[top - 1]):
+            continue
+        cell = rows[top - 1][left - 1]
+        if not cell.text or len(cell.text) > LONGEST_NAME:
+            continue
+        rows[top - 1][left - 1] = replace(cell, columns=right - left + 1)
+        for row in rows[top:bottom]:
+            visited += left
+            _limit_cells(visited)
+            if row:
+                row.extend(repeat(_EMPTY, left - len(row)))
+                row[left - 1] = row[left - 1] if row[left - 1].text else cell
 
 
 def make_printer(
@@ -122,22 +146,27 @@ class _SheetReader:
 
     Attributes:
         print_value: Returns the cell for a type, a style and a value.
+        merges: The ranges of merged cells; the file names them behind the rows.
     """
 
     print_value: Callable[[str, int, str], SheetCell]
+    merges: list[str] = field(default_factory=list)
     _shared: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The formulas that several cells share, each with its first cell."""
 
-    def iter_rows(self, stream: IO[bytes]) -> Iterator[SheetRow]:
+    def iter_rows(self, stream: IO[bytes]) -> Iterator[list[SheetCell]]:
         """Yield the rows in order, the missing ones too."""
         last = 0
-        for row in iter_elements(stream, _ROW):
+        for row in iter_elements(stream, _ROW, _MERGE):
+            if row.tag == _MERGE:
+                self.merges.append(row.get("ref") or "")
+                continue
             number = int(float(row.get("r") or last + 1))
-            yield from repeat((), number - last - 1)
+            yield from ([] for _ in range(number - last - 1))
             yield self._read_row(row)
             last = number
 
-    def _read_row(self, row: Element) -> SheetRow:
+    def _read_row(self, row: Element) -> list[SheetCell]:
         """Return the cells of a row up to the last one with text."""
         cells: list[SheetCell] = []
         column = 0

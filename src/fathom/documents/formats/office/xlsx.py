@@ -18,6 +18,7 @@ from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import add_rows
 from fathom.documents.formats.office.package import OfficePackage
 from fathom.documents.formats.office.sheet import CellStyle, make_printer, read_rows, read_strings
+from fathom.documents.formats.office.strict import translate_names
 
 # The names that programs give to sheets without a name; they are no headings.
 _UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
@@ -36,7 +37,7 @@ def parse(data: bytes) -> ParsedDocument:
         package.forbid_doctypes()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they concern saving, and nothing is saved here
-            _add_sheets(data, builder)
+            _add_sheets(translate_names(data, package.archive), builder)
     except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # the library lets any error of a damaged part through
