@@ -32,6 +32,10 @@ BASE = "https://example.org/docs/guide/"
         ("/docs/a/..", "https://example.org/docs/"),
         ("https://bücher.example/ä", "https://xn--bcher-kva.example/%C3%A4"),
         ("http://[::1]:8080/a", "http://[::1]:8080/a"),
+        ("/B%fcrger.html?ort=M%FCnchen", "https://example.org/B%FCrger.html?ort=M%FCnchen"),
+        ("?1234", f"{BASE}?1234"),
+        ("?utm_id=1;a=b;;c&d=%3B", f"{BASE}?a=b;c&d=%3B"),
+        ("?" + "&".join(["a=1"] * 101), f"{BASE}?" + "&".join(["a=1"] * 101)),
     ],
 )
 def test_an_address_has_one_form(url: str, canonical: str) -> None:
@@ -69,6 +73,11 @@ def test_links_and_directives_of_a_page_are_read() -> None:
     assert page.is_indexed
     assert not page.is_followed
     assert read_directives("unavailable_after: x, none") == {"none"}
+
+
+@pytest.mark.parametrize("text", ["<![foo[x]]>", "<![ x>", "<base href='http://[x'>"])
+def test_links_after_a_malformed_declaration_are_read(text: str) -> None:
+    assert list(read_links(f"{text}<a href=a>A</a>", BASE).links) == [f"{BASE}a"]
 
 
 @pytest.mark.parametrize(

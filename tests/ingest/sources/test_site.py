@@ -16,7 +16,7 @@ from tests.inside_server import PUBLIC, TARGETS, InsideServer, resolve_host
 from fathom.documents.discover import FileFilter
 from fathom.documents.formats.html import parse
 from fathom.errors import FathomError, SourceUnavailable
-from fathom.ingest.sources.base import SourceObject, SourceOptions
+from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOptions
 from fathom.ingest.sources.fetch import WayOut
 from fathom.ingest.sources.site import MOST_FAILURES, SiteSource
 
@@ -216,17 +216,36 @@ def test_a_page_cannot_speak_for_another_one(site: Site, crawler: Crawler, tmp_p
 
 
 def test_only_documents_are_read(site: Site, crawler: Crawler, tmp_path: Path) -> None:
-    site.pages["/"] = make_page("a.pdf", "b.docx", "c", "d.zip", "e.js", "big")
+    site.pages["/"] = make_page("a.pdf", "b.docx", "c", "d.zip", "e.js")
     site.pages["/a.pdf"] = (200, {"Content-Type": "application/pdf"}, b"%PDF-1.4")
     site.pages["/b.docx"] = (200, {"Content-Type": "application/octet-stream"}, b"PK")
     site.pages["/c"] = (200, {"Content-Type": "video/mp4"}, b"x" * 1000)
-    site.pages["/big"] = (200, {"Content-Type": "text/html"}, b"x" * 2_000_000)
     listed = crawler.list()
     assert {item.name for item in listed.values()} == {"index.html", "a.pdf", "b.docx"}
     assert "/d.zip" not in site.asked
     assert "/e.js" not in site.asked
     crawler.open().fetch(listed[f"{SITE}/a.pdf"], tmp_path / "a.pdf")
     assert (tmp_path / "a.pdf").read_bytes() == b"%PDF-1.4"
+
+
+def test_a_page_whose_content_is_refused_keeps_its_document_and_tells_why(
+    site: Site, crawler: Crawler, tmp_path: Path
+) -> None:
+    site.pages["/"] = make_page(*(f"{number}.pdf" for number in range(MOST_FAILURES)), "packed")
+    large = (200, {"Content-Type": "application/pdf"}, b"x" * 2_000_000)
+    site.pages |= {f"/{number}.pdf": large for number in range(MOST_FAILURES)}
+    site.pages["/packed"] = make_page("more")
+    site.pages["/more"] = make_page()
+    first = crawler.list()
+    status, headers, body = site.pages["/packed"]
+    site.pages["/packed"] = (status, {**headers, "Content-Encoding": "gzip"}, gzip.compress(body))
+    source = crawler.open()
+    second = {item.address: item for item in source.list_objects()}
+    assert second.keys() == first.keys() >= {f"{SITE}/1.pdf", f"{SITE}/more"}
+    assert second[f"{SITE}/1.pdf"].name == "1.pdf"
+    for name, reason in {"1.pdf": "holds more than 1 MB", "packed": "is compressed"}.items():
+        with pytest.raises(ObjectFailure, match=reason):
+            source.fetch(second[f"{SITE}/{name}"], tmp_path / "page")
 
 
 @pytest.mark.parametrize("is_listed_anew", [False, True])
@@ -283,6 +302,21 @@ def test_a_page_that_fails_keeps_its_document_and_its_links(site: Site, crawler:
     assert second[f"{SITE}/a"].token != first[f"{SITE}/a"].token
     site.pages["/a"] = make_page("b")
     assert crawler.list() == first
+
+
+def test_a_page_that_fails_and_is_not_to_be_kept_gives_no_document(
+    site: Site, crawler: Crawler, tmp_path: Path
+) -> None:
+    hidden = make_page("b", head='<meta name="robots" content="noindex">')
+    site.pages |= {"/": make_page("a", "new"), "/a": hidden, "/b": make_page()}
+    kept = crawler.list().keys()
+    site.pages |= {"/a": (500, {}, b""), "/new": (500, {}, b"")}
+    source = crawler.open()
+    listed = {item.address: item for item in source.list_objects()}
+    assert listed.keys() == kept | {f"{SITE}/new"} == {f"{SITE}/", f"{SITE}/b", f"{SITE}/new"}
+    site.pages["/new"] = hidden
+    with pytest.raises(ObjectFailure, match="gives no page: status 500"):
+        source.fetch(listed[f"{SITE}/new"], tmp_path / "page")
 
 
 def test_a_site_that_fails_is_given_up(site: Site, crawler: Crawler) -> None:

@@ -43,6 +43,10 @@ class AddressRefusal(Exception):
     """An address that is not fetched; says why."""
 
 
+class ContentRefusal(AddressRefusal):
+    """An address whose content is not read; says why."""
+
+
 class FetchFailure(Exception):
     """An address from which nothing comes; says why, without the address."""
 
@@ -181,7 +185,8 @@ class GuardedFetcher:
             is_wanted: Returns whether the content of a reply is to be read.
 
         Raises:
-            AddressRefusal: If the address is not allowed, or gives too large a file.
+            AddressRefusal: If the address is not allowed.
+            ContentRefusal: If it gives too large a file, or a compressed one.
             FetchFailure: If it cannot be reached.
         """
         end = time.monotonic() + self._seconds
@@ -232,12 +237,12 @@ class GuardedFetcher:
     def _read_content(self, response: http.client.HTTPResponse, target: IO[bytes]) -> None:
         # None was asked for; a small compressed reply can hold more than any disk.
         if response.getheader("content-encoding", "identity").lower() != "identity":
-            raise AddressRefusal("its content is compressed although nobody asked for that")
+            raise ContentRefusal("its content is compressed although nobody asked for that")
         read = 0
         while piece := response.read(PIECE):
             read += len(piece)
             if read > self._most_bytes:
-                raise AddressRefusal(f"it holds more than {self._most_bytes >> 20} MB")
+                raise ContentRefusal(f"it holds more than {self._most_bytes >> 20} MB")
             target.write(piece)
 
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from html import unescape
 from html.parser import HTMLParser
 from posixpath import normpath
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import (
+    SplitResult,
+    quote,
+    quote_plus,
+    unquote,
+    unquote_plus,
+    urljoin,
+    urlsplit,
+)
 
 from typing_extensions import override
 
@@ -18,6 +26,7 @@ MOST_LINKS = 5_000
 """The links of one page that are read."""
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id|ref_src")
 """The parameters that tell who came from where, never which page it is."""
+_PARAMETER = re.compile(r"([&;]?)([^&;]+)")
 _DIRECTIVE = re.compile(r"no(?:index|follow)|none")
 # Blanks are bounded: two runs of any length would try all ways to share a long one.
 _BLANKS = r"\s{0,99}"
@@ -53,16 +62,29 @@ def canonicalize_url(url: str, base: str = "") -> str:
 
 def _normalize_path(path: str) -> str:
     # Unquoted before the dots are resolved: a server takes `%2e%2e` for `..` too.
-    segments = [quote(unquote(part), safe="!$&'()*+,;=:@~-._") for part in path.split("/")]
-    plain = "/".join(segments)
+    # Bytes that are not UTF-8 stay as they are, because old sites have such names.
+    segments = [unquote(part, errors="surrogateescape") for part in path.split("/")]
+    plain = "/".join(
+        quote(part, safe="!$&'()*+,;=:@~-._", errors="surrogateescape") for part in segments
+    )
     normal = normpath(f"/{plain.lstrip('/')}")
     ends_open = plain.endswith(("/", "/.", "/.."))
     return f"{normal}/" if ends_open and normal != "/" else normal
 
 
 def _normalize_query(query: str) -> str:
-    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100)
-    return urlencode([pair for pair in pairs if not _TRACKING.fullmatch(pair[0])])
+    normal = ""
+    # Old servers separate parameters by semicolons, and a parameter may have no equals sign.
+    for mark, parameter in _PARAMETER.findall(query):
+        name, equals, value = parameter.partition("=")
+        if not _TRACKING.fullmatch(unquote_plus(name)):
+            fields = f"{_normalize_field(name)}{equals}{_normalize_field(value)}"
+            normal += f"{mark if normal else ''}{fields}"
+    return normal
+
+
+def _normalize_field(text: str) -> str:
+    return quote_plus(unquote_plus(text, errors="surrogateescape"), errors="surrogateescape")
 
 
 @dataclass(slots=True)
@@ -104,13 +126,18 @@ class _LinkParser(HTMLParser):
         values = {name: value or "" for name, value in reversed(attrs)}
         match tag:
             case "base" if values.get("href"):
-                self._base = urljoin(self._base, values["href"])
+                self._base = canonicalize_url(values["href"], self._base) or self._base
             case "a" | "area" if "nofollow" not in values.get("rel", "").lower().split():
                 self._add(values.get("href", ""))
             case "link" if "canonical" in values.get("rel", "").lower().split():
                 self.page.canonical = canonicalize_url(values.get("href", ""), self._base)
             case "meta" if values.get("name", "").lower() in {"robots", "fathom"}:
                 self.page.directives |= read_directives(values.get("content", ""))
+
+    @override
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        # As browsers do; the library raises an error at all but a few of these declarations.
+        return self.parse_bogus_comment(i)
 
     def _add(self, href: str) -> None:
         self._tried += 1
@@ -129,7 +156,7 @@ def read_links(text: str, url: str) -> PageLinks:
     parser = _LinkParser(url)
     try:
         parser.feed(text)
-    except ValueError:  # malformed addresses and declarations
+    except ValueError:  # malformed declarations
         return parser.page
     return parser.page
 

@@ -28,6 +28,7 @@ from fathom.ingest.sources.base import (
 from fathom.ingest.sources.crawl_state import CrawlState, StoredPage
 from fathom.ingest.sources.fetch import (
     AddressRefusal,
+    ContentRefusal,
     FetchFailure,
     GuardedFetcher,
     WayOut,
@@ -146,6 +147,8 @@ class SiteSource:
         self._types = MimeTypes()
         self._failures = 0
         self._item: SourceObject | None = None
+        self._reasons: dict[str, str] = {}
+        """The reasons why pages could not be read, by the addresses of their documents."""
 
     def list_objects(self) -> Iterator[SourceObject]:
         """Crawl the site, and yield its documents.
@@ -177,6 +180,9 @@ class SiteSource:
 
     def fetch(self, item: SourceObject, file: Path) -> None:
         """Write the content of a page, which the listing may just have read."""
+        if item.token == _UNREAD:  # another reading might give a page that is not to be kept
+            reason = self._reasons.get(item.address, "could not be read when it was listed")
+            raise ObjectFailure(f"gives no page: {reason}")
         if item == self._item and self._body.exists():
             self._body.replace(file)
             return
@@ -266,13 +272,11 @@ class SiteSource:
     def _read_page(self, url: str, state: CrawlState) -> StoredPage | None:
         """Return a page as it is now; `None` if there is none, or it could not be read."""
         earlier = state.get(url)
-        headers = {}
-        if earlier is not None and earlier.etag:
-            headers["If-None-Match"] = earlier.etag
-        if earlier is not None and earlier.modified:
-            headers["If-Modified-Since"] = earlier.modified
         try:
-            reply = self._ask(url, self._body, headers)
+            reply = self._ask(url, self._body, _build_conditions(earlier))
+        except ContentRefusal as refusal:
+            self._check_start(url, str(refusal))
+            return self._keep_page(url, str(refusal), state)
         except AddressRefusal as refusal:
             self._check_start(url, str(refusal))
             return None
@@ -313,21 +317,29 @@ class SiteSource:
             raise SourceUnavailable(f"{url}: {reason}")
 
     def _note_failure(self, url: str, reason: str, state: CrawlState) -> StoredPage:
+        """Return what `_keep_page` does, or give up if several pages in a row have failed."""
+        self._check_start(url, reason)
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            raise SourceUnavailable(f"{url}: {reason}; {MOST_FAILURES} pages in a row failed")
+        return self._keep_page(url, reason, state)
+
+    def _keep_page(self, url: str, reason: str, state: CrawlState) -> StoredPage:
         """Return a page that stands for one that could not be read.
 
         Its document stays, its links are those of its last reading, and fetching it tells the
         reason.
         """
         self._body.unlink(missing_ok=True)
-        self._check_start(url, reason)
-        self._failures += 1
-        if self._failures >= MOST_FAILURES:
-            raise SourceUnavailable(f"{url}: {reason}; {MOST_FAILURES} pages in a row failed")
-        earlier = state.get(url)
-        if earlier is None:
-            return StoredPage(address=url, ending=".html", digest=_UNREAD)
-        state.put(url, earlier)
-        return replace(earlier, digest=_UNREAD)
+        page = state.get(url)
+        if page is None:
+            ending = _find_url_ending(url)
+            ending = ending if ending in ENDINGS.values() else ".html"
+            page = StoredPage(address=url, ending=ending, digest=_UNREAD)
+        else:
+            state.put(url, page)
+        self._reasons[page.address] = reason
+        return replace(page, digest=page.digest and _UNREAD)
 
     def _parse_page(self, reply: WebReply) -> StoredPage:
         """Return a page whose content lies in the file of the body."""
@@ -356,7 +368,7 @@ class SiteSource:
 
     def _find_ending(self, reply: WebReply) -> str:
         """Return the ending of a file with the content of a reply; empty for no document."""
-        ending = PurePosixPath(unquote(urlsplit(reply.url).path)).suffix.lower()
+        ending = _find_url_ending(reply.url)
         if reply.media_type in _VAGUE_TYPES and ending in ENDINGS.values():
             return ending
         return ENDINGS.get(reply.media_type, "")
@@ -396,6 +408,18 @@ class SiteSource:
         if not name.lower().endswith(page.ending) and not is_hidden(name):
             name += page.ending
         return SourceObject(name=name, address=page.address, token=page.digest[:32])
+
+
+def _build_conditions(earlier: StoredPage | None) -> dict[str, str]:
+    """Return the headers that ask for a page only if it differs from its last reading."""
+    if earlier is None:
+        return {}
+    conditions = {"If-None-Match": earlier.etag, "If-Modified-Since": earlier.modified}
+    return {name: validator for name, validator in conditions.items() if validator}
+
+
+def _find_url_ending(url: str) -> str:
+    return PurePosixPath(unquote(urlsplit(url).path)).suffix.lower()
 
 
 def _find_folder(path: str) -> str:
