@@ -13,7 +13,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.factories import QUESTION, engine_at, index_fees
+from tests.factories import (
+    QUESTION,
+    drop_privileges,
+    engine_at,
+    index_fees,
+    open_public_folder,
+)
 from tests.index.conftest import make_entry
 
 from fathom.errors import IndexCorrupt, IndexMissing, RunError, UsageError
@@ -110,6 +116,37 @@ def test_objects_that_a_source_has_fetched_are_left_out(served: Path, tmp_path: 
     folder = back_up_index(served, tmp_path / "backup").folder
     assert {file.name for file in (folder / "sources").rglob("*")} == {"disk", "kept.txt"}
     assert (folder / "w" / "staging" / "a.txt").is_file()
+
+
+def test_a_workspace_or_a_source_may_be_called_like_the_folder_of_uploads(
+    served: Path, tmp_path: Path
+) -> None:
+    (served / "workspaces" / "hr").rename(served / "workspaces" / "uploads")
+    (served / "workspaces" / "uploads" / "uploads").mkdir()
+    (served / "workspaces" / "uploads" / "uploads" / "a.db").write_text("no database")
+    (served / "sources" / "uploads" / "staging").mkdir(parents=True)
+    (served / "sources" / "uploads" / "staging" / "a.txt").touch()
+    with closing(sqlite3.connect(served / "workspaces" / "uploads" / "keys.db")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("INSERT INTO names VALUES ('bob')")
+        connection.commit()
+        folder = back_up_index(served, tmp_path / "backup", uploads="uploads").folder
+    workspace = folder / "workspaces" / "uploads"
+    assert sorted(path.name for path in workspace.rglob("*")) == ["a.db", "keys.db", "uploads"]
+    assert not (folder / "sources" / "uploads").exists()
+    with closing(sqlite3.connect(workspace / "keys.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM names").fetchone() == (2,)
+
+
+def test_a_folder_that_cannot_be_listed_is_reported(served: Path) -> None:
+    with open_public_folder() as place:
+        index = shutil.copytree(served, place / "index")
+        with drop_privileges(place):
+            (index / "uploads" / "trips").chmod(0)
+            with pytest.raises(RunError, match=r"trips: Permission denied; the backup is not"):
+                back_up_index(index, place / "backup")
+            assert not (place / "backup").exists()
+            (index / "uploads" / "trips").chmod(0o700)
 
 
 def test_documents_that_come_meanwhile_are_whole_or_absent(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from fathom.system import create_folder, sync_folder
 DATABASE = ".db"
 UNFINISHED = ".partial"
 _GRAPH = "vectors-"
+_WORKSPACES = "workspaces"
+"""The folder of the indexes of workspaces, each in a folder of its name."""
 _SOURCES, _STAGING = "sources", "staging"
 """The folder of the sources, and in that of each the folder of objects that are read next."""
 _LOGS = tuple(f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))
@@ -119,9 +121,9 @@ def _order_databases(directory: Path, uploads: str) -> list[Path]:
 
 def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
     """Yield the files below a directory that are neither links nor derived nor temporary."""
-    for place, folders, files in os.walk(directory):
+    for place, folders, files in os.walk(directory, onerror=_refuse_unlisted):
         folder = Path(place).relative_to(directory)
-        is_upload = uploads in folder.parts
+        is_upload = _is_upload(folder, uploads)
         is_index = schema.FILE in files and not is_upload
         is_source = not is_upload and folder.parent.name == _SOURCES
         folders[:] = [
@@ -137,8 +139,22 @@ def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
                 yield folder / name
 
 
+def _refuse_unlisted(error: OSError) -> None:
+    """Raise the error of a folder that cannot be listed, unless it was removed meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _is_upload(path: Path, uploads: str) -> bool:
+    """Return whether a path lies in the folder of uploaded files of an index or a workspace."""
+    parts = path.parts
+    # A workspace or a source may have the name of that folder.
+    own_parts = parts[2:] if parts[:1] == (_WORKSPACES,) else parts
+    return own_parts[:1] == (uploads,)
+
+
 def _is_database(path: Path, uploads: str) -> bool:
-    return path.suffix == DATABASE and uploads not in path.parts
+    return path.suffix == DATABASE and not _is_upload(path, uploads)
 
 
 def _is_derived_folder(name: str) -> bool:
