@@ -178,7 +178,10 @@ def read_readers(sidecar: Path) -> tuple[str, ...]:
         content = opened.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes")
-    return _parse_readers(tomllib.loads(content.decode()))
+    try:
+        return _parse_readers(tomllib.loads(content.decode()))
+    except RecursionError:
+        raise ValueError("its lists lie too deep inside of each other") from None
 
 
 def _parse_readers(content: dict[str, object]) -> tuple[str, ...]:

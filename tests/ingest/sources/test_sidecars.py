@@ -17,6 +17,7 @@ from tests.source_worlds import (
 from fathom.engine import Engine
 from fathom.index.rights import EVERYBODY, ReadingRule, Viewer
 from fathom.ingest.ingest import LATE
+from fathom.ingest.sidecars import read_readers
 from fathom.ingest.sources import sidecars
 from fathom.ingest.sources.remote import FolderFiles
 from fathom.ingest.sources.store import FILE
@@ -79,6 +80,13 @@ def sync_with_failures(engine: Engine) -> list[str]:
 )
 def test_a_sidecar_is_told_by_its_name(name: str, document: str | None) -> None:
     assert sidecars.find_document_name(name) == document
+
+
+def test_a_sidecar_of_lists_inside_of_each_other_is_malformed(tmp_path: Path) -> None:
+    file = tmp_path / "one.md.readers.toml"
+    file.write_text("readers = " + "[" * 60_000)
+    with pytest.raises(ValueError, match="too deep"):
+        read_readers(file)
 
 
 def test_a_link_in_the_place_of_a_sidecar_closes_the_document(

@@ -1,6 +1,7 @@
 """A synchronization fetches once, removes what no source has, and keeps what cannot be read."""
 
 import json
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -85,6 +86,17 @@ def test_an_object_that_cannot_be_read_keeps_its_document_and_is_told(tmp_path: 
                 "holds more than 1 M",
             )
         assert len(list(engine.documents.list())) == 7
+
+
+def test_a_file_of_a_folder_whose_name_is_not_utf_8_is_read(tmp_path: Path) -> None:
+    world = FolderWorld(tmp_path / "docs")
+    file = world.folder / os.fsdecode(b"n\xe4me.md")
+    file.write_text("# Notice\n\nText of the notice.\n")
+    with make_engine(tmp_path / "index") as engine:
+        engine.sources.add(world.url)
+        report = engine.sources.sync("docs")
+        assert (report.fetched, report.ingested.new, report.ingested.failed) == (1, 1, 0)
+        assert engine.sources.sync("docs").ingested.unchanged == 1
 
 
 def test_a_lost_state_costs_fetches_and_nothing_else(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from fathom.documents.discover import discover_files, format_path, make_absolute
 from fathom.errors import SourceUnavailable
+from fathom.ingest.places import locate_path
 from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOptions, copy_limited
 
 
@@ -65,7 +66,7 @@ class FolderSource:
         digest and one for the text.
         """
         try:
-            with Path(item.address).open("rb") as stream, file.open("wb") as target:
+            with locate_path(item.address).open("rb") as stream, file.open("wb") as target:
                 copy_limited(stream, target, self._options.most_bytes)
         except OSError as error:
             raise ObjectFailure(f"cannot be read: {error.strerror}") from None
