@@ -13,6 +13,7 @@ from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.writer import EmbeddedWriter
 from fathom.ingest.report import IngestReport
+from fathom.ingest.survey import LEADS_OUT
 from fathom.serving.cli.output import format_ingest_report
 
 FileWriter = Callable[[str, str], Path]
@@ -87,6 +88,25 @@ def test_prune_keeps_existing_links_and_hidden_files(
     assert {entry.path for entry in engine.reader().list_sources()} == before
     (tmp_path / "elsewhere" / "real.md").unlink()
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
+
+
+@pytest.mark.parametrize("place", ["px/sub/a.md", "px/sub"])
+def test_a_file_that_a_link_out_of_the_folder_replaces_is_not_read(
+    engine: Engine, write: FileWriter, tmp_path: Path, place: str
+) -> None:
+    write("px/sub/a.md", "Some text.")
+    write("px/b.md", "Other text.")
+    write("elsewhere/sub/a.md", "A secret.")
+    engine.ingest([tmp_path / "px"])
+    (tmp_path / place).rename(tmp_path / "old")
+    (tmp_path / place).symlink_to(tmp_path / "elsewhere" / Path(place).relative_to("px"))
+    report = engine.ingest([tmp_path / "px"], prune=True)
+    assert (report.failed, report.stale, report.unchanged, report.removed) == (1, 1, 1, 0)
+    assert [file.reason for file in report.files if file.is_bad] == [f"cannot be read: {LEADS_OUT}"]
+    document = engine.documents.get(str(tmp_path / "px" / "sub" / "a.md"))
+    assert document.text == "Some text."
+    assert engine.ingest([tmp_path / place]).changed == 1
+    assert engine.documents.get(document.path).text == "A secret."
 
 
 def test_an_unreadable_folder_keeps_its_documents_and_is_named(

@@ -127,7 +127,7 @@ class Ingester:
         self._progress.begin(
             measure_file(visited.file)
             for visited in survey.iterate_places()
-            if visited.file is not None
+            if visited.file is not None and visited.refusal is None
         )
         with DiskSet() as self._gone:
             self._ingest_places(survey)
@@ -171,10 +171,12 @@ class Ingester:
             )
 
     def _select_readable(self, places: Iterable[SurveyedPlace]) -> Iterator[ReadablePlace]:
-        """Yield the places that may have a file; note the others as gone."""
+        """Yield the places whose file may be read; note the others as gone or unreadable."""
         for surveyed in places:
             if surveyed.file is None:
                 self._gone.add(surveyed.place)
+            elif surveyed.refusal is not None:
+                self._note_unreadable(surveyed.place, surveyed.refusal)
             else:
                 yield ReadablePlace(surveyed.place, surveyed.file, surveyed.record)
 

@@ -1,5 +1,6 @@
 """The places that an ingestion visits: files on disk and known places, merged in order."""
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from fathom.ingest.places import (
     select_outermost,
 )
 
+LEADS_OUT = "a link leads out of its folder; name the place itself to read it"
+
 
 @dataclass(frozen=True, slots=True)
 class SurveyedPlace:
@@ -28,11 +31,13 @@ class SurveyedPlace:
         place: The name of the place in the index.
         file: The path of the file; `None` if it is proved to be missing.
         record: The index's record of the place.
+        refusal: The reason why the file must not be read; `None` if it may.
     """
 
     place: str
     file: Path | None
     record: SourceRecord | None
+    refusal: OSError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Survey:
     ) -> None:
         """Create the survey; no file is examined yet."""
         self._roots = list(roots)
+        self._targets = {display(root): os.path.realpath(root) for root in self._roots}
         self._wanted = wanted
         self._index = index
         self._before = before
@@ -89,7 +95,8 @@ class Survey:
             elif self._files.is_gone(place):
                 yield SurveyedPlace(place, None, record)
             elif self._is_wanted(place):
-                yield SurveyedPlace(place, locate_path(place), record)
+                path = locate_path(place)
+                yield SurveyedPlace(place, path, record, self._refuse_link(place, path))
 
     def _iterate_known(self) -> Iterator[tuple[str, SourceRecord | None]]:
         """Yield the known files at and below the roots, from this index and the one to replace."""
@@ -104,6 +111,19 @@ class Survey:
                 streams.append((source.path, None) for source in files)
         for place, all_known in groupby(merge(*streams, key=_get_place), key=_get_place):
             yield place, next((source for _, source in all_known if source is not None), None)
+
+    def _refuse_link(self, place: str, file: Path) -> OSError | None:
+        """Return why a file must not be read if a link leads from it out of all roots above it.
+
+        Whoever may change a folder could otherwise let any file take the place of a known one.
+        """
+        target = os.path.realpath(file)
+        if any(
+            is_below(place, root) and is_below(target, root_target)
+            for root, root_target in self._targets.items()
+        ):
+            return None
+        return OSError(errno.ELOOP, LEADS_OUT)
 
     def _is_wanted(self, place: str) -> bool:
         """Return whether the filter accepts a place below any root."""
