@@ -10,7 +10,8 @@ import pytest
 from tests.factories import engine_at
 
 from fathom.documents.discover import take_snapshot
-from fathom.serving.cli.watch import watch
+from fathom.errors import IndexLocked
+from fathom.serving.cli.watch import MOST_LOOKS, watch
 
 FOLLOW = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -51,6 +52,27 @@ def test_a_file_that_is_still_being_written_is_waited_for() -> None:
         lambda: dict(state), lambda: acted.append(dict(state)), sleep=make_sleep(*steps, do_nothing)
     )
     assert acted == [{"a": 1}, {"a": 4}]
+
+
+def test_a_file_that_never_comes_to_rest_is_read_in_the_end() -> None:
+    state, acted = {"a": 0}, []
+    steps = [lambda: state.update(a=state["a"] + 1)] * (2 * MOST_LOOKS + 2)
+    watch(lambda: dict(state), lambda: acted.append(state["a"]), sleep=make_sleep(*steps))
+    assert acted == [0, MOST_LOOKS + 1, 2 * MOST_LOOKS + 2]
+
+
+def test_a_locked_index_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    state, acted = {"a": 1}, []
+
+    def act() -> None:
+        acted.append(state["a"])
+        if len(acted) in {2, 3}:
+            raise IndexLocked("process 7 is writing")
+
+    steps = [lambda: state.update(a=2), *[do_nothing] * 6]
+    watch(lambda: dict(state), act, sleep=make_sleep(*steps))
+    assert acted == [1, 2, 2, 2]
+    assert caplog.messages == ["process 7 is writing; the next look tries again"]
 
 
 def test_a_change_during_the_action_is_noticed() -> None:

@@ -4,8 +4,14 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from fathom.errors import IndexLocked
+from fathom.redaction import open_log
+
+LOG = open_log("fathom")
 INTERVAL_S = 2.0
 """The time between two looks at the files, in seconds."""
+MOST_LOOKS = 60
+"""The looks, one a second, after which files that go on changing are read all the same."""
 Snapshot = Mapping[str, object]
 """The state of all files; it differs after every change."""
 
@@ -19,6 +25,9 @@ def watch(
 ) -> None:
     """Act now, and again whenever something has changed and come to rest, until Ctrl-C.
 
+    What does not come to rest is acted on after `MOST_LOOKS` looks. If another process writes to
+    the index, all but the first act are tried again.
+
     Ctrl-C ends the loop quietly only while it waits, not within `act`.
 
     Args:
@@ -29,7 +38,7 @@ def watch(
     """
     wait = wait or partial(sleep, INTERVAL_S)
     # The snapshot comes before the work, so that a change during the work is noticed afterwards.
-    last = look()
+    last, was_locked = look(), False
     act()
     while True:
         try:
@@ -37,13 +46,21 @@ def watch(
             current = look()
             if current == last:
                 continue
-            while (newer := _wait_and_look(sleep, look)) != current:
-                current = newer  # a file is still being written
+            for _ in range(MOST_LOOKS):
+                previous, current = current, _wait_and_look(sleep, look)
+                if current == previous:
+                    break  # else a file is still being written, perhaps a log without an end
         except KeyboardInterrupt:
             return
-        act()
+        try:
+            act()
+        except IndexLocked as error:  # the next look tries again
+            if not was_locked:
+                LOG.warning("%s; the next look tries again", error)
+            was_locked = True
+            continue
         # The snapshot is again the one from before the work.
-        last = current
+        last, was_locked = current, False
 
 
 def _wait_and_look(sleep: Callable[[float], None], look: Callable[[], Snapshot]) -> Snapshot:
