@@ -220,6 +220,8 @@ def test_without_paths_every_recorded_folder_is_updated(engine: Engine, tmp_path
     two.rmdir()
     assert engine.ingest().stale == 1
     assert engine.ingest(prune=True).removed == 1
+    assert engine.documents.list_roots() == [first_folder]
+    assert engine.ingest().unchanged == 2
 
 
 def test_an_older_index_lists_the_files_that_it_recorded(engine: Engine, tmp_path: Path) -> None:

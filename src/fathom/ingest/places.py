@@ -165,7 +165,8 @@ def iterate_batches(items: Iterable[T]) -> Iterator[list[T]]:
 def list_roots(index: IndexReader, apart: Sequence[str] = ()) -> list[Path]:
     """Return the files and folders that an index was asked to hold.
 
-    Files that are older than the list of roots are added.
+    Files that are older than the list of roots are added. Missing ones that gave nothing, or
+    nothing any more, are left out.
 
     Args:
         index: The index.
@@ -180,7 +181,13 @@ def list_roots(index: IndexReader, apart: Sequence[str] = ()) -> list[Path]:
         for file in others
         if not is_address(file) and not any(is_below(file, root) for root in names)
     }
-    return [*roots, *(locate_path(file) for file in sorted(others))]
+    present = [root for root in roots if os.path.lexists(root) or _has_places(index, root)]
+    return [*present, *(locate_path(file) for file in sorted(others))]
+
+
+def _has_places(index: IndexReader, root: Path) -> bool:
+    """Return whether an index knows a place at or below a root."""
+    return any(True for _ in index.list_sources(display(root), most=1))
 
 
 def list_places_outside(index: IndexReader, roots: Iterable[Path]) -> list[str]:
