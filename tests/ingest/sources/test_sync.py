@@ -1,9 +1,11 @@
 """A synchronization fetches once, removes what no source has, and keeps what cannot be read."""
 
+import errno
 import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,27 @@ def test_a_file_of_a_folder_whose_name_is_not_utf_8_is_read(tmp_path: Path) -> N
         report = engine.sources.sync("docs")
         assert (report.fetched, report.ingested.new, report.ingested.failed) == (1, 1, 0)
         assert engine.sources.sync("docs").ingested.unchanged == 1
+
+
+@pytest.mark.parametrize("make_world", [FolderWorld, GitWorld])
+def test_a_full_disk_ends_the_sync_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_world: Callable[[Path], FolderWorld]
+) -> None:
+    world = make_world(tmp_path / "docs")
+    world.write(TEXTS)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with make_engine(tmp_path / "index") as engine:
+        engine.sources.add(world.url, name="docs")
+        for kind in ("folder", "git"):
+            monkeypatch.setattr(f"fathom.ingest.sources.{kind}.copy_limited", fail)
+        report = engine.sources.sync("docs")
+        assert report.fault.endswith("staging: No space left on device; free space and sync again")
+        assert report.ingested.failed == 0
+        monkeypatch.undo()
+        assert engine.sources.sync("docs").ingested.new == 7
 
 
 def test_a_lost_state_costs_fetches_and_nothing_else(tmp_path: Path) -> None:

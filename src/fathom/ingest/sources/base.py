@@ -1,5 +1,6 @@
 """The protocol of a source: a place outside of the index that holds documents."""
 
+import errno
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -122,6 +123,11 @@ def copy_limited(
         if clock() > end:
             raise ObjectFailure(f"takes longer than {MOST_SECONDS / 60:.0f} minutes")
         target.write(piece)
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Return whether an error of writing an object will befall every other object too."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 def describe_size_limit(most_bytes: int) -> str:

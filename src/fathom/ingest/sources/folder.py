@@ -6,7 +6,13 @@ from pathlib import Path
 from fathom.documents.discover import discover_files, format_path, make_absolute
 from fathom.errors import SourceUnavailable
 from fathom.ingest.places import locate_path
-from fathom.ingest.sources.base import ObjectFailure, SourceObject, SourceOptions, copy_limited
+from fathom.ingest.sources.base import (
+    ObjectFailure,
+    SourceObject,
+    SourceOptions,
+    copy_limited,
+    is_disk_full,
+)
 
 
 class FolderSource:
@@ -69,6 +75,8 @@ class FolderSource:
             with locate_path(item.address).open("rb") as stream, file.open("wb") as target:
                 copy_limited(stream, target, self._options.most_bytes)
         except OSError as error:
+            if is_disk_full(error):
+                raise
             raise ObjectFailure(f"cannot be read: {error.strerror}") from None
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from fathom.ingest.sources.base import (
     SourceObject,
     SourceOptions,
     copy_limited,
+    is_disk_full,
 )
 from fathom.ingest.sources.fetch import (
     AddressRefusal,
@@ -103,6 +104,8 @@ class GitSource:
         except SourceUnavailable as error:
             raise ObjectFailure(str(error)) from None
         except OSError as error:
+            if is_disk_full(error):
+                raise
             raise ObjectFailure(f"cannot be written: {error.strerror}") from None
 
     def close(self) -> None:

@@ -29,6 +29,7 @@ from fathom.ingest.sources.base import (
     FoldersUnread,
     ObjectFailure,
     SourceObject,
+    is_disk_full,
     is_hidden,
 )
 from fathom.ingest.sources.listing import DiskListing
@@ -178,11 +179,15 @@ class Synchronizer:
         self._report.ingested.seconds = time.monotonic() - started
 
     def _try(self, act: Callable[[], None]) -> None:
-        """Do a part of the work, and note if the source fails meanwhile."""
+        """Do a part of the work, and note if the source fails or the disk is full meanwhile."""
         try:
             act()
         except SourceUnavailable as error:
             self._report.fault = self._report.fault or str(error)
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            self._report.fault = f"{self._staging}: {error.strerror}; free space and sync again"
 
     def _list_ahead(self) -> None:
         """List all objects, and the sidecars apart."""
