@@ -59,7 +59,7 @@ def site() -> Iterator[Site]:
                 status, body = 304, b""
             shown.contents += status == 200
             self.send_response(status)
-            for name, value in {"ETag": etag, **headers, "Content-Length": str(len(body))}.items():
+            for name, value in {"ETag": etag, "Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
@@ -302,6 +302,20 @@ def test_a_page_that_fails_keeps_its_document_and_its_links(site: Site, crawler:
     assert second[f"{SITE}/a"].token != first[f"{SITE}/a"].token
     site.pages["/a"] = make_page("b")
     assert crawler.list() == first
+
+
+def test_a_page_that_breaks_off_keeps_its_document(
+    site: Site, crawler: Crawler, tmp_path: Path
+) -> None:
+    site.pages |= {"/": make_page("a"), "/a": make_page("b"), "/b": make_page()}
+    kept = crawler.list()
+    status, headers, body = make_page(text="New words.")
+    site.pages["/a"] = (status, {**headers, "Content-Length": "5000"}, body)
+    source = crawler.open()
+    listed = {item.address: item for item in source.list_objects()}
+    assert listed.keys() == kept.keys()
+    with pytest.raises(ObjectFailure, match="gives no page: IncompleteRead"):
+        source.fetch(listed[f"{SITE}/a"], tmp_path / "page")
 
 
 def test_a_page_that_fails_and_is_not_to_be_kept_gives_no_document(

@@ -244,6 +244,8 @@ class GuardedFetcher:
             if read > self._most_bytes:
                 raise ContentRefusal(f"it holds more than {self._most_bytes >> 20} MB")
             target.write(piece)
+        if response.length:  # the library takes a reply that breaks off for a whole one
+            raise http.client.IncompleteRead(b"", response.length)
 
 
 def connect_guarded(
