@@ -200,3 +200,27 @@ def test_readings_beside_letters_are_left_out() -> None:
     assert describe_blocks(
         "<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>の港</p>"
     ) == [("paragraph", "東京の港")]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("10<sup>6</sup>/ml or <b>10</b><sup><i>&minus;6</i></sup>", "10^6/ml or 10^\u22126"),
+        ("1010<sub>2</sub>, m<sup>2</sup>, CO<sub>2</sub>, 1<sup>st</sup>", "1010_2, m2, CO2, 1st"),
+        ("5<sup>1</sup>/<sub>2</sub> cups", "5 1/2 cups"),
+        ("40<a href='#n'><sup>1</sup></a>; 50<sup><a href='#n'>2</a></sup>", "40[1]; 50[2]"),
+        ("Merrow<sup>1</sup>; <a href='/x#y'>10<sup>9</sup></a>", "Merrow^1; 10^9"),
+        ("<h2>2<sup>10</sup></h2>", "2^10"),
+        ("<table><tr><td>4<td><sup>1</sup>/<sub>2</sub></table>", "4 | 1/2"),
+        ("40<br><sup>1</sup> a note", "40\n1 a note"),
+    ],
+)
+def test_raised_and_lowered_figures_are_no_digits_of_the_number_before_them(
+    html: str, text: str
+) -> None:
+    assert parse(f"<div>{html}</div>".encode()).text == text
+
+
+def test_soft_hyphens_part_no_words() -> None:
+    html = "<p>Donau&shy;schiff</p><table><tr><td>Wald&shy;weg</table><pre>a&shy;b</pre>"
+    assert parse(html.encode()).text == "Donauschiff\n\nWaldweg\n\nab"

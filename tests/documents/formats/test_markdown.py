@@ -107,3 +107,8 @@ def test_nothing_of_one_file_affects_the_next() -> None:
         not in parse(b"# A\n\nSee [that][1].\n\n[1]: https://one.example\n").text
     )
     assert parse(b"See [that][1].").text == "See [that][1]."
+
+
+def test_raised_figures_are_no_digits_and_soft_hyphens_part_no_words() -> None:
+    text = "10<sup>6</sup>, **10**<SUP>9</SUP>, m<sup>2</sup>, Wald&shy;weg"
+    assert parse(text.encode()).text == "10^6, 10^9, m2, Waldweg"

@@ -149,3 +149,8 @@ def test_a_book_keeps_its_levels_listings_and_signs() -> None:
         ("table_row", "Guide > One > Sub", "A B | \u2713"),
         ("table_row", "Guide > One > Sub", "| 2"),
     ]
+
+
+def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
+    data = b"<a><p>10<sup>6</sup>, <i>10</i><superscript>9</superscript>, m<sup>2</sup></p></a>"
+    assert parse(data).text == "10^6, 10^9, m2"

@@ -7,13 +7,14 @@ from itertools import count
 from typing import Any
 
 from lxml import html
-from lxml.etree import ParserError
+from lxml.etree import ParserError, iterwalk
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
 from fathom.documents.formats.list_numbers import format_number
+from fathom.documents.formats.scripts import LONGEST_BEFORE, choose_sign
 from fathom.types import Scalar
 
 _UNSEEN = frozenset({
@@ -30,6 +31,8 @@ _BLOCKS = frozenset({
 _ROW_GROUPS = frozenset({"table", "thead", "tbody", "tfoot"})
 """The elements at whose beginning no cell spans further rows."""
 _CELLS = frozenset({"td", "th"})
+_SCRIPTS = frozenset({"sup", "sub"})
+_BARS = frozenset({"/", "\u2044"})
 _ALL_ROWS = 1_000_000
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?:\.0+)?(?:[a-z%]|\s*(?:;|$|!))"
@@ -39,6 +42,8 @@ _HIDING = re.compile(
 _PAINTED = frozenset({"class", "id", "bgcolor", "background"})
 """Attributes that may paint what lies behind the text."""
 _SPACE = re.compile(r"[ \t\r\n\f\u200b]+")
+_SOFT_HYPHEN = "\u00ad"
+"""A place where a word may be parted; nobody searches for it."""
 _STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
@@ -221,7 +226,11 @@ def get_visible_text(root: Any, *, keep_space: bool = False) -> str:  # noqa: AN
             todo.extend(reversed(element))
             todo.append(element.text or "")
     text = "".join(words)
-    return text.replace("\x0b", "\n") if keep_space else _collapse_space(text)
+    return (
+        text.replace("\x0b", "\n").replace(_SOFT_HYPHEN, "")
+        if keep_space
+        else _collapse_space(text)
+    )
 
 
 def _get_separator(tag: object, *, keep_space: bool) -> str:
@@ -232,7 +241,7 @@ def _get_separator(tag: object, *, keep_space: bool) -> str:
 
 def _collapse_space(text: str) -> str:
     """Collapse white space as a browser does; a forced line break stays one."""
-    lines = (_SPACE.sub(" ", line).strip() for line in text.split("\x0b"))
+    lines = (_SPACE.sub(" ", line).strip() for line in text.replace(_SOFT_HYPHEN, "").split("\x0b"))
     return "\n".join(line for line in lines if line)
 
 
@@ -278,6 +287,8 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     roots = [root, *root.itersiblings()]  # what follows the end of the page stands beside it
     _drop_hidden_text(builder, roots)
     for part in roots:
+        if isinstance(part.tag, str):  # a comment may stand beside the page
+            _mark_scripts(part)
         HtmlWalk(builder).add_tree(part)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
 
@@ -302,6 +313,43 @@ def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> No
             continue
         on_white = on_white and not has_background(style)
         todo.extend((child, on_white) for child in element)
+
+
+def _mark_scripts(root: Any) -> None:  # noqa: ANN401
+    """Part raised and lowered figures from the text before them; marks of notes get brackets."""
+    before = ""
+    for event, element in iterwalk(root, events=("start", "end")):
+        tag = element.tag
+        if not isinstance(tag, str) or tag in _BLOCKS or tag in _CELLS or tag == "br":
+            before = ""
+        elif event == "start" and tag in _SCRIPTS:
+            _mark_script(element, before)
+        text = (element.text if event == "start" else element.tail) or ""
+        before = (before + text)[-LONGEST_BEFORE:]
+
+
+def _mark_script(element: Any, before: str) -> None:  # noqa: ANN401
+    script = "".join(element.itertext()).strip()
+    behind = element.getnext()
+    if element.tag == "sup" and script.isdigit() and _leads_to_note(element, script):
+        mark = f"[{script}]"
+    elif behind is not None and behind.tag == "sub" and (element.tail or "").strip() in _BARS:
+        mark = f" {script}"  # a whole number and a fraction
+    else:
+        mark = choose_sign(before, script, raised=element.tag == "sup") + script
+    if mark != script:
+        for child in list(element):
+            element.remove(child)
+        element.text = mark
+
+
+def _leads_to_note(element: Any, script: str) -> bool:  # noqa: ANN401
+    """Return whether a raised text, and nothing else, is a link to a place of a page."""
+    around = element.getparent()
+    links = [*element.iter("a"), *([around] if around is not None and around.tag == "a" else [])]
+    return any(
+        "#" in (link.get("href") or "") and link.text_content().strip() == script for link in links
+    )
 
 
 def add_fragment(builder: Builder, text: str) -> None:

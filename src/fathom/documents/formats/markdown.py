@@ -8,6 +8,7 @@ from markdown_it.tree import SyntaxTreeNode as Node
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
+from fathom.documents.formats.scripts import choose_sign
 from fathom.documents.scalars import parse_scalar
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -126,17 +127,24 @@ def _add_html(builder: Builder, content: str) -> None:
 
 def _collect_text(node: Node) -> str:
     """Return the words of a block without marks; wrapped lines are joined."""
-    words = []
+    words: list[str] = []
+    script = ""
     for child in node.walk():
         match child.type:
             case "text" | "code_inline":
+                if script:
+                    before = "".join(words[-3:])
+                    words.append(choose_sign(before, child.content, raised=script == "<sup>"))
                 words.append(child.content)
+                script = ""
             case "softbreak":
                 words.append(" ")
             case "hardbreak":
                 words.append("\n")
             case "html_inline" if child.content.lower().startswith("<br"):
                 words.append("\n")
+            case "html_inline" if child.content.lower() in {"<sup>", "<sub>"}:
+                script = child.content.lower()
             case _:
                 pass
-    return "".join(words)
+    return "".join(words).replace("\u00ad", "")  # a soft hyphen parts no word

@@ -293,3 +293,10 @@ def test_a_file_that_is_no_package_is_refused(data: bytes) -> None:
     with pytest.raises(ParseRefusal) as refused:
         parse(data)
     assert refused.value.outcome == "failed"
+
+
+def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
+    raised = '<w:vertAlign w:val="superscript"/>'
+    body = p(r("10") + make_run("1", raised) + make_run("2", raised) + r(" a 5 m"))
+    body += p(make_run("2", raised) + r(" Wald\u00adweg"))
+    assert parse(make_package(body)).text == "10^12 a 5 m\n\n2 Waldweg"

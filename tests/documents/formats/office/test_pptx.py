@@ -209,3 +209,9 @@ def test_text_that_a_reader_of_a_slide_may_see_stays(shown: str) -> None:
     parsed = parse(make_package([make_placed("The fee is 9 crowns.") + shown]))
     assert "and 8" in parsed.text
     assert parsed.unread == ""
+
+
+def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
+    runs = '<a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>6</a:t></a:r></a:p>'
+    parsed = parse(make_package([make_shape(runs)]))
+    assert parsed.text == "10^6"

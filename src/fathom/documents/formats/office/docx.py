@@ -22,6 +22,7 @@ from fathom.documents.formats.office.package import (
     is_on,
 )
 from fathom.documents.formats.office.pictures import Pictures
+from fathom.documents.formats.scripts import choose_sign
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -83,7 +84,7 @@ def _iter_pieces(element: Element, into: DocxInline, note: FindNote) -> Iterator
         if name in _SKIPPED or (name == "r" and is_on(find_child(below, "rPr", "vanish"))):
             continue
         if name == "t":
-            yield below.text or ""
+            yield (below.text or "").replace("\u00ad", "")  # a soft hyphen parts no word
         elif name in _SIGNS:
             yield _SIGNS[name]
         elif name == "txbxContent":
@@ -227,6 +228,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     body = find_child(root, "body")
     builder = Builder()
     builder.skip_hidden(drop_hidden_runs(root, package.read_related(name, "styles")))
+    _mark_scripts(root)
     pictures = Pictures(package.archive, "/media/", recogniser)
     walk = _DocxWalk(package, name, builder, pictures)
     walk.add_margins()
@@ -234,6 +236,20 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         walk.add_blocks(body)
     pictures.add_rest(builder)
     return pictures.build_document(builder, *package.read_properties())
+
+
+def _mark_scripts(root: Element) -> None:
+    """Part raised and lowered figures from the text before them."""
+    before = last = ""
+    for element in iter_descendants(root, "p", "r"):
+        words = next(iter_children(element, "t"), None)
+        script = get_value(element, "rPr", "vertAlign") or ""
+        if words is not None and script in {"superscript", "subscript"} and script != last:
+            sign = choose_sign(before, words.text or "", raised=script == "superscript")
+            words.text = sign + (words.text or "")
+        # A paragraph has no text of its own, so it ends what stands before.
+        before = "".join(text.text or "" for text in iter_children(element, "t"))
+        last = script
 
 
 class _DocxWalk:

@@ -15,6 +15,7 @@ from fathom.documents.formats.office.package import (
     get_relation_id,
 )
 from fathom.documents.formats.office.pictures import Pictures
+from fathom.documents.formats.scripts import choose_sign
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -241,8 +242,18 @@ def _list_paragraphs(shape: Element) -> list[Element]:
 
 def _read_text(paragraph: Element) -> str:
     """Return the text of runs and fields without separator; equations by their letters."""
-    pieces = iter_descendants(paragraph, "t", "br")
-    return "".join("\n" if get_local_name(piece) == "br" else piece.text or "" for piece in pieces)
+    words: list[str] = []
+    last = 0
+    for piece in iter_descendants(paragraph, "t", "br"):
+        properties = find_child(piece.getparent(), "rPr")
+        baseline = get_attribute(properties, "baseline") if properties is not None else None
+        shift = parse_number((baseline or "").removesuffix("%"))
+        if shift and shift != last:
+            sign = choose_sign("".join(words[-1:]), piece.text or "", raised=shift > 0)
+            words.append(sign)
+        words.append("\n" if get_local_name(piece) == "br" else piece.text or "")
+        last = shift
+    return "".join(words)
 
 
 def _make_labels(paragraphs: list[Element], is_list: bool) -> list[str]:
