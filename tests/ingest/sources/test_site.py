@@ -181,6 +181,9 @@ def test_pages_come_from_sitemaps_too(site: Site, crawler: Crawler) -> None:
     site.pages["/one.xml"] = (200, {}, one.encode())
     site.pages["/"], site.pages["/a"] = make_page(), make_page()
     assert set(crawler.list()) == {f"{SITE}/", f"{SITE}/a"}
+    site.pages["/one.xml"] = (429, {}, b"")
+    with pytest.raises(SourceUnavailable, match=r"one\.xml: status 429"):
+        crawler.list()
 
 
 def test_pages_that_do_not_want_to_be_kept_are_left_out(site: Site, crawler: Crawler) -> None:

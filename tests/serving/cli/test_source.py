@@ -8,6 +8,7 @@ from tests.serving.cli.test_readers import list_names
 from tests.source_worlds import GitWorld
 
 from fathom import Engine
+from fathom.index.embedded.lock import WriterLock
 
 
 def test_a_folder_is_followed_from_its_addition_to_its_removal(
@@ -89,6 +90,24 @@ def test_a_source_that_cannot_be_opened_does_not_stop_the_others(
     assert first["fault"].startswith("offline:")
     assert second["ingested"]["new"] == second["listed"] > 0
     check_one_line(run("source", "sync", "a-first", "--offline"), 2, "offline")
+
+
+def test_a_source_that_another_process_reads_does_not_stop_the_others(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "first").mkdir()
+    run("source", "add", str(tmp_path / "first"))
+    run("source", "add", str(corpus), "--name", "notices")
+    folder = tmp_path / ".fathom" / "sources" / "first"
+    folder.mkdir(parents=True)
+    with WriterLock(folder / "lock"):
+        ran = run("source", "sync", "--json")
+    assert ran.code == 5
+    first, second = ran.json["sources"]
+    assert "first is being written by process" in first["fault"]
+    assert second["ingested"]["new"] == second["listed"] > 0
 
 
 def test_documents_of_sources_are_named_by_their_addresses(

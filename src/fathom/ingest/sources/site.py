@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
+from http import HTTPStatus
 from importlib.util import find_spec
 from io import BytesIO
 from mimetypes import MimeTypes
@@ -240,7 +241,8 @@ class SiteSource:
                 status, text = self._read_text(url)
             except AddressRefusal as refusal:
                 raise SourceUnavailable(f"{url}: is not fetched: {refusal}") from None
-            if status >= 500:
+            # A sitemap that is kept back for a while would look like one without pages.
+            if status == HTTPStatus.TOO_MANY_REQUESTS or status >= 500:
                 raise SourceUnavailable(f"{url}: status {status}")
             is_index = is_sitemap_index(text)
             for location in iterate_locations(text) if status == 200 else ():

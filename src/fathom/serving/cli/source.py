@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.errors import UsageError
+from fathom.errors import IndexLocked, UsageError
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
@@ -157,12 +157,15 @@ def remove_source(
 
 
 def _sync_or_explain(engine: "Engine", name: str, *, verbose: bool) -> "SyncReport":
-    """Bring the index in line with a source; one that cannot be opened does not stop the others."""
+    """Bring the index in line with a source; one that cannot be opened stops no other one.
+
+    Neither does one that another process is synchronizing.
+    """
     from fathom.ingest.sources.sync import SyncReport
 
     try:
         return _sync_source(engine, name, verbose=verbose)
-    except UsageError as error:
+    except (UsageError, IndexLocked) as error:
         return SyncReport(source=name, fault=str(error))
 
 
