@@ -98,6 +98,23 @@ def test_a_server_that_redirects_to_another_host_is_not_followed(
     source.close()
 
 
+def test_names_that_look_like_parts_of_addresses_are_read_by_webdav(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("wsgidav", reason="wsgidav, the server of the tests, is not installed")
+    pytest.importorskip("webdav4", reason="the extra sources is not installed")
+    texts = {name: f"Text of {name}." for name in ("no. #1/a?.md", "100% é.md", "b%41;x=1.md")}
+    with open_server(make_webdav_world(tmp_path / "docs"), monkeypatch) as world:
+        world.write(texts)
+        options = make_options(tmp_path, user=USER, password=PASSWORD, allow_private=True)
+        source = open_source(world.url, options)
+        for item in source.list_objects():
+            source.fetch(item, tmp_path / "fetched")
+            assert (tmp_path / "fetched").read_text() == texts.pop(item.name)
+        source.close()
+    assert texts == {}
+
+
 def test_a_host_whose_key_is_unknown_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

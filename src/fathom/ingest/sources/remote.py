@@ -359,7 +359,12 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
                     f"{url}: is redirected to another host, port or scheme; name that one"
                 )
 
-        return WebdavFileSystem(
+        def join_url(path: str, add_trailing_slash: bool = False) -> Any:  # noqa: ANN401
+            # The library leaves `#`, `?` and `%` in a name as they are, so it asks for another one.
+            end = "/" if add_trailing_slash else ""
+            return URL(f"{address}/{quote(path.strip('/'))}".rstrip("/") + end)
+
+        files = WebdavFileSystem(
             address,
             auth=(options.user, options.password) if options.password else None,
             timeout=READ_S,
@@ -367,6 +372,8 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
             transport=open_transport(server, guard),
             skip_instance_cache=True,
         )
+        files.client.join_url = join_url
+        return files
 
     files = FolderFiles(url, "", address, connect, lambda files: files.client.http.close())
     return RemoteSource(files, options.most_bytes)
