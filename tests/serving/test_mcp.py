@@ -503,6 +503,25 @@ def test_every_document_is_a_resource_page_by_page(use_server: Callable[..., Non
     use_server(body, {f"note-{number:02}.md": f"# Note {number}\n" for number in range(60)})
 
 
+def test_a_document_that_is_removed_meanwhile_is_no_resource(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("# Ash\n")
+    (tmp_path / "b.md").write_text("# Beech\n")
+
+    async def run() -> None:
+        with engine_at(tmp_path / "index") as engine:
+            engine.ingest([tmp_path / "a.md", tmp_path / "b.md"])
+            listed = list(engine.documents.list())
+            engine.documents.remove(listed[0].id)
+            monkeypatch.setattr(type(engine.documents), "list", lambda _: iter(listed))
+            async with Client(make_mcp_server(SingleDesk(engine))) as client:
+                (resource,) = (await client.list_resources()).resources
+        assert resource.name == "b.md"
+
+    asyncio.run(run())
+
+
 def test_a_long_line_is_cut_around_its_text(use_server: Callable[..., None]) -> None:
     async def body(client: Client) -> None:
         (line,) = get_data(await client.call_tool("grep", {"text": "(a+)+ needle"}))["lines"]

@@ -235,6 +235,16 @@ def test_a_backup_replaces_nothing(served: Path, tmp_path: Path) -> None:
     assert back_up_index(served, tmp_path / "empty").files == 6
 
 
+def test_the_folder_of_a_backup_may_be_the_working_directory(
+    served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    backup = back_up_index(served, Path())
+    assert backup.folder == tmp_path / "here"
+    assert (backup.folder / "fathom.db").is_file()
+
+
 def test_a_damaged_database_is_reported_and_nothing_remains(served: Path, tmp_path: Path) -> None:
     (served / "keys.db").write_bytes(b"SQLite format 3\0" + b"\1" * 5000)
     with pytest.raises(IndexCorrupt, match=r"keys\.db"):

@@ -179,6 +179,15 @@ def test_a_workspace_has_a_plain_name(tmp_path: Path, name: str) -> None:
     keys.close()
 
 
+@pytest.mark.parametrize("name", ["", " ", "ana\nbob", "caf\udce9", "\u200bana"])
+def test_a_key_has_a_holder_with_a_plain_name(tmp_path: Path, name: str) -> None:
+    keys = create_key_store(EmbeddedIndex(tmp_path))
+    with pytest.raises(UsageError, match="the name .*: give the holder's"):
+        keys.add(Key(id="", name=name))
+    assert not keys.has_keys()
+    keys.close()
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.:80@e"])
 def test_a_foreign_host_name_is_refused(empty_client: TestClient, host: str) -> None:
     reply = empty_client.get("/api/v1/documents", headers={"Host": host})

@@ -395,11 +395,18 @@ def test_the_server_reports_its_health_its_state_and_its_metrics(client: TestCli
     # Probes of uptime ask without wanting a body.
     for path in ("/", "/healthz", "/readyz", "/page/style.css"):
         assert client.head(path).headers["content-length"] == str(len(client.get(path).content))
+    documents = client.get("/api/v1/documents").json()["documents"]
+    for path in ("documents", f"documents/{documents[0]['id']}/file", "strategies", "nothing"):
+        head, whole = client.head(f"/api/v1/{path}"), client.get(f"/api/v1/{path}")
+        assert (head.status_code, head.content) == (whole.status_code, b"")
+        assert head.headers["content-length"] == str(len(whole.content))
+    assert client.head("/api/v1/ask").status_code == 405
     status = client.get("/api/v1/status").json()
     assert status["index"]["documents"] == 4
     assert status["workspace"] == ""
     numbers = client.get("/metrics").text
     assert 'fathom_answers_total{status="answered",stop="answered",strategy="naive"}' in numbers
+    assert '{method="HEAD",route="/api/v1/strategies",status="200"}' in numbers
     assert 'route="/api/v1/ask",status="200"' in numbers
     assert QUESTION not in numbers
 

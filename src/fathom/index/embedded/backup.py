@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from fathom.documents.discover import make_absolute
 from fathom.errors import IndexCorrupt, RunError, UsageError
 from fathom.index.embedded import schema, traces
 from fathom.index.embedded.database import create_private_file
@@ -77,6 +78,7 @@ def back_up_index(
     """
     if not (directory / schema.FILE).is_file():
         raise build_missing_error(directory)
+    target = make_absolute(target)  # `.` has no name
     unfinished = target.with_name(f"{target.name}{UNFINISHED}")
     sizes: list[int | None] = []
     try:

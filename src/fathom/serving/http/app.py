@@ -26,6 +26,7 @@ from fathom.serving.http.event_stream import Shutdown
 from fathom.serving.http.fetch import MOST_AT_ONCE
 from fathom.serving.http.folder_watch import FolderWatch
 from fathom.serving.http.guard import Guard
+from fathom.serving.http.head_requests import HeadRequests
 from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
 from fathom.serving.http.object_store import create_object_store
@@ -96,6 +97,7 @@ def create_app(
             Middleware(RedactedReplies),
             Middleware(RequestCounter, metrics=metrics),
             Middleware(Guard, access=access, admission=admission, settings=serve),
+            Middleware(HeadRequests),
             *trail,
             Middleware(problems.BugReplies),
         ],

@@ -23,14 +23,12 @@ class SessionBody(Body):
     key: str
 
 
-@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", response_model=StateReply)
 async def get_liveness() -> Response:
     """Report that the server lives."""
     return build_json_reply({"status": "ok"})
 
 
-@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=StateReply)
 async def get_readiness(request: Request) -> Response:
     """Report whether the server takes questions."""

@@ -133,8 +133,11 @@ class Keys:
             The key, and its text, which is stored nowhere.
 
         Raises:
-            UsageError: If the workspace's name, a scope, or a limit is invalid.
+            UsageError: If the name, the workspace's name, a scope, or a limit is invalid.
         """
+        # An empty name would own what the user of this machine owns.
+        if not key.name.strip() or not key.name.isprintable():
+            raise UsageError(f"the name {key.name!r}: give the holder's in one line of plain text")
         if key.workspace and not _NAME.fullmatch(key.workspace):
             raise UsageError(
                 f"workspace {key.workspace!r}: use up to 63 of a-z, 0-9, - and _; no capitals"

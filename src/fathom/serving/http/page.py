@@ -68,14 +68,12 @@ def _load_page_file(name: str, content: bytes) -> PageFile:
     return PageFile(content=content, kind=kind or "application/octet-stream", tag=tag)
 
 
-@router.head("/", include_in_schema=False)
 @router.get("/")
 def get_page(request: Request) -> Response:
     """Get the only page; its screens are addresses behind `#`."""
     return _send_page_file("index.html", request)
 
 
-@router.head("/page/{name}", include_in_schema=False)
 @router.get("/page/{name}")
 def get_page_file(name: str, request: Request) -> Response:
     """Get a module, the style sheet or the icon."""
