@@ -8,16 +8,25 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    HumanMessage,
+    HumanMessageChunk,
+    SystemMessage,
+)
 from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langgraph.graph import END, START, MessagesState, StateGraph
+from pydantic import ValidationError
 from tests.factories import engine_at
 
 from fathom import Budget, Engine
 from fathom.errors import UsageError
 from fathom.integrations.langchain import FathomRetriever, fathom_node
 
+QUESTION = "How much does a mooring permit cost?"
 FEES = "# Fees\n\nA mooring permit costs 40 crowns a year. It is paid at the harbour office.\n"
 
 
@@ -89,6 +98,8 @@ class TestRetriever:
     def test_mistakes_are_reported_like_those_of_the_engine(self, engine: Engine) -> None:
         with pytest.raises(UsageError, match="k = 0"):
             FathomRetriever(engine=engine).invoke("permit", k=0)
+        with pytest.raises(ValidationError, match="filter"):
+            FathomRetriever(engine=engine, filter=["file=fees.md"])
 
 
 class QuestionState(TypedDict, total=False):
@@ -169,6 +180,25 @@ class TestNode:
         assert last.response_metadata["citations"][0]["verified"]
         trace = engine.traces.list(1)[0]
         assert trace.question == "How much does it cost?"
+
+    def test_streamed_messages_belong_to_the_conversation(self, engine: Engine) -> None:
+        said = [HumanMessageChunk("What is a mooring permit?"), AIMessageChunk("To moor.")]
+        asked = HumanMessageChunk("How much does it cost?")
+        update = fathom_node(engine).invoke({"messages": [*said, asked]})
+        trace = engine.trace(update["trace_id"])
+        assert trace.origin.arguments["history"] == [
+            {"role": "user", "content": "What is a mooring permit?"},
+            {"role": "assistant", "content": "To moor."},
+        ]
+
+    @pytest.mark.parametrize(
+        "message", [QUESTION, HumanMessage(QUESTION), {"role": "user", "content": QUESTION}]
+    )
+    def test_a_single_message_is_a_conversation_of_one(
+        self, engine: Engine, message: object
+    ) -> None:
+        update = fathom_node(engine).invoke({"messages": message})
+        assert "40 crowns" in update["messages"][0].text
 
     def test_without_an_answer_the_message_says_so(self, engine: Engine) -> None:
         graph = build_graph(ConversationState, fathom_node(engine))

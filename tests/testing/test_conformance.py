@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,7 @@ RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "test_ranks_have_no_gaps_and_scores_never_grow": (
         {"give": lambda hits, _: [replace(hit, rank=hit.rank - 1) for hit in hits]},
         {"give": lambda hits, _: [replace(hit, score=hit.rank) for hit in hits]},
+        {"give": lambda hits, _: [replace(hit, score=nan) for hit in hits]},
         {"give": lambda hits, _: [replace(hits[0], rank=n) for n in (1, 2)] if hits else []},
         {"ask": lambda query, _: (query, 4)},
     ),

@@ -10,7 +10,13 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    convert_to_messages,
+)
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import ConfigDict, Field
@@ -19,8 +25,6 @@ from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.types import Answer, Filter
 from fathom.usage import Budget
-
-_ROLES = {"human": "user", "ai": "assistant"}
 
 
 class FathomRetriever(BaseRetriever):
@@ -38,7 +42,8 @@ class FathomRetriever(BaseRetriever):
         filters: Conditions that every document must meet, such as `year>=2020`.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    # A misspelt field, such as `filter`, would otherwise be ignored without a word.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     # An engine holds open files and models, so it stays out of what LangChain serializes and logs.
     engine: Engine = Field(exclude=True, repr=False)
@@ -167,11 +172,9 @@ def _read_question(state: object) -> tuple[str, list[dict[str, str]]]:
     if question := _get_field(state, "question"):
         return str(question), []
     messages = [
-        message
-        for message in convert_to_messages(_get_field(state, "messages") or [])
-        if _to_turn(message)
+        message for message in convert_to_messages(_list_messages(state)) if _to_turn(message)
     ]
-    if not messages or messages[-1].type != "human":
+    if not messages or not isinstance(messages[-1], HumanMessage):
         raise UsageError(
             "the state has no `question`, and its last message is not a user's; give one of them"
         )
@@ -179,11 +182,19 @@ def _read_question(state: object) -> tuple[str, list[dict[str, str]]]:
     return last.text, [_to_turn(message) for message in before]
 
 
+def _list_messages(state: object) -> Any:  # noqa: ANN401 - as LangGraph takes them
+    """Return the messages of a state; LangGraph also takes a single one for a list."""
+    messages = _get_field(state, "messages") or []
+    return [messages] if isinstance(messages, str | BaseMessage | Mapping) else messages
+
+
 def _to_turn(message: BaseMessage) -> dict[str, str]:
     """Return a message as a turn of a conversation; empty for one of a system or a tool."""
-    if message.type not in _ROLES or not message.text.strip():
+    # The parts of a streamed message are of these classes too, with types of their own.
+    if not isinstance(message, HumanMessage | AIMessage) or not message.text.strip():
         return {}
-    return {"role": _ROLES[message.type], "content": message.text}
+    role = "user" if isinstance(message, HumanMessage) else "assistant"
+    return {"role": role, "content": message.text}
 
 
 def _build_update(state: object, answer: Answer) -> FathomUpdate:

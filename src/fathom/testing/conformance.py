@@ -13,6 +13,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import ClassVar
 
@@ -168,6 +169,7 @@ class RetrieverConformance(_EngineSuite):
         assert len(hits) <= k
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
         scores = [hit.score for hit in hits]
+        assert all(map(isfinite, scores))  # no order would hold for what is no number
         assert scores == sorted(scores, reverse=True)
         assert len({hit.chunk.id for hit in hits}) == len(hits)
 
