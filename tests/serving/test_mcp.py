@@ -503,6 +503,25 @@ def test_every_document_is_a_resource_page_by_page(use_server: Callable[..., Non
     use_server(body, {f"note-{number:02}.md": f"# Note {number}\n" for number in range(60)})
 
 
+def test_a_text_that_is_json_too_is_searched_for_as_it_stands(
+    use_server: Callable[..., None],
+) -> None:
+    async def body(client: Client) -> None:
+        async def find_places(text: object) -> list[str]:
+            lines = get_data(await client.call_tool("grep", {"text": text}))["lines"]
+            return [Path(line["at"]).name for line in lines]
+
+        assert await find_places("null") == ["code.txt:1"]
+        assert await find_places("[1]") == ["code.txt:3"]
+        assert await find_places('{"a": 1}') == ["code.txt:5"]
+        assert await find_places("[]") == []
+        assert await find_places('["null", "[1]"]') == ["code.txt:1", "code.txt:3"]
+        assert (await find_hits(client, "null"))[0]["at"].endswith("code.txt:1")
+        assert not (await client.call_tool("status", {"random_string": "x"})).is_error
+
+    use_server(body, {"code.txt": 'It may be null.\n\nSee [1].\n\nSend {"a": 1} there.\n'})
+
+
 def test_a_document_that_is_removed_meanwhile_is_no_resource(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -631,6 +650,7 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
         ("grep", {"text": "a", "documents": ["nowhere.md"]}, "nowhere.md"),
         ("get_outline", {"id": "nowhere.md"}, "list_documents"),
         ("delete_document", {"id": "x"}, "there are ask, search,"),
+        ("search", {"query": "q", "filter": ["year=2020"]}, "no argument 'filter'; there are"),
     ]
 
     async def body(client: Client) -> None:

@@ -5,6 +5,7 @@ contains no invisible character, and a field says whether it gives orders to a m
 """
 
 import asyncio
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -483,14 +484,61 @@ def _serialize_search(excerpts: Excerpts) -> dict[str, Any]:
     return shape
 
 
+_ARGUMENTS = {
+    name: inspect.signature(getattr(_Tools, name)).parameters.keys() - {"self", "ctx"}
+    for name in TOOLS
+}
+"""The arguments of the tools, by name."""
+_TEXTS = ("question", "query", "text")
+"""The arguments that are one text or several."""
+
+
+def _find_unknown_argument(name: str, arguments: dict[str, Any]) -> str:
+    """Return the fault of an argument that a tool does not have; empty if there is none.
+
+    A tool without arguments takes any: some clients send it one of their own.
+    """
+    known = _ARGUMENTS.get(name)
+    unknown = sorted(arguments.keys() - known) if known else []
+    if not unknown:
+        return ""
+    names = ", ".join(sorted(known or ()))
+    return f"{name}: there is no argument {unknown[0][:80]!r}; there are {names}"
+
+
+def _keep_texts(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments in which a single text is a list of it, unless it is a list as JSON.
+
+    Some clients send a list as JSON. The SDK reads every JSON in a text, also `null` and `[1]`,
+    which are to be searched for.
+    """
+    texts = {
+        name: [arguments[name]]
+        for name in _TEXTS
+        if isinstance(arguments.get(name), str) and not _is_json_list(arguments[name])
+    }
+    return {**arguments, **texts}
+
+
+def _is_json_list(text: str) -> bool:
+    """Return whether a text is the JSON of a list with a text."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(items, list) and bool(items) and all(isinstance(item, str) for item in items)
+
+
 class _Server(MCPServer):
     """A server that reports each error in one line: the culprit and the next step."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None
     ) -> CallToolResult | InputRequiredResult:
+        if fault := _find_unknown_argument(name, arguments):
+            raise ToolError(_join_lines(fault))
         try:
-            return await super().call_tool(name, arguments, context)
+            return await super().call_tool(name, _keep_texts(arguments), context)
         except ToolError as error:
             raise ToolError(_join_lines(_explain_error(name, error))) from None
 
