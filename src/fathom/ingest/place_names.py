@@ -46,11 +46,12 @@ class PlaceNames:
         return places[0] if places else None
 
     def complete(self, name: str) -> str:
-        """Return the place that a short name stands for; any other name unchanged.
+        """Return the place that a short name stands for; any other name as places are stored.
 
         Raises:
             UsageError: If it stands for several.
         """
+        name = os.fsencode(name).decode("utf-8", "backslashreplace")  # it need not be UTF-8
         places = self._index.list_sources(display(make_absolute(name)), most=1)
         if self._index.list_places(name) or any(True for _ in places):
             return name

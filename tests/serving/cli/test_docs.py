@@ -1,5 +1,6 @@
 """`fathom docs`: outlines, lines that hold a pattern, and places as `search` prints them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,17 @@ def test_an_empty_name_stands_for_no_document(
     before = filled("docs", "list").out
     check_one_line(filled("docs", *command, ""), 2, "the name of a document is empty")
     assert filled("docs", "list").out == before
+
+
+def test_a_file_whose_name_is_not_utf8_is_removed_by_its_name(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+) -> None:
+    file = corpus / os.fsdecode(b"caf\xe9.txt")
+    try:
+        file.write_text("Opened in May.\n")
+    except OSError:
+        pytest.skip("the file system takes UTF-8 names alone")
+    run("ingest", str(corpus))
+    assert run("docs", "rm", str(file.relative_to(Path.cwd())), "--json").json == {"removed": 1}
+    assert "caf" not in run("docs", "list").out

@@ -35,6 +35,10 @@ CALLS: tuple[tuple[Sequence[str], str], ...] = (
     (("docs", "show", "nothing"), "no document 'nothing'"),
     (("docs", "show", NOT_UTF8), "no document 'caf\\\\xe9'"),
     (("docs", "rm", "nothing"), "nothing"),
+    (("docs", "rm", NOT_UTF8), "no document 'caf\\\\xe9'"),
+    (("docs", "grep", "a", NOT_UTF8), "no document 'caf\\\\xe9'"),
+    (("feedback", "zzz", "--answer", NOT_UTF8), "--answer is not UTF-8"),
+    (("keys", "add", "ana", "--group", NOT_UTF8), "--group 'caf"),
     (("search", " "), "the question is empty"),
 )
 BUDGETS: tuple[tuple[Sequence[str], str], ...] = (

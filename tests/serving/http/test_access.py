@@ -317,6 +317,8 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     refused = runner.invoke(commands, ["keys", "open", *index]).exception
     assert isinstance(refused, UsageError)
     assert str(refused).startswith(f"keys open: {payload['id']} (ana) still there")
+    unknown = runner.invoke(commands, ["keys", "revoke", "caf\udce9", *index]).exception
+    assert isinstance(unknown, UsageError)
     revoked = runner.invoke(commands, ["keys", "revoke", payload["id"], *index])
     assert revoked.exit_code == 0
     assert "it was the last: nobody can ask until" in revoked.stdout

@@ -95,11 +95,22 @@ def feedback(
 
     if [right, wrong, bool(answer)].count(True) != 1:
         raise UsageError("feedback: give one of --right, --wrong and --answer TEXT")
+    if not _is_utf8(answer):
+        raise UsageError("--answer is not UTF-8 text; type it again or convert it")
     with build_engine(index, assignments, offline=offline) as engine:
         entry = engine.calibration.add_feedback(
             trace_id, right=None if answer else right, answer=answer, sources=source or ()
         )
     show_outcome(entry, format_feedback(entry), as_json=as_json)
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether a text of the command line was UTF-8; its other bytes are surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def format_feedback(entry: "Feedback") -> str:

@@ -154,7 +154,7 @@ class Keys:
         key_id, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         for name in key.groups - {EVERYTHING}:
-            if not GROUP.fullmatch(name):
+            if not GROUP.fullmatch(name) or not name.isprintable():
                 raise UsageError(
                     f"--group {name!r}: at most 64 characters, no space, comma, : or *"
                 )
@@ -177,7 +177,7 @@ class Keys:
 
     def revoke(self, key_id: str) -> bool:
         """Revoke a key, and return whether it existed; no copy can restore its id."""
-        if not self.database.is_there():
+        if not self.database.is_there() or not key_id.isascii():
             return False
         if self.has_keys():  # keys of a version without doors
             self.close_door()
