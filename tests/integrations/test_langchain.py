@@ -99,7 +99,7 @@ class TestRetriever:
         with pytest.raises(UsageError, match="k = 0"):
             FathomRetriever(engine=engine).invoke("permit", k=0)
         with pytest.raises(ValidationError, match="filter"):
-            FathomRetriever(engine=engine, filter=["file=fees.md"])
+            FathomRetriever.model_validate({"engine": engine, "filter": ["file=fees.md"]})
 
 
 class QuestionState(TypedDict, total=False):
@@ -182,10 +182,13 @@ class TestNode:
         assert trace.question == "How much does it cost?"
 
     def test_streamed_messages_belong_to_the_conversation(self, engine: Engine) -> None:
-        said = [HumanMessageChunk("What is a mooring permit?"), AIMessageChunk("To moor.")]
-        asked = HumanMessageChunk("How much does it cost?")
-        update = fathom_node(engine).invoke({"messages": [*said, asked]})
-        trace = engine.trace(update["trace_id"])
+        said = [
+            HumanMessageChunk(content="What is a mooring permit?"),
+            AIMessageChunk(content="To moor."),
+            HumanMessageChunk(content="How much does it cost?"),
+        ]
+        update = fathom_node(engine).invoke({"messages": said})
+        trace = engine.trace(str(update["trace_id"]))
         assert trace.origin.arguments["history"] == [
             {"role": "user", "content": "What is a mooring permit?"},
             {"role": "assistant", "content": "To moor."},
