@@ -182,12 +182,12 @@ class TestNode:
         assert trace.question == "How much does it cost?"
 
     def test_streamed_messages_belong_to_the_conversation(self, engine: Engine) -> None:
-        said = [
+        messages = [
             HumanMessageChunk(content="What is a mooring permit?"),
             AIMessageChunk(content="To moor."),
             HumanMessageChunk(content="How much does it cost?"),
         ]
-        update = fathom_node(engine).invoke({"messages": said})
+        update = fathom_node(engine).invoke({"messages": messages})
         trace = engine.trace(str(update["trace_id"]))
         assert trace.origin.arguments["history"] == [
             {"role": "user", "content": "What is a mooring permit?"},

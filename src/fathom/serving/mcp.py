@@ -498,12 +498,11 @@ def _find_unknown_argument(name: str, arguments: dict[str, Any]) -> str:
 
     A tool without arguments takes any: some clients send it one of their own.
     """
-    known = _ARGUMENTS.get(name)
-    unknown = sorted(arguments.keys() - known) if known else []
+    names = _ARGUMENTS.get(name, set())
+    unknown = sorted(arguments.keys() - names) if names else []
     if not unknown:
         return ""
-    names = ", ".join(sorted(known or ()))
-    return f"{name}: there is no argument {unknown[0][:80]!r}; there are {names}"
+    return f"{name}: there is no argument {unknown[0][:80]!r}; there are {', '.join(sorted(names))}"
 
 
 def _keep_texts(arguments: dict[str, Any]) -> dict[str, Any]:
