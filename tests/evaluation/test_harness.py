@@ -24,6 +24,9 @@ from fathom.testing.doubles import OVERLAP
 
 __all__ = ["run"]
 
+NO_SECOND = QUERIES.splitlines()[0], QRELS.splitlines()[0]
+"""The question about the first document and its relevance."""
+
 
 def test_without_names_the_default_retriever_is_measured() -> None:
     assert Systems.of([], []) == Systems(retrievers=["hybrid"], strategies=[])
@@ -120,6 +123,27 @@ def test_an_index_with_the_data_set_is_used_unchanged(toy_dataset: Path, tmp_pat
     with open_engine(other) as engine, prepare_engine(engine, load(toy_dataset)) as ready:
         assert ready.directory == other / "index" / "eval" / "toy"
         assert ready.settings.ask == engine.settings.ask
+
+
+def test_the_index_of_a_data_set_holds_its_documents_alone(tmp_path: Path) -> None:
+    folders = [tmp_path / place / "toy" for place in ("a", "b")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    gone = write_dataset(folders[0], CORPUS, QUERIES, QRELS)
+    other = write_dataset(folders[1], CORPUS.replace("d2", "d3").replace("40", "41"), *NO_SECOND)
+    with open_engine(tmp_path) as engine:
+
+        def read_texts(folder: Path) -> dict[str, str]:
+            with prepare_engine(engine, load(folder)) as ready:
+                names = [document.id for document in ready.documents.list()]
+                return {name: ready.documents.get(name).text for name in names}
+
+        assert read_texts(gone).keys() == {"d1", "d2"}
+        assert "41" in read_texts(other)["d1"]
+        assert read_texts(other).keys() == {"d1", "d3"}
+        assert "40" in read_texts(gone)["d1"]
+        write_dataset(folders[0], CORPUS.splitlines()[0], *NO_SECOND)
+        assert read_texts(gone).keys() == {"d1"}
 
 
 def test_another_seed_asks_other_questions(toy_dataset: Path, tmp_path: Path) -> None:

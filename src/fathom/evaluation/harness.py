@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from fathom.errors import IndexMismatch, UsageError
+from fathom.documents.discover import make_absolute
+from fathom.errors import IndexMismatch, IndexMissing, UsageError
 from fathom.evaluation.agreement import load_labels
 from fathom.evaluation.breakdown import Field
 from fathom.evaluation.datasets import Dataset, load, load_questions
@@ -210,8 +211,25 @@ def prepare_engine(
     # The user's own index must not be filled with the documents of a data set.
     with engine.open_at(engine.directory / "eval" / dataset.name) as separate:
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
-            separate.ingest([dataset.corpus], on_progress=on_progress)
+            # Documents of an earlier corpus would be ranked and read as if they were of this one.
+            is_foreign = _holds_others(separate, dataset)
+            separate.ingest(
+                [dataset.corpus], rebuild=is_foreign, lose=is_foreign, on_progress=on_progress
+            )
         yield separate
+
+
+def _holds_others(separate: "Engine", dataset: Dataset) -> bool:
+    """Return whether an index holds documents of another corpus, or of another place."""
+    try:
+        roots = separate.documents.list_roots()
+        documents = separate.documents.list()
+        # Another data set of the same name may have the same ids with other texts.
+        return any(root != make_absolute(dataset.corpus) for root in roots) or any(
+            document.id not in dataset.documents for document in documents
+        )
+    except IndexMissing:
+        return False
 
 
 def _check_paper_chunks(engine: "Engine") -> None:
