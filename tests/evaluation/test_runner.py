@@ -24,6 +24,7 @@ from fathom.evaluation.runner import (
     record_retriever,
     record_strategy,
 )
+from fathom.question.conversation import DialogueTurn
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin
 from fathom.settings import Settings
@@ -139,6 +140,40 @@ def test_an_edited_question_does_not_count_by_its_old_record(tmp_path: Path) -> 
         assert calls == ["What?"] * 3 + ["Which?"]
 
 
+def test_other_documents_or_earlier_turns_make_another_question(tmp_path: Path) -> None:
+    file, calls = tmp_path / "s.jsonl", list[DatasetQuestion]()
+
+    def ask(question: DatasetQuestion) -> TracedAnswer:
+        calls.append(question)
+        return make_outcome()
+
+    turn = DialogueTurn(role="user", content="Hello")
+    first = QUESTIONS[0]
+    versions = [
+        first,
+        replace(first, documents=("d1",)),
+        replace(first, without=("d1",)),
+        replace(first, history=(turn,)),
+        replace(first, history=(turn, turn)),
+    ]
+    for version in versions:
+        for _ in range(2):
+            record_strategy("s", DATASET, [version], ask, Records(file))
+    assert calls == versions
+
+
+def test_a_record_from_before_the_scope_counts_by_its_text(tmp_path: Path) -> None:
+    records = Records(tmp_path / "s.jsonl")
+    question = replace(QUESTIONS[0], documents=("d1",))
+    (record,) = record_strategy("s", DATASET, [question], lambda _: make_outcome(), records)
+    records.add(replace(record, scope=None))
+
+    def refuse(question: DatasetQuestion) -> TracedAnswer:
+        raise AssertionError(question)
+
+    assert record_strategy("s", DATASET, [question], refuse, records) == [record]
+
+
 def test_a_question_may_use_only_its_own_documents() -> None:
     question = DatasetQuestion(id="q", text="?", documents=("a", "b"))
     assert build_filters(question) == (Filter("document", "in", ("a", "b")),)
@@ -252,6 +287,12 @@ def test_the_setup_covers_everything_that_affects_an_answer() -> None:
     assert len({setup, *(hash_setup(cast("Engine", engine)) for engine in others)}) == 5
 
 
+def test_the_stored_calibration_of_a_system_is_in_its_setup() -> None:
+    engines = [make_engine(calibrations=stored) for stored in ({}, {"s": "a"}, {"s": "b"})]
+    assert len({hash_setup(cast("Engine", engine), "s") for engine in engines}) == 3
+    assert len({hash_setup(cast("Engine", engine), "other") for engine in engines}) == 1
+
+
 def test_the_weights_of_the_cross_reader_are_in_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     setup = hash_setup(cast("Engine", make_engine()))
     monkeypatch.setattr(runner, "read_card", lambda _: {"sha256": "another"})
@@ -263,11 +304,14 @@ def make_engine(
     identity: Mapping[str, str] = MappingProxyType({"embedder.sha256": "a"}),
     revision: str = "1",
     tokens: int = 4,
+    calibrations: Mapping[str, str] = MappingProxyType({}),
     **tables: Any,
 ) -> SimpleNamespace:
     """Return the parts of an engine that a setup hash covers."""
     return SimpleNamespace(
         assembly=SimpleNamespace(identity=dict(identity)),
-        reader=lambda: SimpleNamespace(get_revision=lambda: revision),
+        reader=lambda: SimpleNamespace(
+            get_revision=lambda: revision, get_calibrations=lambda: dict(calibrations)
+        ),
         settings=Settings.model_validate({"budget": {"tokens": tokens}, **tables}),
     )

@@ -36,6 +36,8 @@ class Record:
     Attributes:
         strategy: The name of the strategy or retriever.
         question: The id of the question in the data set.
+        scope: Hash of the earlier turns and the documents that the question was asked with; empty
+            where it has none, `None` in records from before there was a scope.
         kind: The sort of question, as the data set names it.
         gold: Accepted answers; empty when unanswerable or when the data set has none.
         wrong: Known wrong answers; `None` where the data set names none.
@@ -63,6 +65,7 @@ class Record:
     strategy: str
     question: str
     text: str
+    scope: str | None = None
     kind: str = ""
     gold: tuple[str, ...] = ()
     wrong: tuple[str, ...] | None = None
@@ -180,7 +183,7 @@ class Records:
                 raise UsageError(f"{file}:{number}: not a record: {error}") from None
             if record.setup != self.setup:
                 raise UsageError(
-                    f"{file}:{number}: a record of another index, code or settings; "
+                    f"{file}:{number}: a record of another index, calibration, code or settings; "
                     "name another folder for the records, or remove this one"
                 )
             self.by_question[record.question] = record

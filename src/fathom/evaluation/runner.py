@@ -149,6 +149,8 @@ def build_file_name(system: str, varied: Mapping[str, str]) -> str:
 def hash_setup(engine: "Engine", system: str = "") -> str:
     """Return a short hash of what can change an answer: version, index, settings, budget, models.
 
+    The calibration that the index stores for the system counts too.
+
     Raises:
         ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
     """
@@ -160,8 +162,16 @@ def hash_setup(engine: "Engine", system: str = "") -> str:
         "settings": drop_later_settings(engine.settings.to_record()),
         "budget": engine.settings.budget.model_dump(mode="json"),
         **_describe_extensions(engine.settings, system),
+        **_describe_calibration(engine, system),
     }
     return hash_text(dump_canonical(facts))[:16]
+
+
+def _describe_calibration(engine: "Engine", system: str) -> dict[str, Json]:
+    """Return the calibration that the index stores for a strategy; often nothing."""
+    stored = engine.reader().get_calibrations().get(system, "")
+    # Without one the key is absent, so that records from before it keep their setup.
+    return {"calibration": hash_text(stored)} if stored else {}
 
 
 def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
@@ -270,7 +280,7 @@ def _record_questions(
     for number, question in enumerate(questions, start=1):
         described = _describe_question(dataset, question, records)
         record = records.by_question.get(question.id)
-        if record is None or record.text != question.text:
+        if record is None or _is_edited(record, described):
             fields = {**fixed, **described, **_ask_or_fail(make, question)}
             record = Record.from_json(fields)
             records.add(record)
@@ -280,12 +290,27 @@ def _record_questions(
     return collected
 
 
+def _is_edited(record: Record, described: Fields) -> bool:
+    """Return whether a question was edited since it was asked, other than in what is right."""
+    # A record from before there was a scope can only be compared by its text.
+    scopes = {record.scope, described["scope"]}
+    return record.text != described["text"] or (record.scope is not None and len(scopes) > 1)
+
+
+def _hash_scope(question: DatasetQuestion) -> str:
+    """Return a hash of all that is asked beside the text; empty where there is nothing."""
+    history = [asdict(turn) for turn in question.history]
+    scope = (history, question.documents, question.without)
+    return hash_text(dump_canonical(scope))[:16] if any(scope) else ""
+
+
 def _describe_question(dataset: Dataset, question: DatasetQuestion, records: Records) -> Fields:
     """Return the fields that are known before the question is asked."""
     return {
         "dataset": dataset.name,
         "question": question.id,
         "text": question.text,
+        "scope": _hash_scope(question),
         "kind": question.kind,
         "gold": question.answers,
         "wrong": question.wrong,
