@@ -1,5 +1,6 @@
 """Malformed data sets are refused with file and line."""
 
+from codecs import BOM_UTF8
 import gzip
 import json
 from collections.abc import Mapping
@@ -319,3 +320,18 @@ def test_an_invalid_file_of_questions_is_refused(tmp_path: Path) -> None:
         load_questions(write_questions(tmp_path, lost), [])
     with pytest.raises(UsageError, match=r"mine.jsonl:1: question 'q' has no answers"):
         load_questions(write_questions(tmp_path, {"_id": "q", "text": "?"}), [])
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    write_dataset(tmp_path)
+    plain = load(tmp_path)
+    for file in tmp_path.iterdir():
+        file.write_bytes(BOM_UTF8 + file.read_bytes())
+    assert load(tmp_path) == plain
+
+
+@pytest.mark.parametrize("answers", ["[" * 100_000, "9" * 5_000])
+def test_json_that_cannot_be_read_is_refused_with_its_line(tmp_path: Path, answers: str) -> None:
+    write_dataset(tmp_path, queries=f'{{"_id": "q1", "text": "x", "answers": {answers}}}')
+    with pytest.raises(UsageError, match=r"queries\.jsonl:1: not JSON"):
+        load(tmp_path)

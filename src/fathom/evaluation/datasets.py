@@ -403,6 +403,9 @@ def read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise UsageError(f"{file}:{number}: not JSON: {error.msg}") from None
+        # A number of too many digits, or lists in lists without end.
+        except (ValueError, RecursionError):
+            raise UsageError(f"{file}:{number}: not JSON that can be read") from None
         if not isinstance(row, dict) or not isinstance(row.get("_id"), str):
             raise UsageError(f"{file}:{number}: expected an object with a text '_id'")
         if row["_id"] in seen:
@@ -417,10 +420,11 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     Raises:
         UsageError: If the file is not UTF-8, or no whole gzip file.
     """
+    # Editors on Windows begin a file with a byte order mark.
     open_file = gzip.open if file.suffix == ".gz" else open
     number = 0
     try:
-        with open_file(file, "rt", encoding="utf-8") as text:
+        with open_file(file, "rt", encoding="utf-8-sig") as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
                     yield number, line
