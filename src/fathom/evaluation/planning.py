@@ -206,7 +206,10 @@ def cross_fit(
     """
     folds = deal_folds(questions)
     if min(map(len, folds)) < 2:
-        raise UsageError(f"{len(questions)} recorded questions are too few to measure a planner on")
+        raise UsageError(
+            f"{len(questions)} recorded questions are too few to measure a planner on, as those that "
+            f"share documents count as one: record more than {2 * FOLDS}, or add --no-measure"
+        )
     runs: dict[str, list[SystemRun]] = {}
     for number, fold_asked in enumerate(folds, start=1):
         others = [item for fold in folds if fold is not fold_asked for item in fold]

@@ -8,8 +8,9 @@ from tests.evaluation.test_datasets import write_dataset
 from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 
 from fathom import engine as engine_module
-from fathom.errors import ModelError
+from fathom.errors import ModelError, UsageError
 from fathom.retrieval.keyword import KeywordRetriever
+from fathom.serving.cli.evaluate import expand_variants
 
 __all__ = ["run"]
 
@@ -27,6 +28,12 @@ QUERIES = "".join(
 )
 QRELS = "q1\td1\t1\nq2\td2\t1\n"
 SURE = ("--set", "ask.min_confidence=0")
+
+
+def test_a_setting_is_varied_once_and_each_value_tried_once() -> None:
+    assert expand_variants(["rrf.k=1,2,1"]) == [{"rrf.k": "1"}, {"rrf.k": "2"}]
+    with pytest.raises(UsageError, match=r"rrf\.k is varied twice: name all its values at once"):
+        expand_variants(["rrf.k=1", "rrf.k=2"])
 
 
 @pytest.fixture

@@ -47,8 +47,9 @@ UNEQUAL_QUESTIONS = (
     "sentences on two systems rest on the questions that both were asked."
 )
 INTERVALS = (
-    "Numbers in brackets are 95 % intervals over the questions; there is none where all "
-    "questions gave the same value. A question whose run failed counts against its system. "
+    "Numbers in brackets are 95 % intervals over the questions; where all questions "
+    "gave the same value they say how far unseen ones could move the mean. A question whose run "
+    "failed counts against its system. "
     "Every p is corrected for all tests that were made together."
 )
 

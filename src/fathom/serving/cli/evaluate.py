@@ -273,15 +273,17 @@ def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:
         vary: Texts such as `a.b=1,2,3`.
 
     Raises:
-        UsageError: If a text does not have this form.
+        UsageError: If a text does not have this form, or two are of one setting.
     """
     keys, choices = [], []
     for assignment in vary:
         key, _, values = assignment.partition("=")
         if not key.strip() or not split_names(values):
             raise UsageError(f"--vary {assignment!r}: expected a setting and its values, a.b=1,2,3")
+        if key.strip() in keys:
+            raise UsageError(f"{key.strip()} is varied twice: name all its values at once, a.b=1,2")
         keys.append(key.strip())
-        choices.append(split_names(values))
+        choices.append(list(dict.fromkeys(split_names(values))))
     return [dict(zip(keys, combination, strict=True)) for combination in product(*choices)]
 
 
