@@ -1,8 +1,8 @@
 """Malformed data sets are refused with file and line."""
 
-from codecs import BOM_UTF8
 import gzip
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
 
