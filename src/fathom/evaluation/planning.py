@@ -207,8 +207,8 @@ def cross_fit(
     folds = deal_folds(questions)
     if min(map(len, folds)) < 2:
         raise UsageError(
-            f"{len(questions)} recorded questions are too few to measure a planner on, as those that "
-            f"share documents count as one: record more than {2 * FOLDS}, or add --no-measure"
+            f"{len(questions)} recorded questions are too few to measure a planner on, or share "
+            f"too many documents: record {2 * FOLDS} about different ones, or add --no-measure"
         )
     runs: dict[str, list[SystemRun]] = {}
     for number, fold_asked in enumerate(folds, start=1):
