@@ -97,6 +97,12 @@ def test_documents_are_listed_page_by_page(client: TestClient) -> None:
     assert len(set(paths)) == 4
 
 
+def test_documents_are_listed_by_words_of_title_or_path(client: TestClient) -> None:
+    for words, names in (("REPAIR hand", 1), ("flood-plan.pdf", 1), ("no such words", 0)):
+        listed = client.get("/api/v1/documents", params={"words": words, "limit": 1}).json()
+        assert (len(listed["documents"]), listed["total"], listed["next"]) == (names, names, None)
+
+
 def list_paths_by_pages(client: TestClient) -> list[str]:
     """Return the paths of all documents from pages of one document."""
     paths: list[str] = []

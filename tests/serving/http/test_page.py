@@ -409,14 +409,14 @@ def test_effort_strategy_and_budget_are_sent_with_the_question(watched_page: Wat
     page.get_by_label("Strategy", exact=True).select_option("rrf")
     page.get_by_role("button", name="Budget").click()
     page.get_by_label("Tokens at most").fill("1234")
-    page.get_by_label("Seconds at most").fill("30")
+    page.get_by_label("Seconds at most").fill("29.5")
     page.get_by_label("Seconds at most").press("Tab")
     page.locator("#question").fill(ITEMS)
     with page.expect_request("**/ask/stream") as request_info:
         page.locator("#question").press("Enter")
     body = get_body(request_info.value)
     assert (body["effort"], body["strategy"]) == ("low", "rrf")
-    assert body["budget"] == {"max_tokens": 1234, "deadline": 30}
+    assert body["budget"] == {"max_tokens": 1234, "deadline": 29.5}
     page.locator(".answer").wait_for()
     page.get_by_text("What it cost").click()
     expect(page.locator(".spent")).to_contain_text("of 1,234")
@@ -430,6 +430,39 @@ def test_a_question_can_be_stopped(watched_page: WatchedTab) -> None:
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped.")).to_be_visible()
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+
+
+def test_a_failed_question_is_asked_again_in_its_place(watched_page: WatchedTab) -> None:
+    watched_page.expected = ("status of 429", "status of 404", "status of 500")
+    page = watched_page.open_screen("#/c/unknown")
+    expect(page.get_by_role("alert")).to_contain_text("unknown")
+    watched_page.open_screen()
+    refusal = {"detail": "60 questions a minute are allowed", "next": "ask again in 9 seconds"}
+    page.route("**/ask/stream", lambda route: route.fulfill(status=429, json=refusal), times=1)
+    page.locator("#question").fill(ITEMS)
+    page.locator("#question").press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("ask again in 9 seconds")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#question")).to_be_focused()
+    expect(page.locator(".short")).to_have_text("Up to twelve")
+    expect(page.locator(".turn")).to_have_count(1)
+    page.route("**/text?*", lambda route: route.fulfill(status=500, json={"detail": "no disk"}))
+    page.locator(".source").first.click()
+    expect(page.locator(".panel").get_by_role("alert")).to_contain_text("no disk")
+    page.unroute("**/text?*")
+    page.locator(".panel").get_by_role("button", name="Try again").click()
+    expect(page.locator(".panel mark")).to_be_in_viewport()
+
+
+def test_a_wrong_limit_is_pointed_out(watched_page: WatchedTab) -> None:
+    page = watched_page.open_screen()
+    page.get_by_role("button", name="Budget").click()
+    page.get_by_label("Tokens at most").fill("-5")
+    page.get_by_role("button", name="Budget").click()
+    page.locator("#question").fill(ITEMS)
+    page.locator("#question").press("Enter")
+    expect(page.get_by_label("Tokens at most")).to_be_focused()
+    expect(page.locator(".turn")).to_have_count(0)
 
 
 def test_documents_are_added_by_drag_and_drop_and_failures_have_reasons(
@@ -460,11 +493,13 @@ def test_documents_are_added_by_drag_and_drop_and_failures_have_reasons(
     page.get_by_role("button", name="Remove faq.jsonl#c1").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(untitled).to_have_count(0)
+    expect(page.locator("table.documents button:focus")).to_have_count(1)
     page.get_by_label("Filter by title or file").fill("crane")
-    expect(page.locator("table.documents tbody tr:visible")).to_have_count(1)
+    expect(page.locator("table.documents tbody tr")).to_have_count(1)
     row.get_by_role("button", name="Remove Harbour crane").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(row).to_have_count(0)
+    expect(page.get_by_text("No document has these words")).to_be_visible()
 
 
 def test_the_outline_of_a_document_links_to_its_sections(watched_page: WatchedTab) -> None:
@@ -532,6 +567,18 @@ def test_a_trace_shows_how_an_answer_was_found_and_is_replayed(watched_page: Wat
     expect(page.get_by_text("The same answer, byte for byte.")).to_be_visible()
     watched_page.open_screen("#/traces")
     expect(page.get_by_role("link", name=ITEMS).first).to_be_visible()
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+    trace = {"id": "t", "question": "?", "strategy": "", "status": "answered", "started_at": ""}
+    page.route(
+        "**/traces?limit=*",
+        lambda route: route.fulfill(
+            json={"traces": [trace] * min(150, int(route.request.url.rpartition("=")[2]))}
+        ),
+    )
+    watched_page.open_screen("#/traces")
+    expect(page.locator(".card")).to_have_count(100)
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator(".card")).to_have_count(150)
 
 
 def test_two_strategies_answer_one_question_side_by_side(watched_page: WatchedTab) -> None:
@@ -628,6 +675,7 @@ def test_the_page_speaks_english_and_indonesian(chrome: Browser, server: ServerP
         indonesian.ask("Berapa berat paling besar kantong sampah?")
         expect(page.locator(".sure")).to_contain_text("dari 100 jawaban seperti ini benar")
         page.get_by_label("Bahasa").select_option("en")
+        expect(page.get_by_label("Language")).to_be_focused()
         expect(page.locator("html")).to_have_attribute("lang", "en")
         expect(page.get_by_role("link", name="New question")).to_be_visible()
         page.reload()
@@ -637,11 +685,25 @@ def test_the_page_speaks_english_and_indonesian(chrome: Browser, server: ServerP
 
 def test_a_phone_needs_no_horizontal_scrolling(phone: WatchedTab) -> None:
     page = phone.ask(SKIP)
+    page.evaluate(
+        """async () => {
+            const { answerView } = await import("/page/answer.js");
+            const long = "Donaudampfschiff".repeat(20);
+            const citation = { n: 1, title: long, path: long, section: long, quote: long };
+            document.querySelector(".turn").append(answerView({
+                status: "answered", answer: long, citations: [citation], conflicts: [],
+                confidence: null, warnings: [long],
+            }));
+        }"""
+    )
     for place in (None, "#/documents", "#/compare", "#/traces", "#/reports"):
         if place:
             phone.open_screen(place)
             page.locator("h1").wait_for()
         assert list_overflow(page) == [], place
+    page.get_by_role("button", name="Open the menu").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Open the menu")).to_be_focused()
     page.get_by_role("button", name="Open the menu").click()
     page.get_by_role("link", name="Documents").click()
     expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()
@@ -655,6 +717,11 @@ def test_on_a_phone_a_source_covers_the_answer_until_it_is_closed(phone: Watched
     box = page.locator(".panel").bounding_box()
     assert box is not None
     assert (box["x"], box["width"]) == (0, PHONE)
+    page.emulate_media(media="print")
+    printed = page.locator(".panel").bounding_box()
+    assert printed is not None
+    assert printed["y"] > box["y"], "the source is printed over the answer"
+    page.emulate_media(media="screen")
     page.locator(".panel").get_by_role("button", name="Close").tap()
     expect(page.locator(".answer")).to_be_in_viewport()
 

@@ -91,8 +91,11 @@ def list_documents(
     caller: ReadCaller,
     cursor: Annotated[str, Query(max_length=10_000)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    words: Annotated[str, Query(max_length=1_000)] = "",
 ) -> Response:
     """List the documents by path; `next` is the cursor of the next page.
+
+    With `words`, only those are listed and counted whose title or path contains these words.
 
     In an index with rights, a caller who may read all documents also gets `readers` and
     `reader_lists` of each.
@@ -100,6 +103,11 @@ def list_documents(
     summaries: list[DocumentSummary] = load_or_default(
         lambda: list(space.engine.documents.list()), []
     )
+    if words:
+        part = words.casefold()
+        summaries = [
+            summary for summary in summaries if part in f"{summary.title}\n{summary.path}".casefold()
+        ]
     last = parse_cursor(cursor)
     remaining = [summary for summary in summaries if summary.path > last]
     page = remaining[:limit]

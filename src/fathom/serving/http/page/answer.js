@@ -2,6 +2,7 @@
 
 import { mayCurate, post } from "./api.js";
 import { add, el, fill, icon, iconButton, parseSafeLink } from "./dom.js";
+import { describeProblem } from "./problem.js";
 import { nameDocument, has, formatNumber, formatPercent, formatSeconds, t } from "./i18n.js";
 
 const LEVELS = [[0.9, "very"], [0.7, "quite"], [0.5, "rather"], [0, "little"]];
@@ -104,11 +105,12 @@ function buildAbstention(answer) {
   return [el("p", { class: "short" }, t(answer.status === "failed" ? "answer.none" : "answer.unknown")), el("p", { class: "whole large" }, explanation)];
 }
 
-const choosePageKey = (path) => (/\.(pptx|odp)$/i.test(path) ? "place.slide" : /\.(xlsx|ods)$/i.test(path) ? "place.sheet" : "place.page");
+/** Return what the pages of a document are called: slide, sheet or page. */
+export const choosePageUnit = (path) => (/\.(pptx|odp)$/i.test(path) ? "slide" : /\.(xlsx|ods)$/i.test(path) ? "sheet" : "page");
 
 /** Return the section and the page or line of a citation as text. */
 export function describePlace(citation) {
-  const parts = [citation.section, citation.page ? t(choosePageKey(citation.path), { n: citation.page }) : citation.line ? t("place.line", { n: citation.line }) : ""];
+  const parts = [citation.section, citation.page ? t(`place.${choosePageUnit(citation.path)}`, { n: citation.page }) : citation.line ? t("place.line", { n: citation.line }) : ""];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -198,10 +200,13 @@ function buildFooter(answer) {
   const row = el("div", { class: "answer-foot" });
   const below = el("div", {});
   if (answer.trace_id) add(row, buildJudgement(answer, below));
-  if (answer.status === "answered") {
+  // Browsers offer no clipboard to pages of other machines without TLS.
+  if (answer.status === "answered" && navigator.clipboard) {
     const copy = iconButton("copy", t("answer.copy"), async () => {
-      await navigator.clipboard?.writeText(formatPlainText(answer));
+      await navigator.clipboard.writeText(formatPlainText(answer));
       fill(copy, icon("check"));
+      copy.title = t("answer.copied");
+      copy.setAttribute("aria-label", copy.title);
     });
     add(row, copy);
   }
@@ -228,7 +233,7 @@ function buildJudgement(answer, below) {
       fill(status, t("judge.thanks"));
       fill(below);
     } catch (problem) {
-      fill(status, [problem.message, problem.next].filter(Boolean).join("; "));
+      fill(status, [describeProblem(problem), problem.next].filter(Boolean).join("; "));
     }
   }
   /** Open the correction form; a key without the right to correct only marks the answer as wrong. */

@@ -5,7 +5,7 @@ import { add, el, fill } from "./dom.js";
 import { answerView, summarizeAnswer } from "./answer.js";
 import { readChoices, composerView } from "./composer.js";
 import { count, t } from "./i18n.js";
-import { problemView } from "./problem.js";
+import { describeProblem, problemView } from "./problem.js";
 import { documentView } from "./source.js";
 import { Run, work } from "./steps.js";
 
@@ -79,7 +79,7 @@ export function askScreen({ conversation, onConversation }) {
       fill(status, `${t("answer.ready")} ${summarizeAnswer(answer)}`);
       onConversation(id);
     } catch (problem) {
-      fill(answerBox, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => submitQuestion(question)));
+      fill(answerBox, problem.name === "AbortError" ? el("p", { class: "soft" }, t("ask.stopped")) : problemView(problem, () => repeatQuestion(turn, question)));
       progress.refresh({ strategy: run.plan?.strategy ?? "", usage: {} });
       progress.box.open = false;
     } finally {
@@ -89,10 +89,20 @@ export function askScreen({ conversation, onConversation }) {
     }
   }
 
+  /** Ask a question again in the place of its failed turn. */
+  function repeatQuestion(turn, question) {
+    if (controller) return;
+    turn.remove();
+    composer.field.focus();
+    submitQuestion(question);
+  }
   function beginTurn(question) {
+    hideWelcome();
+    questions.push(question);
+  }
+  function hideWelcome() {
     screen.classList.remove("empty");
     welcome.hidden = true;
-    questions.push(question);
   }
   function finishTurn(turn, answer) {
     if (answer.standalone_question && answer.standalone_question !== answer.question) showUnderstanding(turn, answer.standalone_question);
@@ -127,6 +137,7 @@ export function askScreen({ conversation, onConversation }) {
       }
       turns.lastElementChild?.scrollIntoView({ block: "start" });
     } catch (problem) {
+      hideWelcome();
       fill(turns, problemView(problem));
       id = null;
     }
@@ -143,7 +154,7 @@ export function askScreen({ conversation, onConversation }) {
       if (total) fill(note, count(total, "ask.documents"));
       else fill(note, t("ask.nothing"), " ", el("a", { class: "link", href: "#/documents" }, t("ask.add")));
     } catch (problem) {
-      if (problem.status !== 401) fill(note, problem.message === "offline" ? t("problem.offline") : problem.message);
+      if (problem.status !== 401) fill(note, describeProblem(problem));
     }
   }
 
@@ -169,10 +180,15 @@ export function stepsView(answer) {
   progress.box.addEventListener("toggle", async () => {
     if (!progress.box.open || isFetched) return;
     isFetched = true;
-    const trace = await get(`/traces/${answer.trace_id}`);
-    run.steps = Run.fromTrace(trace.lines).steps;
-    for (const citation of answer.citations) run.titles.set(citation.document, citation.title);
-    progress.refresh(answer);
+    try {
+      const trace = await get(`/traces/${answer.trace_id}`);
+      run.steps = Run.fromTrace(trace.lines).steps;
+      for (const citation of answer.citations) run.titles.set(citation.document, citation.title);
+      progress.refresh(answer);
+    } catch (problem) {
+      isFetched = false;
+      fill(progress.box.lastElementChild, el("li", {}, problemView(problem)));
+    }
   });
   return progress.box;
 }

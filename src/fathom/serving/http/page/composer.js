@@ -67,10 +67,15 @@ export function composerView({ onAsk, onStop, readPreviousQuestion }) {
   );
 
   function toggleBudget() {
-    budget.hidden = !budget.hidden;
-    more.setAttribute("aria-expanded", String(!budget.hidden));
+    showBudget(budget.hidden);
     if (!budget.hidden) budget.querySelector("input").focus();
   }
+  function showBudget(isShown) {
+    budget.hidden = !isShown;
+    more.setAttribute("aria-expanded", String(isShown));
+  }
+  // The browser can point out a wrong limit only where it is shown; `invalid` events do not bubble.
+  budget.addEventListener("invalid", () => showBudget(true), true);
   function submitQuestion(event) {
     event?.preventDefault();
     if (busy) return onStop();
@@ -88,7 +93,7 @@ export function composerView({ onAsk, onStop, readPreviousQuestion }) {
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      if (!busy) submitQuestion();
+      if (!busy) form.requestSubmit();
     } else if (event.key === "ArrowUp" && !field.value && readPreviousQuestion?.()) {
       event.preventDefault();
       field.value = readPreviousQuestion();
@@ -102,6 +107,7 @@ export function composerView({ onAsk, onStop, readPreviousQuestion }) {
       busy = value;
       const name = t(busy ? "ask.stop" : "ask.send");
       fill(send, icon(busy ? "stop" : "send"));
+      send.formNoValidate = busy;
       send.setAttribute("aria-label", name);
       send.title = name;
     },
@@ -130,7 +136,7 @@ function buildStrategyChoice() {
 /** Create the fields for the limits of one question; an empty field leaves the limit to the effort. */
 function budgetFields() {
   const fields = Object.keys(LIMITS).map((name) => {
-    const input = el("input", { type: "number", min: 0, step: name === "max_cost" ? "any" : 1, inputmode: "decimal", id: `limit-${name}` });
+    const input = el("input", { type: "number", min: 0, step: name === "max_cost" || name === "deadline" ? "any" : 1, inputmode: "decimal", id: `limit-${name}` });
     if (choices.budget[name] !== undefined && choices.budget[name] !== null) input.value = choices.budget[name];
     input.addEventListener("change", () => {
       choices.budget[name] = input.value === "" || !input.checkValidity() ? null : Number(input.value);

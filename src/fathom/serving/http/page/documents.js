@@ -15,7 +15,7 @@ export function documentsScreen() {
   const list = el("tbody", { on: { keydown: moveFocus } });
   const total = el("p", { class: "soft", role: "status" });
   const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => loadDocuments(false) } }, t("more"));
-  const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: filterRows } });
+  const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: () => loadDocuments() } });
   const jobs = el("div", { class: "jobs" });
   const readersHead = el("th", { scope: "col", class: "c-readers", hidden: true }, t("documents.readers"));
   const table = el(
@@ -27,44 +27,46 @@ export function documentsScreen() {
   const problemBox = el("div", {});
   const screen = el("div", { class: "wide" }, el("h1", {}, t("documents.head")), dropZone(sendFiles), jobs, problemBox, el("div", { class: "bar-row" }, total, filter), table, more);
   let cursor = "";
+  let latest = 0;
   let isWatching = true;
 
   async function loadDocuments(fromStart = true) {
+    const request = ++latest;
+    const words = filter.value.trim();
     try {
-      const page = await get(`/documents?limit=${PAGE}&cursor=${encodeURIComponent(fromStart ? "" : cursor)}`);
+      const page = await get(`/documents?limit=${PAGE}&words=${encodeURIComponent(words)}&cursor=${encodeURIComponent(fromStart ? "" : cursor)}`);
+      if (request !== latest) return;
       if (fromStart) fill(list);
       readersHead.hidden = !page.documents.some((documentSummary) => documentSummary.readers);
       add(list, page.documents.map(buildRow));
       cursor = page.next ?? "";
       more.hidden = !page.next;
-      fill(total, page.total ? count(page.total, "documents.count") : t("documents.none"));
-      table.hidden = filter.hidden = !page.total;
+      fill(total, page.total ? count(page.total, "documents.count") : t(words ? "documents.unmatched" : "documents.none"));
+      table.hidden = !page.total;
+      filter.hidden = !page.total && !words;
       fill(problemBox);
-      filterRows();
     } catch (problem) {
       table.hidden = filter.hidden = true;
       fill(problemBox, problemView(problem, () => loadDocuments()));
     }
   }
-  function filterRows() {
-    const words = filter.value.trim().toLowerCase();
-    for (const row of list.children) row.hidden = Boolean(words) && !row.dataset.words.includes(words);
-  }
   function buildRow(documentSummary) {
     const file = documentSummary.path.split(/[\\/]/).pop();
     const removeDocument = async () => {
+      const position = [...list.children].indexOf(row);
       if (await confirmRemoval(t("documents.sure", { title: nameDocument(documentSummary) }))) {
         try {
           await remove(`/documents/${encodeURIComponent(documentSummary.id)}`);
           await loadDocuments();
+          (list.children[position] ?? list.lastElementChild ?? screen).querySelector("button, input").focus();
         } catch (problem) {
           fill(problemBox, problemView(problem));
         }
       }
     };
-    return el(
+    const row = el(
       "tr",
-      { data: { words: `${documentSummary.title} ${documentSummary.path}`.toLowerCase() } },
+      {},
       el("td", { class: "c-title" }, el("a", { href: `#/documents/${encodeURIComponent(documentSummary.id)}` }, nameDocument(documentSummary))),
       el("td", { class: "c-file soft", title: documentSummary.path }, file),
       el("td", { class: "c-language soft" }, has(`language.${documentSummary.language}`) ? t(`language.${documentSummary.language}`) : documentSummary.language),
@@ -73,6 +75,7 @@ export function documentsScreen() {
       documentSummary.readers ? buildReadersCell(describeReaders(documentSummary.readers)) : null,
       el("td", {}, iconButton("trash", t("documents.remove.one", { title: nameDocument(documentSummary) }), removeDocument)),
     );
+    return row;
   }
   async function sendFiles(files) {
     if (!files.length) return;

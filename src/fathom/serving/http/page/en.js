@@ -9,7 +9,7 @@ export const words = {
   "language.label": "Language", "language.en": "English", "language.id": "Indonesian", "language.und": "–",
   "theme.dark": "Dark colours", "theme.light": "Light colours",
   "user.enter": "Sign on", "user.label": "Signed on as {name}", "user.leave": "Sign out",
-  "key.give": "Give the key", "key.title": "API key", "key.label": "The key of this server", "key.use": "Use it", "key.forget": "Forget the key",
+  "key.give": "Give the key", "key.title": "API key", "key.label": "The key of this server", "key.use": "Use it", "key.forget": "Forget the key", "key.refused": "The server does not accept this key.",
   "key.note": "The key is stored until this tab is closed, and nowhere else.",
 
   "ask.title": "What would you like to know?", "ask.placeholder": "Ask your documents …", "ask.label": "Your question", "ask.send": "Ask", "ask.stop": "Stop",
@@ -52,7 +52,7 @@ export const words = {
 
   "answer.label": "Answer", "answer.ready": "The answer is ready.", "answer.unknown": "I don’t know.", "answer.none": "There is no answer.", "answer.failed": "The run failed: {why}", "answer.partial": "Only a part: the documents found give fewer than you asked for.",
   "answer.unsure": "Not sure:", "answer.unsure.why": "this may be the answer. Read the source before you rely on it.", "answer.disputed.why": "nothing settles which of these answers is right. Read the sources.",
-  "answer.copy": "Copy the answer with its sources", "answer.trace": "Show the trace",
+  "answer.copy": "Copy the answer with its sources", "answer.copied": "The answer is copied", "answer.trace": "Show the trace",
   "abstained.no_evidence": "The documents hold nothing that answers this.", "abstained.low_confidence": "The best evidence is not sure enough to answer this.", "abstained.missing_anchor": "The documents do not mention what the question is about.",
   "abstained.conflict": "The documents contradict each other.", "abstained.budget": "The budget was spent before there was an answer that the documents support.",
   "cite.open": "Source {n}: {title}", "place.page": "page {n}", "place.slide": "slide {n}", "place.sheet": "sheet {n}", "place.line": "line {n}",
@@ -65,9 +65,9 @@ export const words = {
   "usage.title": "What it cost", "usage.seconds": "Time", "usage.retrievals": "Searches", "usage.llm": "Model calls", "usage.tokens": "Tokens", "usage.cost": "Money", "usage.of": "of {cap}", "usage.unknown": "not known", "usage.calls": "{n} model calls", "usage.calls.one": "1 model call",
   "status.answered": "answered", "status.tentative": "not sure", "status.abstained": "no answer", "status.failed": "failed",
 
-  "document.text": "Text", "document.page": "Page", "document.pages": "{n} pages", "document.outline": "Outline", "document.earlier": "Show what comes before", "document.later": "Show what comes after",
+  "document.text": "Text", "document.page": "Page", "document.pages": "{n} pages", "document.slides": "{n} slides", "document.sheets": "{n} sheets", "document.outline": "Outline", "document.earlier": "Show what comes before", "document.later": "Show what comes after",
   "page.back": "Page before", "page.next": "Next page", "page.of": "Page {n} of {all}", "page.alt": "Page {n} of {title}",
-  "documents.head": "Documents", "documents.filter": "Filter by title or file", "documents.count": "{n} documents", "documents.count.one": "One document", "documents.none": "No documents yet.", "documents.title": "Title", "documents.file": "File", "documents.language": "Language", "documents.chunks": "Chunks", "documents.updated": "Read", "documents.readers": "Readers",
+  "documents.head": "Documents", "documents.filter": "Filter by title or file", "documents.count": "{n} documents", "documents.count.one": "One document", "documents.none": "No documents yet.", "documents.unmatched": "No document has these words in its title or file.", "documents.title": "Title", "documents.file": "File", "documents.language": "Language", "documents.chunks": "Chunks", "documents.updated": "Read", "documents.readers": "Readers",
   "documents.remove": "Remove", "documents.remove.one": "Remove {title}", "documents.sure": "Remove “{title}” from the index? The file itself stays where it is.", "documents.back": "← All documents",
   "readers.label": "May be read by", "readers.everybody": "everybody", "readers.nobody": "nobody", "readers.only": "{all}; of these only {only}",
   "readers.by.rule": "by the rule {name}", "readers.by.sidecar": "by the file beside {name}", "readers.by.document": "by the document itself",

@@ -9,7 +9,7 @@ export const words = {
   "language.label": "Bahasa", "language.en": "Inggris", "language.id": "Indonesia", "language.und": "–",
   "theme.dark": "Warna gelap", "theme.light": "Warna terang",
   "user.enter": "Masuk", "user.label": "Masuk sebagai {name}", "user.leave": "Keluar",
-  "key.give": "Berikan kunci", "key.title": "Kunci API", "key.label": "Kunci server ini", "key.use": "Pakai", "key.forget": "Lupakan kunci",
+  "key.give": "Berikan kunci", "key.title": "Kunci API", "key.label": "Kunci server ini", "key.use": "Pakai", "key.forget": "Lupakan kunci", "key.refused": "Server tidak menerima kunci ini.",
   "key.note": "Disimpan sampai tab ini ditutup, dan tidak di tempat lain.",
 
   "ask.title": "Apa yang ingin Anda ketahui?", "ask.placeholder": "Tanyakan pada dokumen Anda …", "ask.label": "Pertanyaan Anda", "ask.send": "Tanya", "ask.stop": "Hentikan",
@@ -52,7 +52,7 @@ export const words = {
 
   "answer.label": "Jawaban", "answer.ready": "Jawabannya sudah ada.", "answer.unknown": "Saya tidak tahu.", "answer.none": "Tidak ada jawaban.", "answer.failed": "Terputus: {why}", "answer.partial": "Hanya sebagian: dokumen yang ditemukan memuat lebih sedikit dari yang Anda tanyakan.",
   "answer.unsure": "Kurang yakin:", "answer.unsure.why": "mungkin inilah jawabannya. Baca sumbernya sebelum mengandalkannya.", "answer.disputed.why": "tidak ada yang memastikan jawaban mana yang benar. Baca sumbernya.",
-  "answer.copy": "Salin jawaban dengan sumbernya", "answer.trace": "Bagaimana terjadinya",
+  "answer.copy": "Salin jawaban dengan sumbernya", "answer.copied": "Jawaban sudah disalin", "answer.trace": "Bagaimana terjadinya",
   "abstained.no_evidence": "Dokumen tidak memuat apa pun yang menjawab ini.", "abstained.low_confidence": "Bukti terbaik yang ada belum cukup pasti menjawab ini.", "abstained.missing_anchor": "Dokumen tidak menyebut apa yang ditanyakan.",
   "abstained.conflict": "Dokumennya saling bertentangan.", "abstained.budget": "Anggaran habis sebelum ada jawaban yang didukung dokumen.",
   "cite.open": "Sumber {n}: {title}", "place.page": "halaman {n}", "place.slide": "salindia {n}", "place.sheet": "lembar {n}", "place.line": "baris {n}",
@@ -65,9 +65,9 @@ export const words = {
   "usage.title": "Biayanya", "usage.seconds": "Waktu", "usage.retrievals": "Pencarian", "usage.llm": "Panggilan model", "usage.tokens": "Token", "usage.cost": "Uang", "usage.of": "dari {cap}", "usage.unknown": "tidak diketahui", "usage.calls": "{n} panggilan model", "usage.calls.one": "1 panggilan model",
   "status.answered": "terjawab", "status.tentative": "kurang yakin", "status.abstained": "tanpa jawaban", "status.failed": "terputus",
 
-  "document.text": "Teks", "document.page": "Halaman", "document.pages": "{n} halaman", "document.outline": "Kerangka", "document.earlier": "Tampilkan yang sebelumnya", "document.later": "Tampilkan yang sesudahnya",
+  "document.text": "Teks", "document.page": "Halaman", "document.pages": "{n} halaman", "document.slides": "{n} salindia", "document.sheets": "{n} lembar", "document.outline": "Kerangka", "document.earlier": "Tampilkan yang sebelumnya", "document.later": "Tampilkan yang sesudahnya",
   "page.back": "Halaman sebelumnya", "page.next": "Halaman berikutnya", "page.of": "Halaman {n} dari {all}", "page.alt": "Halaman {n} dari {title}",
-  "documents.head": "Dokumen", "documents.filter": "Saring menurut judul atau berkas", "documents.count": "{n} dokumen", "documents.count.one": "Satu dokumen", "documents.none": "Belum ada dokumen.", "documents.title": "Judul", "documents.file": "Berkas", "documents.language": "Bahasa", "documents.chunks": "Bagian", "documents.updated": "Dibaca", "documents.readers": "Pembaca",
+  "documents.head": "Dokumen", "documents.filter": "Saring menurut judul atau berkas", "documents.count": "{n} dokumen", "documents.count.one": "Satu dokumen", "documents.none": "Belum ada dokumen.", "documents.unmatched": "Tidak ada dokumen dengan kata ini di judul atau berkasnya.", "documents.title": "Judul", "documents.file": "Berkas", "documents.language": "Bahasa", "documents.chunks": "Bagian", "documents.updated": "Dibaca", "documents.readers": "Pembaca",
   "documents.remove": "Hapus", "documents.remove.one": "Hapus {title}", "documents.sure": "Hapus “{title}” dari indeks? Berkasnya sendiri tetap di tempatnya.", "documents.back": "← Semua dokumen",
   "readers.label": "Boleh dibaca oleh", "readers.everybody": "semua orang", "readers.nobody": "tidak seorang pun", "readers.only": "{all}; di antaranya hanya {only}",
   "readers.by.rule": "menurut aturan {name}", "readers.by.sidecar": "menurut berkas di samping {name}", "readers.by.document": "menurut dokumen itu sendiri",

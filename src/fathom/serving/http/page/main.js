@@ -121,6 +121,7 @@ function languageSelect() {
     setLanguage(select.value);
     showScreen();
     loadConversations();
+    side.querySelector(".language").focus();
   });
   return select;
 }
@@ -154,13 +155,11 @@ async function endSession() {
 
 let keyDialog = null;
 
-async function askKey() {
+async function askKey(event) {
   await userRead;
   if (keyDialog?.open) return;
-  const closeDialog = () => {
-    keyDialog.close();
-    keyDialog.remove();
-  };
+  const closeDialog = () => keyDialog.close();
+  const isRefused = event.type === "fathom:key" && readKey();
   const applyKey = () => {
     closeDialog();
     showScreen();
@@ -168,9 +167,10 @@ async function askKey() {
   };
   keyDialog = el(
     "dialog",
-    { "aria-label": t("key.title") },
+    { "aria-label": t("key.title"), on: { close: ({ currentTarget }) => currentTarget.remove() } },
     user.is_offered ? el("p", {}, el("a", { class: "new", href: buildSignOnAddress() }, t("user.enter"))) : null,
     el("h2", {}, t("key.title")),
+    isRefused ? el("p", { class: "bad", role: "alert" }, t("key.refused")) : null,
     keyForm(applyKey),
     el("div", { class: "buttons" }, readKey() ? el("button", { type: "button", class: "plain", on: { click: () => { setKey(""); applyKey(); } } }, t("key.forget")) : null, el("button", { type: "button", class: "plain", on: { click: closeDialog } }, t("cancel"))),
   );
@@ -184,7 +184,9 @@ function openSide() {
 }
 
 function closeSide() {
+  const hadFocus = side.contains(document.activeElement);
   document.body.classList.remove("open-side");
+  if (hadFocus) bar.querySelector("button")?.focus();
 }
 
 function handleKey(event) {

@@ -4,14 +4,18 @@ import { setKey } from "./api.js";
 import { el } from "./dom.js";
 import { has, t } from "./i18n.js";
 
+/** Return a problem in words of the page, where it has them. */
+export function describeProblem(problem) {
+  const key = `problem.${problem.message}`;
+  return has(key) ? t(key) : problem.message || t("problem.unknown");
+}
+
 /** Show a problem; a button calls `onRetry()` where a second try may help. */
 export function problemView(problem, onRetry) {
-  const key = `problem.${problem.message}`;
-  const words = has(key) ? t(key) : problem.message || t("problem.unknown");
   return el(
     "div",
     { class: "problem", role: "alert" },
-    el("p", {}, words),
+    el("p", {}, describeProblem(problem)),
     problem.next ? el("p", { class: "soft small" }, problem.next) : null,
     problem.status === 401 ? el("button", { type: "button", class: "plain", on: { click: () => document.dispatchEvent(new CustomEvent("fathom:key")) } }, t("key.give")) : null,
     onRetry && problem.status !== 401 ? el("button", { type: "button", class: "plain", on: { click: onRetry } }, t("again")) : null,

@@ -3,7 +3,8 @@
 import { get, getText, fetchImage } from "./api.js";
 import { add, el, fill, iconButton, parseSafeLink } from "./dom.js";
 import { nameDocument, formatNumber, t } from "./i18n.js";
-import { moveFocus } from "./answer.js";
+import { choosePageUnit, moveFocus } from "./answer.js";
+import { describeProblem, problemView } from "./problem.js";
 import { readersView } from "./readers.js";
 
 const AROUND = 5000;
@@ -33,7 +34,7 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
       details = await get(link, controller.signal);
     } catch (problem) {
       fill(head, buildCloseButton());
-      return fill(body, el("p", { class: "bad", role: "alert" }, problem.message));
+      return fill(body, problemView(problem));
     }
     fill(head, buildHeading(details), buildCloseButton());
     const text = buildText(link, details, place, controller.signal);
@@ -64,7 +65,7 @@ export function documentView(place, { onClose, level = "h2" } = {}) {
     const address = parseSafeLink(details.path);
     const file = details.path.split(/[\\/]/).pop() || details.path;
     const origin = address ? el("a", { class: "link", href: address, rel: "noopener noreferrer nofollow", target: "_blank" }, file) : file;
-    const facts = [details.language === "und" ? "" : details.language.toUpperCase(), details.pages ? t("document.pages", { n: formatNumber(details.pages) }) : ""];
+    const facts = [details.language === "und" ? "" : details.language.toUpperCase(), details.pages ? t(`document.${choosePageUnit(details.path)}s`, { n: formatNumber(details.pages) }) : ""];
     return el("div", {}, el(level, { class: "document-title" }, nameDocument(details)), el("p", { class: "soft small" }, origin, facts.filter(Boolean).map((fact) => ` · ${fact}`)), readersView(details));
   }
   const buildCloseButton = () => (onClose ? iconButton("close", t("close"), onClose, { data: { close: "" } }) : null);
@@ -105,9 +106,15 @@ function buildText(link, details, place, signal) {
   /** Draw the text and return true; return false, with nothing drawn, if a later request came before the reply. */
   async function draw(start, end) {
     const request = ++latest;
-    const text = [...(await getText(`${link}/text?start=${from}&end=${to}`, signal))];
+    let text;
+    try {
+      text = [...(await getText(`${link}/text?start=${from}&end=${to}`, signal))];
+    } catch (problem) {
+      if (problem.name !== "AbortError" && request === latest) fill(view, problemView(problem, () => open(start, end)));
+      return false;
+    }
     if (request !== latest) return false;
-    const lines = el("div", { class: "lines" });
+    const lines = el("div", { class: "lines", lang: details.language === "und" ? null : details.language });
     for (let at = 0; at <= text.length; ) {
       let lineEnd = text.indexOf("\n", at);
       if (lineEnd < 0) lineEnd = text.length;
@@ -171,7 +178,7 @@ function buildPages(link, details, place, signal) {
       URL.revokeObjectURL(address);
       if (request === latest) picture.alt = t("page.alt", { n: page, title: nameDocument(details) });
     } catch (problem) {
-      if (problem.name !== "AbortError" && request === latest) fill(status, problem.message);
+      if (problem.name !== "AbortError" && request === latest) fill(status, describeProblem(problem));
     }
   }
   function turnPage(step) {

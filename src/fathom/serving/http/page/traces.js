@@ -7,15 +7,29 @@ import { formatDate, has, formatNumber, formatSeconds, t } from "./i18n.js";
 import { problemView } from "./problem.js";
 import { Run, describeNews } from "./steps.js";
 
+const STEP = 100;
+const MOST = 1000;
+
 export function tracesScreen() {
   const list = el("ul", { class: "cards", on: { keydown: moveFocus } });
-  const screen = el("div", { class: "wide" }, el("h1", {}, t("traces.head")), el("p", { class: "soft" }, t("traces.note")), list);
+  const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => loadTraces(limit + STEP) } }, t("more"));
+  let limit = 0;
+  const screen = el("div", { class: "wide" }, el("h1", {}, t("traces.head")), el("p", { class: "soft" }, t("traces.note")), list, more);
   const buildCard = (trace) =>
     el("li", {}, el("a", { class: "card", href: `#/traces/${trace.id}` }, el("strong", {}, trace.question), el("span", { class: "soft small" }, [formatDate(trace.started_at), trace.strategy, t(`status.${trace.status}`)].join(" · "))));
-  get("/traces").then(
-    ({ traces }) => fill(list, traces.length ? traces.map(buildCard) : el("li", { class: "soft" }, t("traces.none"))),
-    (problem) => fill(list, el("li", {}, problemView(problem))),
-  );
+  loadTraces(STEP);
+
+  /** Show the newest traces, and whether there are more of them. */
+  async function loadTraces(newLimit) {
+    try {
+      const { traces } = await get(`/traces?limit=${newLimit}`);
+      limit = newLimit;
+      fill(list, traces.length ? traces.map(buildCard) : el("li", { class: "soft" }, t("traces.none")));
+      more.hidden = traces.length < limit || limit >= MOST;
+    } catch (problem) {
+      fill(list, el("li", {}, problemView(problem, () => loadTraces(newLimit))));
+    }
+  }
   return { screen, focus: () => list.querySelector("a")?.focus(), escape: () => false, leave: () => {} };
 }
 
