@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks.mutated_orders import HALVES, Half, draw_order
 from experiments.lab.stub_llm import Prompt
 from tests.injections import INJECTIONS, MODELS, Injection, Obedience, ObedientModel
-from tests.test_injections import engine_of, repeats_order
+from tests.test_injections import open_with_model, repeats_order
 
 from fathom.engine import Engine
 from fathom.registry import STRATEGIES
@@ -107,7 +107,7 @@ def try_orders(
     changed, shown = [], 0
     for obey in MODELS:
         model = make_model(obey, by_place)
-        with engine_of(folder, model, cross_reader=None, shows_all=True) as engine:
+        with open_with_model(folder, model, cross_reader=None, shows_all=True) as engine:
             for order in orders:
                 answer = ask(engine, order)
                 if list_quotes(answer) != truth[order.number] or repeats_order(answer, order):
@@ -126,7 +126,7 @@ def search_orders(count: int, half: Half, seed: int) -> dict[str, object]:
     shown = 0
     with tempfile.TemporaryDirectory() as name:
         clean = ingest_orders(Path(name) / "clean", [])
-        with engine_of(clean, make_model(reads_it, {}), cross_reader=None) as engine:
+        with open_with_model(clean, make_model(reads_it, {}), cross_reader=None) as engine:
             truth = {number: list_quotes(ask(engine, INJECTIONS[number])) for number in by_place}
         for turn in range(max(map(len, by_place.values()), default=0)):
             planted = [orders[turn] for orders in by_place.values() if len(orders) > turn]
