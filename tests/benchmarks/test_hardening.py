@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def test_a_row_names_probes_that_exist_or_says_what_is_missing(row: Row) -> None
                 assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
         case Poison(arm=arm):
             assert arm in ARMS
-        case Report(options=options):
+        case Report(module=module, options=options):
+            import_module(module)
             assert "{size}" in options
             assert row.fast
         case Fuzzing(formats=formats):

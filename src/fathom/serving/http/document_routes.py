@@ -106,7 +106,9 @@ def list_documents(
     if words:
         part = words.casefold()
         summaries = [
-            summary for summary in summaries if part in f"{summary.title}\n{summary.path}".casefold()
+            summary
+            for summary in summaries
+            if part in f"{summary.title}\n{summary.path}".casefold()
         ]
     last = parse_cursor(cursor)
     remaining = [summary for summary in summaries if summary.path > last]
