@@ -1,4 +1,8 @@
-"""The check whether a user's correction answers the question, by the sentence that holds it."""
+"""The check that a user's correction really answers the question.
+
+`fathom feedback` takes a place in a document as the right answer. This check reads the sentences
+around that place, so that unrelated text is not stored as an answer.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -13,25 +17,26 @@ if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 LEAST_SCORE = 0.05
-"""The least probability by the cross-reader.
+"""The lowest span score (a probability from the cross-reader) that counts as an answer.
 
-Users correct where the cross-reader is unsure, so it need not be sure. Most right sentences have
-more, most others less: experiments/LOG.md, "What a correction must be".
+It is low because users correct answers of which the cross-reader is unsure. Most right sentences
+score higher and most others lower: experiments/LOG.md, "What a correction must be".
 """
 LEAST_SUPPORT = 0.5
-"""The least support by the local judge: the sentence rather says it than not."""
+"""The lowest support score of the local judge that counts: more likely supported than not."""
 _SPANS = 10
+"""The number of spans that the cross-reader returns for the sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFit:
-    """A check that tells an answer from other text of the same document; deterministic.
+    """A deterministic check that separates an answer from other text of the same document.
 
     Attributes:
-        pairs: The pair reader, which reads the question with the sentence and its neighbours; a
-            wrong answer competes there with the right one.
-        judge: The judge of whether the sentence alone supports the question with the answer; it
-            accepts longer answers than those that the reader looks for.
+        pairs: The cross-reader. It reads the sentence with its neighbours, so that a wrong answer
+            has to compete with the right one.
+        judge: The judge of whether the sentence supports the claim made of question and answer. It
+            also accepts answers longer than the cross-reader's spans.
     """
 
     pairs: CrossReader
@@ -43,7 +48,7 @@ class AnswerFit:
         return cls(pairs=assembly.cross_reader, judge=LocalJudge.of(assembly))
 
     def answers_question(self, question: Question, document: Document, place: Span) -> bool:
-        """Return whether the text at a place of a document answers the question there."""
+        """Return whether the text at a place of a document answers the question."""
         sentences = split(document.text)
         touched = [
             at
@@ -61,7 +66,7 @@ class AnswerFit:
         )
 
     def _is_read(self, question: Question, document: Document, around: Span, place: Span) -> bool:
-        """Return whether the pair reader finds an answer at the place."""
+        """Return whether the cross-reader finds an answer that overlaps the place."""
         # The headings above a table or a list tell what its rows or items are about.
         chunk = _make_chunk(document, around, document.headings_at(place.start))
         (reading,) = self.pairs.open_session(question.text, spans=_SPANS).read([chunk])

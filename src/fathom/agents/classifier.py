@@ -24,8 +24,8 @@ class Classification:
 class Classifier:
     """A search for the cues of the domain's classes (MAF-RAG, section II); rules, no model.
 
-    The longest cue that stands in the question as whole words wins, in any capitals; of equally
-    long cues the one of the first class wins. A question without any cue falls into the last class.
+    The longest cue that occurs in the question as whole words wins, whatever its capitals. Of
+    equally long cues the first class wins. A question without any cue belongs to the last class.
     """
 
     domain: Domain
@@ -51,7 +51,7 @@ class Classifier:
         return classification.question_class
 
     def find_class(self, question: Question) -> Classification:
-        """Return the class of a question and its cue, outside of any step."""
+        """Return the class of a question and its cue, without recording a step."""
         best = Classification(question_class=self.domain.classes[-1])
         for question_class in self.domain.classes:
             for cue in question_class.cues:
@@ -62,7 +62,7 @@ class Classifier:
 
 
 def _contains_cue(question: Question, cue: str) -> bool:
-    """Return whether the words of a cue stand in the question as whole words."""
+    """Return whether the question contains a cue as whole words."""
     words = r"\s+".join(map(re.escape, cue.split()))
     # Whole words: the cue "tax" must not match "taxi".
     return bool(re.search(rf"(?<!\w){words}(?!\w)", question.text, re.IGNORECASE))

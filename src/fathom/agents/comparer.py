@@ -12,7 +12,7 @@ NAME = "comparison"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparer:
-    """A sum of what each list gives a hit (agentic-hybrid, section 3.4 and its step 6).
+    """A fusion of several ranked lists (agentic-hybrid, section 3.4, step 6).
 
     Attributes:
         fusion: The way to fuse lists; by default the weighted sum of each list's scores, mapped to
@@ -27,8 +27,7 @@ class Comparer:
         """Return one ranking of several lists, as one step of the run.
 
         Args:
-            lists: The hits of each retriever by its name, best first; an empty list changes
-                nothing.
+            lists: The hits of each retriever by its name, best first; an empty list has no effect.
             weights: The weight of each list, at least 0; 1 for a list that is not named.
             context: The run that records the step.
         """

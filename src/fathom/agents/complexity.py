@@ -1,4 +1,4 @@
-"""The complexity analyser: rates how much a question asks at once, and weighs the retrievers."""
+"""The complexity analyser: rates how complex a question is and weighs the retrievers by that."""
 
 import re
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ RetrieverWeights = tuple[float, float]
 WEIGHTS: Mapping[ComplexityLevel, RetrieverWeights] = MappingProxyType(
     {"simple": (0.6, 0.4), "moderate": (0.4, 0.6), "complex": (0.3, 0.7)}
 )
+"""The retriever weights for each level of complexity; each pair sums to 1."""
 
 _WORD = re.compile(r"\w+(?:['.\-/]\w+)*")
 _QUOTED = re.compile(r"\"[^\"]+\"|“[^“”]+”")
@@ -83,18 +84,17 @@ _COMPOUND = tuple(
         rf"{_CONNECTIVE}(?:\w+\s+)?{_QUESTION_WORDS.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
     )
 )
-"""Patterns of joined instructions or questions, each with words of its own."""
+"""Patterns of two joined instructions or questions, each with an object of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComplexityFeatures:
-    """The counts of a question.
+    """The counts by which a question is rated.
 
     Attributes:
         entities: The number of different names, quoted texts and numbers.
-        clauses: The number of clauses that question words and subordinating words begin, at least
-            1.
-        conjunctions: The number of words that join.
+        clauses: The number of question words (at least 1) and of subordinating words.
+        conjunctions: The number of conjunctions.
         length: The number of words.
         wh_words: The number of question words.
         question_marks: The number of question marks.
@@ -161,7 +161,7 @@ class ComplexityAnalyser:
         return complexity
 
     def rate(self, question: Question) -> Complexity:
-        """Return the complexity of a question, outside of any step."""
+        """Return the complexity of a question, without recording a step."""
         features = count_features(question)
         level = rate_features(features)
         weights = self.weights[level]
@@ -186,7 +186,7 @@ def load_weights(name: str) -> Mapping[ComplexityLevel, RetrieverWeights]:
     """Read the weights that `fathom train weights` wrote.
 
     Raises:
-        SettingsError: If there is no such file, or it does not weigh every level.
+        SettingsError: If there is no such file, or a level has no weight above 0.
     """
     advice = "`fathom train weights` writes one"
     try:
@@ -220,7 +220,7 @@ def count_features(question: Question) -> ComplexityFeatures:
 
 
 def rate_features(features: ComplexityFeatures) -> ComplexityLevel:
-    """Return the level: up to 1 point is simple, up to 3 moderate; more is complex.
+    """Return the level: up to 1 point is simple, up to 3 are moderate, more are complex.
 
     A second intent is complex too: the paper's complex queries are "multi-intent or cross-topic"
     (section 4.2), such as "Link Azure AD to Outlook and export access logs".

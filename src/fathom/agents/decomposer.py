@@ -1,7 +1,7 @@
-"""The decomposer: splits one question into a few plainer ones, asked in turn or side by side.
+"""The decomposer: splits one question into simpler ones, asked in turn or in parallel.
 
-The executors QDS and QDP of MAO-ARAG (arXiv 2508.01005, section 3.1). In a serial decomposition
-later questions hold `#1`, `#2`, ... in the places of the answers to earlier ones.
+They are the executors QDS and QDP of MAO-ARAG (arXiv 2508.01005, section 3.1). In a serial split,
+later questions have slots `#1`, `#2`, ... for the answers to earlier questions.
 """
 
 import re
@@ -60,16 +60,16 @@ _OPENING = re.compile(r"^(?:what|who) (?:is|was|are|were) |^(?:apa|siapa) ", re.
 
 
 class Decomposer(Protocol):
-    """A role that splits questions; it passes `tests/conformance/test_decomposer.py`."""
+    """A role that splits questions; implementations pass `tests/conformance/test_decomposer.py`."""
 
     async def split(
         self, question: Question, manner: Manner, context: RunContext
     ) -> tuple[Question, ...]:
-        """Return the questions to ask instead, as one step of the run.
+        """Split the question, as one step of the run.
 
         Returns:
-            At least one and at most `most` questions; the question alone if nothing can be split.
-            Their slots name earlier questions only; a parallel split has no slots.
+            The questions to ask instead: at least one, at most `most`; the question itself if it
+            cannot be split. Slots name earlier questions only; a parallel split has none.
 
         Raises:
             BudgetRefused: If there was no time for the step.
@@ -107,7 +107,7 @@ class LocalDecomposer:
         return questions
 
     def split_by_rules(self, question: Question, manner: Manner) -> tuple[Question, ...]:
-        """Return the questions of a split by rules, outside of any step."""
+        """Split the question by rules, without recording a step."""
         if manner == "serial":
             return question.split_chain(self.most)
         return question.split_joined(self.most)
@@ -145,7 +145,7 @@ class LLMDecomposer:
     async def split(
         self, question: Question, manner: Manner, context: RunContext
     ) -> tuple[Question, ...]:
-        """Split the question as the model replies, if its slots make sense."""
+        """Split the question as the model replies, if all slots name earlier questions."""
         most = self.local.most
         with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
             prompt = self.serial if manner == "serial" else self.parallel
@@ -166,12 +166,12 @@ class LLMDecomposer:
 
 
 def fill_slots(question: Question, earlier: Sequence[tuple[Question, str]]) -> Question:
-    """Return a later question of a serial split, with the answers to earlier ones in its slots.
+    """Return a question of a serial split with its slots filled by earlier answers.
 
     Args:
         question: The question, with or without slots.
-        earlier: The earlier questions with their answers; if an answer is empty, what its question
-            asks for fills the slot, in words.
+        earlier: The earlier questions with their answers. For an empty answer the words of its
+            question, without "what is", fill the slot.
     """
 
     def fill(match: re.Match[str]) -> str:
@@ -185,9 +185,10 @@ def fill_slots(question: Question, earlier: Sequence[tuple[Question, str]]) -> Q
 
 
 def find_bridge(question: Question, draft: Draft, hits: Sequence[Hit]) -> str:
-    """Return the start of the next hop: the answer, else a title that the question does not name.
+    """Return the name to search for in the next hop; empty if there is none.
 
-    Empty if there is neither.
+    It is the first text that the question does not contain of: the draft's short answer, the titles
+    of the draft's evidence, the title of the best hit.
     """
     normalized = normalize_answer(question.text)
     titles = (hit.chunk.title for hit in (*(e.hit for e in draft.evidence), *hits[:1]))
@@ -203,7 +204,7 @@ def find_bridge(question: Question, draft: Draft, hits: Sequence[Hit]) -> str:
 
 
 def _validate_questions(texts: Sequence[str], manner: Manner) -> tuple[Question, ...]:
-    """Return a model's questions without twins; empty if their slots make no sense."""
+    """Return a model's questions without duplicates; empty if a slot is not allowed."""
     unique = dict.fromkeys(" ".join(text.split()) for text in texts if text.strip())
     for place, text in enumerate(unique):
         slots = [int(number) for number in _SLOT.findall(text)]

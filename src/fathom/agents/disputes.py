@@ -1,8 +1,8 @@
-"""Disputed answers: documents give different answers, and nothing settles which one is right.
+"""Disputed answers: documents give different answers, and nothing decides which one is right.
 
-Anybody who can add a document can bring another answer about, and a planted text is often the one
-that reads best, or one of many. So no reading leads, whatever a debate of the documents made of
-them: all stand side by side, in the order of the alphabet.
+Anybody who can add documents can plant another answer, and planted text often reads best or is
+repeated. No reading therefore leads, whatever a debate decided: all are listed in alphabetical
+order.
 """
 
 from dataclasses import replace
@@ -14,10 +14,10 @@ _OR = {"en": "or", "id": "atau"}
 
 
 def state_dispute(question: Question, answer: Answer) -> Answer:
-    """Return the answer with all its readings side by side.
+    """Return the answer with all its readings side by side, marked as disputed and tentative.
 
-    It is unchanged where no other document gives another reading: what a document says twice, or
-    what a table gives by two computations, its own words have to settle.
+    The answer is unchanged if no second document gives another reading: two values within one
+    document, or two computations over one table, are no dispute between documents.
     """
     readings = sorted([answer.first_reading, *answer.conflicts], key=_get_order)
     texts = list(dict.fromkeys(reading.answer for reading in readings))
@@ -33,7 +33,7 @@ def state_dispute(question: Question, answer: Answer) -> Answer:
 
 
 def _has_other_document(answer: Answer) -> bool:
-    """Return whether a document that the first reading does not cite gives another one."""
+    """Return whether another reading rests only on documents that the first does not cite."""
     documents = {citation.n: citation.document for citation in answer.citations}
     supporting = {documents[n] for n in answer.first_reading.citations}
     return bool(supporting) and any(
@@ -43,4 +43,5 @@ def _has_other_document(answer: Answer) -> bool:
 
 
 def _get_order(reading: Conflict) -> tuple[str, tuple[int, ...]]:
+    """Return the sort key of a reading: alphabetical, then by its citations."""
     return reading.answer.casefold(), reading.citations

@@ -1,7 +1,7 @@
 """The editor: lets the reader correct a draft with a known fault (anchor study, REFLECT).
 
-The editor looks in the other hits that were read for what the evidence lacks, and drops what has no
-support. A language model that reads is told the fault.
+The editor reads the hits that the draft does not cite once more, and removes sentences without
+support. A reader with a language model gets the fault in its prompt.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -19,11 +19,13 @@ _UNSUPPORTED = "What it quotes does not support it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editor:
-    """A second reading of the hits that do not have the fault.
+    """A role that corrects a draft by a second reading of hits without the fault.
 
     Attributes:
-        faith: The smallest support of sentences and quotes that stay.
-        bar: The smallest support of a draft that wins because it lacks less than another.
+        reader: The reader of the second reading. faith: The lowest support of sentences and quotes
+            that stay, in [0, 1].
+        bar: The lowest support at which a draft may win because it lacks fewer requirements, in [0,
+            1].
     """
 
     reader: Reader
@@ -38,12 +40,12 @@ class Editor:
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """Return the corrected draft, or the supported rest of the old one, as one step of the run.
+        """Correct a draft, or drop its unsupported sentences, as one step of the run.
 
         Args:
             question: The question.
             draft: The draft to correct.
-            requirements: The things that the evidence should hold.
+            requirements: The anchors and kind of value that the evidence should contain.
             hits: The hits that were read for the draft.
             context: The run that records the step.
 
@@ -70,7 +72,7 @@ class Editor:
         return chosen
 
     def _inform_reader(self, fault: str) -> Reader:
-        """Return the reader, told of the fault if it asks a language model."""
+        """Return the reader; one with a language model has the fault added to its prompt."""
         return (
             replace(self.reader, fault=fault) if isinstance(self.reader, LLMReader) else self.reader
         )
@@ -79,7 +81,7 @@ class Editor:
 def _select_faultless(
     draft: Draft, requirements: Requirements, hits: Sequence[Hit]
 ) -> tuple[Hit, ...]:
-    """Return the hits that a better draft could be made of, with ranks from 1."""
+    """Return the uncited hits that can meet the requirements, with ranks from 1."""
     cited_ids = {item.hit.chunk.id for item in draft.evidence}
     # The cited hits led to the fault; reading them again would give the same draft.
     remaining = [
@@ -91,7 +93,7 @@ def _select_faultless(
 def is_better(
     new: Draft, old: Draft, requirements: Requirements, hits: Sequence[Hit], *, bar: float
 ) -> bool:
-    """Return whether a draft beats another: it lacks less and is supported, or it is surer."""
+    """Return whether a new draft is better: supported and less incomplete, or surer."""
     if not new.evidence:
         return False
     # Below zero the new draft lacks less than the old one.
@@ -100,18 +102,18 @@ def is_better(
     if change < 0 and is_new_supported:
         return True
     is_worse = change > 0 and is_old_supported
-    # A draft whose sentences do not hold cannot be shown, however sure its quotes are.
+    # A draft with unsupported sentences cannot be shown, however high its confidence is.
     return not is_worse and (
         (is_new_supported, new.confidence) > (is_old_supported, old.confidence)
     )
 
 
 def drop_unsupported(draft: Draft, bar: float) -> Draft:
-    """Return the draft without the sentences that their evidence supports less than `bar`.
+    """Return the draft without the sentences whose support is below `bar`.
 
-    The best sentence stays in any case. A dropped sentence counts as written and not supported. The
-    confidence stays as it is: it tells whether the quotes answer the question, not whether they
-    support the sentences.
+    The sentence with the highest support always stays. A dropped sentence still counts as written,
+    but not as supported. The confidence is unchanged: it says whether the quotes answer the
+    question, not whether they support the sentences.
     """
     if not draft.claims:
         return _drop_weak_quotes(draft, bar)
@@ -124,9 +126,14 @@ def drop_unsupported(draft: Draft, bar: float) -> Draft:
 
 
 def shorten_to_tokens(draft: Draft, tokens: int, count: Callable[[str], int]) -> Draft:
-    """Return the draft with as many first sentences as fit into the tokens; at least one.
+    """Return the draft shortened to the sentences that fit into a number of tokens.
 
-    The sentences beyond the tokens are no part of the answer and count as never written.
+    At least one sentence stays. The others count as never written.
+
+    Args:
+        draft: The draft.
+        tokens: The largest number of tokens of all sentences.
+        count: The function that counts the tokens of a text.
     """
     places: list[int] = []
     remaining = tokens
@@ -145,17 +152,17 @@ def shorten_to_tokens(draft: Draft, tokens: int, count: Callable[[str], int]) ->
 
 
 def _drop_weak_quotes(draft: Draft, bar: float) -> Draft:
-    """Return the draft without weak quotes after the first; its other readings go with them."""
+    """Return the draft without weak quotes after the first, and then without alternatives."""
     best = draft.evidence[:1]
     quotes = best + tuple(item for item in draft.evidence[1:] if item.support >= bar)
     if len(quotes) == len(draft.evidence):
         return draft
-    # The alternatives name places in the old evidence.
+    # Alternatives refer to evidence by index, and dropping quotes shifts the indexes.
     return replace(draft, evidence=quotes, alternatives=())
 
 
 def _keep_claims(draft: Draft, places: Collection[int]) -> Draft:
-    """Return the draft with the sentences at these places; the evidence keeps its places."""
+    """Return the draft with only the sentences at these indexes; its evidence is unchanged."""
     return replace(draft, claims=tuple(draft.claims[place] for place in places))
 
 

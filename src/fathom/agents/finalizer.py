@@ -1,4 +1,8 @@
-"""The finalizer: turns the last draft into an answer with verified quotes, or an abstention."""
+"""The finalizer: turns the last draft into an answer with verified quotes, or an abstention.
+
+Every strategy ends with it. It looks up each quote in the index, applies the calibration and the
+lowest confidence, and marks answers that another document denies as tentative.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,15 +36,14 @@ _Outcome = Literal["answered", "tentative", "abstained"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finalizer:
-    """A role that looks up every quote and writes the answer from those that are in their place.
+    """A role that verifies every quote and composes the answer from those that are verified.
 
     Attributes:
         strategy: The name of the strategy that made the draft.
-        min_confidence: The smallest confidence of an answer, by the draft or by the calibration; if
-            both are below it the answer is tentative or withheld, unless the calibration decides
-            alone.
-        signals: The computation of the signals from which the calibration judges an answer.
-        trusted: The sources that are believed against all others.
+        min_confidence: The lowest confidence of an answer that is given. If both the draft's and
+            the calibrated one are below it, the answer is tentative or withheld.
+        signals: The function that computes the signals that the calibration weighs.
+        trusted: The sources whose documents win against all others.
     """
 
     quotes: QuoteLookup
@@ -67,12 +70,12 @@ class Finalizer:
             phase: The step of the strategy that made the draft.
             context: The run that records the step.
             hits: The hits that the draft was made of, best first.
-            withheld: The reason why a gate decided against the answer; with a reason, it abstains.
+            withheld: The reason why a gate withholds the answer; with one, the finalizer abstains.
 
         Returns:
-            An answer with verified quotes only; an abstention if there are none, or if the draft is
-            not even sure enough to be shown as not sure. Usage and budget are filled in when the
-            run ends.
+            An answer with verified quotes only; an abstention if there are none, or if the
+            confidence is too low even for a tentative answer. Usage and budget are filled in when
+            the run ends.
         """
         with context.step("finalize", agent="finalizer") as step:
             quotes = await self._look_up_quotes(draft.evidence, step)
@@ -80,7 +83,8 @@ class Finalizer:
             outputs: dict[str, object] = {"citations": 0, "confidence": draft.confidence}
             if step.weigh is not None:
                 signals = await self._compute_signals(question, draft, hits, step)
-                # Calibrations are learned from the other signals, which say little of cells.
+                # The other signals say little about table cells, so these two choose a law of their
+                # own.
                 calibrated = step.weigh(signals | self._describe_origin(draft))
                 outputs["signals"] = signals
             answer = self.compose_answer(
@@ -88,11 +92,12 @@ class Finalizer:
             )
             if answer.status == "answered" and self._is_doubtful(question, draft, answer, hits):
                 answer = replace(answer, tentative=True)
-                # Some runs were recorded before readings stood side by side.
+                # Traces of earlier versions do not list disputed readings, and a replay must match
+                # them.
                 if step.states_disputes and not self.trusted.settles(draft):
                     answer = state_dispute(question, answer)
             if answer.status == "abstained" and answer.citations:
-                # An evaluation counts the right answers among those that were withheld.
+                # Evaluation counts how many withheld answers were right.
                 text = _compose_text(draft, quotes, _cite_verified(draft.evidence, quotes))
                 outputs["withheld"] = {"answer": text, "short_answer": draft.short_answer}
             step.set_outcome(
@@ -103,7 +108,7 @@ class Finalizer:
         return answer
 
     def _describe_origin(self, draft: Draft) -> dict[str, float]:
-        """Return the signals of a computed answer or of a chain, which choose its law."""
+        """Return the signal of a computed or chained answer, which selects its calibration law."""
         if draft.calculation:
             return {COMPUTED: draft.confidence}
         is_chained = self.signals is not None and self.signals.about is not None
@@ -112,14 +117,14 @@ class Finalizer:
     async def _compute_signals(
         self, question: Question, draft: Draft, hits: Sequence[Hit], context: RunContext
     ) -> dict[str, float]:
-        """Return the signals of the answer; empty if there was no time for them."""
+        """Compute the signals of the answer; empty without a function or without time."""
         if self.signals is None:
             return {}
         searches = context.scope.observe(
             "spent", "retrievals", lambda: context.ledger.usage.retrievals
         )
-        # The signals may use the time that is reserved for the last step, and a refusal of them
-        # says nothing about the answer's own work.
+        # The signals may use the time reserved for the last step. If that is refused, it must not
+        # show up as a refusal of the answer's own work.
         late = replace(context, deadline=context.end, refusals=[])
         job = partial(self.signals, question, draft, hits, searches=searches)
         try:
@@ -130,7 +135,7 @@ class Finalizer:
     async def _look_up_quotes(
         self, evidence: Sequence[Evidence], context: RunContext
     ) -> tuple[DocumentQuote | None, ...]:
-        """Look up the places of the evidence, in the index or in the recorded text of the web."""
+        """Look up each quote in the index, or in the recorded text of a web page."""
         indexed = [item for item in evidence if item.hit.chunk.source == "corpus"]
         places = [
             QuotePlace(item.hit.chunk.document_id, _locate_quote(item), item.heading)
@@ -153,14 +158,24 @@ class Finalizer:
         withheld: AbstentionReason | None = None,
         calibrated: CalibratedConfidence | None = None,
     ) -> Answer:
-        """Return the answer, given the quotes at the places of the draft's evidence."""
+        """Compose the answer.
+
+        Args:
+            question: The question.
+            draft: The last draft.
+            quotes: The text that the index has for each item of the draft's evidence; `None` if
+                none.
+            phase: The step of the strategy that made the draft.
+            withheld: The reason why a gate withholds the answer.
+            calibrated: The calibrated confidence; `None` without a calibration.
+        """
         cited = _cite_verified(draft.evidence, quotes)
         citations = tuple(dict.fromkeys(cited.values()))
         conflicts = _collect_conflicts(draft, cited)
         text = _compose_text(draft, quotes, cited)
         reason, outcome = withheld, ""
         if not text:
-            # This goes before the gate's reason: without a verified quote nothing else counts.
+            # This overrides the gate's reason: an answer without a verified quote is never shown.
             reason = "no_evidence"
         elif reason is None:
             outcome = self._choose_outcome(
@@ -188,10 +203,10 @@ class Finalizer:
     def _is_doubtful(
         self, question: Question, draft: Draft, answer: Answer, hits: Sequence[Hit]
     ) -> bool:
-        """Return whether another document or a table denies the answer, or its own is stuffed.
+        """Return whether another document denies the answer, or its own repeats the question.
 
-        Anybody who can add a document can bring that about, whatever the reader's numbers say;
-        but not where the operator trusts the document of the answer alone.
+        Anybody who can add documents can plant such text, so the confidence does not matter here. A
+        draft that a calculator doubted is doubtful too; one from a trusted source is otherwise not.
         """
         if draft.is_doubted or self.trusted.settles(draft):
             return draft.is_doubted
@@ -200,10 +215,10 @@ class Finalizer:
     def _choose_outcome(
         self, draft: Draft, conflicts: Sequence[Conflict], calibrated: CalibratedConfidence
     ) -> _Outcome:
-        """Return whether the answer is given, shown as not sure, or withheld.
+        """Decide whether the answer is given, shown as tentative, or withheld.
 
-        An answer is given if it is sure and probable. A draft that is sure of itself and shows
-        unrefuted other readings need not be probable, as it is shown as not sure at the end.
+        An answer is given if it is sure and probable. A sure draft with unrefuted other readings
+        need not be probable, because the caller marks it as tentative afterwards.
         """
         draft_is_sure = draft.confidence >= self.min_confidence
         is_sure = draft_is_sure or calibrated.sure >= self.min_confidence
@@ -215,7 +230,7 @@ class Finalizer:
 
 
 def _choose_stop_reason(question: Question, draft: Draft) -> str:
-    """Return the stop reason of an answer: complete, or only a part of the list asked for."""
+    """Return the stop reason of an answer: "answered", or only part of the list asked for."""
     count = question.count
     return PARTIAL_LIST if count and count_items(draft) < count else "answered"
 
@@ -223,15 +238,15 @@ def _choose_stop_reason(question: Question, draft: Draft) -> str:
 def _cite_verified(
     evidence: Sequence[Evidence], quotes: Sequence[DocumentQuote | None]
 ) -> Mapping[int, Citation]:
-    """Return the citations by place in the evidence; one place of a document has one number."""
+    """Return the verified citations by index of the evidence, numbered once for each place."""
     cited: dict[int, Citation] = {}
     numbers: dict[tuple[str, Span], Citation] = {}
     for place, (item, quoted) in enumerate(zip(evidence, quotes, strict=True)):
-        # An unverified quote is left out without a word: its sentence then has no mark.
+        # An unverified quote is left out; a sentence without any citation is dropped later.
         if quoted is None or not item.quote or quoted.text != item.quote:
             continue
         span = _locate_quote(item)
-        # A heading has no span in its chunk; the index knows where it stands.
+        # A heading has no span in its chunk; the index knows its position in the document.
         if quoted.start is not None:
             span = Span(quoted.start, quoted.start + len(quoted.text))
         document = item.hit.chunk.document_id
@@ -262,7 +277,7 @@ def _cite_verified(
 def _compose_text(
     draft: Draft, quotes: Sequence[DocumentQuote | None], cited: Mapping[int, Citation]
 ) -> str:
-    """Return the sentences that kept a citation, or else the quotes; empty without any."""
+    """Return the sentences with a verified citation, or else the quotes; empty without any."""
     if not draft.claims:
         return _lay_out({cited[at].n: quoted for at, quoted in enumerate(quotes) if at in cited})
     sentences = []
@@ -276,8 +291,8 @@ def _compose_text(
 def _lay_out(quotes: Mapping[int, DocumentQuote | None]) -> str:
     """Lay out quotes by their numbers as one text.
 
-    Sentences stand in one line; items, rows and code in lines of their own. A row stands below the
-    names of its columns; items of a list have their labels.
+    Sentences share one line; list items, table rows and code have lines of their own. The first row
+    has the column names above it; items of a list have their labels.
     """
     lines: list[str] = []
     previous: DocumentQuote | None = None
@@ -304,7 +319,7 @@ def _lay_out(quotes: Mapping[int, DocumentQuote | None]) -> str:
 
 
 def _collect_conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, ...]:
-    """Return the other readings that kept a citation."""
+    """Return the alternatives that have a verified citation."""
     conflicts = []
     for alternative in draft.alternatives:
         numbers = dict.fromkeys(cited[at].n for at in alternative.evidence if at in cited)
@@ -322,7 +337,7 @@ def _collect_conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Con
 def _cite_cells(
     calculation: Calculation | None, cited: Mapping[int, Citation]
 ) -> Calculation | None:
-    """Return a computation whose cells name the citations of their rows."""
+    """Return a calculation whose cells refer to citation numbers instead of evidence indexes."""
     if calculation is None:
         return None
     cells = tuple(
@@ -334,18 +349,18 @@ def _cite_cells(
 
 
 def _quote_web_text(item: Evidence) -> DocumentQuote:
-    """Return the quote in the text that the web gave.
+    """Return the quote of a web page as verified.
 
-    Only the trace keeps that text, so there is nothing else to verify it against.
+    The recorded text of the page is the only source, and the quote was cut from it.
     """
     return DocumentQuote(title=item.hit.chunk.title, text=item.quote)
 
 
 def _locate_quote(item: Evidence) -> Span:
-    """Return the place of a quote in its document."""
+    """Return the span of a quote in its document."""
     return item.span.shift(item.hit.chunk.span.start)
 
 
 def _join_lines(text: str) -> str:
-    """Return a text in one line."""
+    """Return a text with all whitespace collapsed to single blanks."""
     return " ".join(text.split())

@@ -1,7 +1,7 @@
-"""HyDE: search with a text that might answer the question (Gao et al. 2023).
+"""HyDE: search with a hypothetical answer to the question (Gao et al. 2023).
 
-A language model writes that text. Without one, RM3 (`retrieval.expansion`) stands in: the question
-and the likeliest words of the hits so far. RM3 is not called HyDE anywhere.
+A language model writes the hypothetical answer. Without one, RM3 (`retrieval.expansion`) adds the
+likeliest words of the hits so far to the question; the step is then called `rm3`.
 """
 
 from collections.abc import Sequence
@@ -37,12 +37,12 @@ sold on board."}""",
 
 
 class Hypothesis(Protocol):
-    """A role that writes the text to search with in a later round."""
+    """A role that writes the text for a later round of searching."""
 
     async def write_search_text(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> str:
-        """Return the text to search with, never empty, as one step of the run.
+        """Return the text to search with, as one step of the run; it is never empty.
 
         Args:
             question: The question.
@@ -57,7 +57,7 @@ class Hypothesis(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalHypothesis:
-    """The local stand-in, RM3."""
+    """The local implementation: query expansion by RM3."""
 
     feedback: RelevanceFeedback
 
@@ -71,7 +71,7 @@ class LocalHypothesis:
     ) -> str:
         """Expand the question by the likeliest words of the hits."""
         with context.step("rm3", agent="hyde") as step:
-            # In `compute`, so that the step ends at the deadline and is replayed.
+            # `compute` ends the step at the deadline and records its value for replays.
             text = await step.compute("rm3", lambda: self.feedback(question.text, hits))
             step.set_outcome(outputs={"text": text}, reason="words of the best hits")
         return text
@@ -85,7 +85,7 @@ class HydeReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMHypothesis:
-    """A role that asks a language model; the stand-in serves if the model gives nothing."""
+    """The LLM implementation; the local one serves if the model gives no paragraph."""
 
     model: RoleModel
     local: Hypothesis
@@ -100,7 +100,7 @@ class LLMHypothesis:
     async def write_search_text(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> str:
-        """Ask the model for a paragraph and put it behind the question."""
+        """Ask the model for a paragraph and append it to the question."""
         with context.step("hyde", agent="hyde") as step:
             request = self.prompt.build_request(f"Question: {question.text}")
             reply = await ask_model(self.model, HydeReply, request, step)

@@ -1,4 +1,4 @@
-"""The judge: scores how well a quote supports the claim that is made with it."""
+"""The judge: scores how well a quote supports a claim."""
 
 import re
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ Pair = tuple[str, str]
 
 _WORD = re.compile(r"\w+")
 _LITERAL = re.compile(r"https?://\S+|www\.\S+|\d+(?:[.,:/-]\d+)*")
-"""Numbers and addresses, which must stand in the quote exactly as in the claim."""
+"""Numbers and addresses, which the quote must contain exactly as the claim has them."""
 _LONGEST = 2_000
-"""The characters of a claim or quote that a model is shown."""
+"""The largest number of characters of a claim or quote that a model is shown."""
 
 PROMPT = Prompt.compose(
     "judge",
@@ -46,6 +46,7 @@ quote: The ferry to Sandholm leaves at 9:15 from pier 4.""",
     reply='{"support": [1, 0]}',
 )
 _SHARES = tuple(round(tenth / 10, 1) for tenth in range(11))
+"""The scores that a model may give: 0.0, 0.1, ... 1.0."""
 
 
 class Judge(Protocol):
@@ -62,11 +63,10 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalJudge:
-    """A judge that asks the pair reader whether the quote says what the claim says; deterministic.
+    """A deterministic judge that uses the support score of the cross-reader.
 
-    A claim that stands in the quote word for word has full support. A claim without any word, or
-    with a number or an address that the quote does not hold, has none, whatever the pair reader
-    says.
+    A claim that the quote contains word for word scores 1. A claim without any word, or with a
+    number or address that the quote does not contain, scores 0, whatever the cross-reader says.
     """
 
     pairs: CrossReader
@@ -77,20 +77,20 @@ class LocalJudge:
         return cls(pairs=assembly.cross_reader)
 
     async def score_support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
-        """Score the pairs with the pair reader."""
+        """Score the pairs with the cross-reader."""
         with context.step("judge", agent="judge", inputs={"pairs": pairs}) as step:
             scores = await step.compute("judge", lambda: self.score_pairs(pairs))
             step.set_outcome(outputs={"support": scores})
         return scores
 
     def score_pairs(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
-        """Return the support of each pair, in [0, 1], outside of any step."""
+        """Return the support of each pair, in [0, 1], without recording a step."""
         return tuple(self._score_pair(claim, quote) for claim, quote in pairs)
 
     def _score_pair(self, claim: str, quote: str) -> float:
         """Return the support of one claim by its quote, in [0, 1]."""
         claim_words = _join_words(claim)
-        # A number or an address is right only literally; the pair reader judges by meaning.
+        # The cross-reader judges by meaning, but a number or an address must match literally.
         if not claim_words or not set(_LITERAL.findall(claim)) <= set(_LITERAL.findall(quote)):
             return 0.0
         if f" {claim_words} " in f" {_join_words(quote)} ":
@@ -118,10 +118,9 @@ class JudgeReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMJudge:
-    """A judge that asks a language model; the local judge decides what the model cannot or may not.
+    """A judge that asks a language model, with the local judge as fallback and as lower bound.
 
-    A claim that the local judge finds without any support stays without: texts can talk a model
-    into much.
+    A claim that the local judge scores 0 stays at 0, because a document can persuade a model.
     """
 
     model: RoleModel
@@ -145,7 +144,7 @@ class LLMJudge:
                 self.model, JudgeReply, _build_request(self.prompt, pairs), step
             )
             model_scores = reply.value.support if reply.value else []
-            # With a number missing, the others could belong to the wrong claims.
+            # If a number is missing, the others may belong to the wrong claims.
             if len(model_scores) != len(pairs):
                 reason = str(reply.failure or "not one number a pair")
                 step.set_outcome(verdict="local", reason=reason)

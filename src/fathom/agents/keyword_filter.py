@@ -1,4 +1,4 @@
-"""The keyword filter: drops hits that share too little of the question's weight."""
+"""The keyword filter: drops hits whose TF-IDF weight for the question is too low."""
 
 import math
 import re
@@ -38,9 +38,9 @@ class HitFilter(Protocol):
             question: The question.
             hits: The hits, best first.
             context: The run that records the step.
-            strictness: The factor of the filter's floors, in [0, 1].
-            entities: The names, numbers and quoted texts of the question. A hit that holds all of
-                them stays, whatever the floors.
+            strictness: The factor on the filter's floors, in [0, 1].
+            entities: The names, numbers and quoted texts of the question. A hit that contains all
+                of them stays, whatever the floors.
 
         Raises:
             BudgetRefused: If there was no time for the step.
@@ -49,7 +49,7 @@ class HitFilter(Protocol):
 
 
 def holds_entities(hit: Hit, entities: Sequence[str]) -> bool:
-    """Return whether a hit holds all entities of a question as whole words; not if it has none."""
+    """Return whether a hit contains all entities as whole words; `False` without entities."""
     text = hit.chunk.context
     names = (re.escape(entity.strip('"“”')) for entity in entities)
     return bool(entities) and all(
@@ -59,14 +59,16 @@ def holds_entities(hit: Hit, entities: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordFilter:
-    """A floor on TF-IDF in which the terms of the domain count more (agentic-hybrid, 3.3).
+    """A floor on TF-IDF in which the domain's terms have more weight (agentic-hybrid, 3.3).
 
-    The weight of a hit is the sum of (1 + ln tf) * idf over the words of the question that the hit
-    holds, as a share of the best hit's weight. The idf is computed over the hits themselves. A word
-    also counts where its synonym of the domain occurs. Deterministic.
+    The weight of a hit is the sum of (1 + ln tf) * idf over the question's words that the hit
+    contains, divided by the best hit's weight. The idf is computed over the hits themselves. A
+    synonym from the domain counts as one occurrence of its word. Deterministic.
 
     Attributes:
-        floor: The smallest share of a hit that stays, in [0, 1].
+        count_words: The function that counts the stemmed content words of a text. domain: The
+            domain, with its terms and synonyms. floor: The lowest share of the best hit's weight at
+            which a hit stays, in [0, 1].
         domain_weight: The factor for words that are terms of the domain, at least 1.
     """
 
@@ -95,7 +97,7 @@ class KeywordFilter:
         strictness: float = 1.0,
         entities: Sequence[str] = (),
     ) -> tuple[Hit, ...]:
-        """Keep the hits with all entities, or a TF-IDF share of the floor times the strictness."""
+        """Keep hits with all entities, or with a TF-IDF share of `floor` times `strictness`."""
         floor = self.floor * strictness
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floor": floor}
         with context.step("filter", agent="keyword filter", inputs=inputs) as step:
@@ -122,7 +124,7 @@ class KeywordFilter:
             for counts in hit_counts
         ]
         best = max(sums, default=0.0)
-        # If no hit shares a word with the question, nothing tells them apart and all stay.
+        # If no hit shares a word with the question, nothing distinguishes them and all stay.
         return tuple(round(total / best, 6) if best else 1.0 for total in sums)
 
     def _weigh_words(self, question: Question) -> dict[str, float]:
@@ -132,7 +134,7 @@ class KeywordFilter:
         return {word: self.domain_weight if word in terms else 1.0 for word in words}
 
     def _collect_synonyms(self, question: Question) -> dict[str, tuple[str, ...]]:
-        """Return the other names of things in the question, by the words of the question."""
+        """Return the domain's synonyms of terms in the question, by each word of the term."""
         folded = question.text.casefold()
         return {
             word: names
@@ -144,7 +146,7 @@ class KeywordFilter:
     def _count_question_words(
         self, hit: Hit, weights: Mapping[str, float], synonyms: Mapping[str, tuple[str, ...]]
     ) -> dict[str, int]:
-        """Count the words of the question in a hit."""
+        """Return how often a hit contains each word of the question; a synonym counts once."""
         chunk_counts = self.count_words(hit.chunk.context)
         counts = {word: chunk_counts[word] for word in weights if word in chunk_counts}
         folded = hit.chunk.context.casefold() if synonyms else ""

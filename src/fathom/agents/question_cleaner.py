@@ -1,7 +1,7 @@
-"""The question cleaner: a question as a careful person would have typed it.
+"""The question cleaner: drops politeness, corrects typing errors and adds the question mark.
 
-The cleaner works before everything else, so that a greeting or a typing error changes neither the
-search nor the decision.
+It runs before everything else, so that a greeting or a typing error affects neither the search nor
+the answer.
 """
 
 import re
@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class QuestionCleaner:
-    """A role that drops politeness, corrects typing errors, and adds the question mark.
+    """A role that tidies a question before the search.
 
     Attributes:
         speller: The speller that looks words up in the index; it is not called in a replay.
@@ -28,7 +28,7 @@ class QuestionCleaner:
     speller: Speller
 
     async def clean(self, question: Question, context: RunContext) -> Question:
-        """Return the question to answer instead; a step of the run if the text differs."""
+        """Return the cleaned question; records a step only if the text differs."""
         text = add_question_mark(drop_politeness(question.text))
 
         async def look_up() -> Json:
@@ -48,12 +48,12 @@ class QuestionCleaner:
 
 
 def add_question_mark(text: str) -> str:
-    """Return a text with a question mark if the text asks something."""
+    """Return a text with a question mark added if it has a question word and lacks the mark."""
     bare = text.rstrip(" .!")
     return f"{bare}?" if has_question_word(bare) and "?" not in bare[-3:] else text
 
 
 def adds_no_words(one: str, other: str) -> bool:
-    """Return whether the second text has no word that the first text lacks."""
+    """Return whether every word of the second text is in the first."""
     words = set(_WORD.findall(one.casefold()))
     return all(word in words for word in _WORD.findall(other.casefold()))

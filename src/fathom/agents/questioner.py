@@ -1,8 +1,7 @@
-"""The questioner: asks about a chunk what a person might ask who has not seen it.
+"""The questioner: writes questions about a chunk as a person would who has not seen it.
 
-Only a language model has this role. Without one, questions are made by rules
-(`question_maker.asking`), with one by both. A question of the model counts only if its answer
-stands in the chunk word for word.
+Only a language model has this role; the rules of `question_maker.asking` make questions without
+one. A question of the model counts only if the chunk contains its answer word for word.
 """
 
 from collections.abc import Sequence
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 MOST_QUESTIONS = 3
 """The largest number of questions about one chunk."""
 _LONGEST = 6_000
-"""The characters of a chunk that the model is shown."""
+"""The largest number of characters of a chunk that the model is shown."""
 _SHORTEST = 3
-"""The words that a question needs; fewer ask for nothing in particular."""
+"""The smallest number of words of a question; a shorter one is not specific."""
 
 PROMPT = Prompt.compose(
     "questioner",
@@ -62,7 +61,7 @@ class QuestionerReply(BaseModel):
 
 
 class GroundedQuestion(NamedTuple):
-    """A question with the place of its answer in the chunk's text."""
+    """A question with the span of its answer in the chunk's text."""
 
     question: str
     answer: Span
@@ -83,7 +82,7 @@ class LLMQuestioner:
     async def write_questions(
         self, chunk: Chunk, context: RunContext
     ) -> tuple[GroundedQuestion, ...]:
-        """Return questions about a chunk, as one step of the run; none if no reply is usable."""
+        """Write questions about a chunk, as one step of the run; none without a usable reply."""
         with context.step("question", agent="questioner", inputs={"chunk": chunk.id}) as step:
             text = chunk.context[:_LONGEST]
             fence = make_fence("", [text])
@@ -102,7 +101,7 @@ class LLMQuestioner:
 def _select_grounded(
     replied: Sequence[QuestionAnswerPair], chunk: Chunk
 ) -> tuple[GroundedQuestion, ...]:
-    """Return the questions whose answers stand in the chunk and not in the questions."""
+    """Return the questions whose answer is in the chunk word for word and not in the question."""
     questions: list[GroundedQuestion] = []
     for pair in replied[:MOST_QUESTIONS]:  # a server may not enforce the bound of the schema
         question = " ".join(pair.question.split())

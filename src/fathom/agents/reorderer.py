@@ -1,4 +1,4 @@
-"""The reorderer: the best hits in the order of their use for the question."""
+"""The reorderer: puts the best hits in the order of their use for the question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ Question: When does the boat to Sandholm go?""",
 
 
 class Reorderer(Protocol):
-    """A role that puts hits in a better order; `Reranker` is the local implementation."""
+    """A role that puts hits in a better order; `retrieval.rerank.Reranker` is the local one."""
 
     async def __call__(
         self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
@@ -61,16 +61,16 @@ class OrderReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMReorderer:
-    """Listwise reordering with a sliding window (Sun et al. 2023, "Is ChatGPT good at search?").
+    """A listwise reorderer with a sliding window (Sun et al. 2023, "Is ChatGPT good at search?").
 
-    The window moves from the last of the first `top` hits to the first, so that hits that belong to
-    the top climb there. When a call is refused or fails, the windows done so far count; when none
-    was done, the local implementation takes over.
+    The window moves from the end of the first `top` hits to their start, so that relevant hits
+    climb to the top. If a call is refused or fails, the windows done so far are used; if none was
+    done, the local implementation takes over.
 
     Attributes:
-        local: The fallback for a model that gives nothing.
-        pruner: The choice of the parts of each hit that the model is shown.
-        top: The number of hits that are ordered; the others stay behind them.
+        local: The reorderer to use if the model gives no order.
+        pruner: The pruner that chooses the parts of each hit that the model is shown.
+        top: The number of first hits that are ordered; the others stay after them.
         window: The number of hits that the model sees at once, at least 2.
         step: The number of hits by which the window moves, at least 1.
         prompt: The instructions for the model.
@@ -137,7 +137,7 @@ class LLMReorderer:
 
 
 def compute_window_starts(hits: int, size: int, step: int) -> list[int]:
-    """Return the first places of the windows over so many hits, last window first.
+    """Return the start index of each window over a number of hits, the last window first.
 
     Every hit is in at least one window. A single hit needs no window.
     """
@@ -146,22 +146,22 @@ def compute_window_starts(hits: int, size: int, step: int) -> list[int]:
     # A step wider than the window would leave out hits between two windows.
     move = min(step, size)
     starts = list(range(max(0, hits - size), 0, -move))
-    # The last window always begins at the first hit, whatever the step leaves.
+    # The final window always begins at the first hit, whatever the step leaves over.
     return [*starts, 0]
 
 
 def complete_order(order: Sequence[int], count: int) -> list[int]:
-    """Return places from 0 in the order of a reply that numbers them from 1.
+    """Return indexes from 0 in the order of a reply that numbers the hits from 1.
 
-    Repeated and impossible numbers are ignored. Places that the reply leaves out follow in their
-    own order.
+    Repeated and impossible numbers are ignored. Hits that the reply leaves out follow in their old
+    order.
     """
     named = [number - 1 for number in order if 1 <= number <= count]
     return list(dict.fromkeys([*named, *range(count)]))
 
 
 def put_best_at_ends(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the best hits at both ends and the weakest in the middle, ranks unchanged.
+    """Return the hits with the best at both ends and the weakest in the middle; ranks stay.
 
     Models read the middle of a long context least (Liu et al. 2024, "Lost in the middle").
     """

@@ -1,7 +1,7 @@
-"""The rewriter: questions in words that are worth searching for.
+"""The rewriter: simplifies a question for searching, or completes one that follows others.
 
-The executor QR of MAO-ARAG (arXiv 2508.01005, section 3.1). The rewriter also completes a question
-that follows others, so that the question stands alone.
+Simplifying is the executor QR of MAO-ARAG (arXiv 2508.01005, section 3.1). Completing a question of
+a conversation makes it understandable without the turns before it.
 """
 
 import re
@@ -62,7 +62,7 @@ Newest question: And when does it leave on Sundays?""",
     reply='{"question": "When does the ferry to Sandholm leave on Sundays?"}',
 )
 MOST_TURNS, MOST_TURN_CHARS = 6, 400
-"""The number of last turns that a model is shown, and the characters of each turn."""
+"""The largest number of last turns that a model is shown, and of characters of each."""
 
 _GREETING = re.compile(
     r"^\W*(?:(?:hi|hello|hey|dear \w+|good (?:morning|afternoon|evening)|excuse me|thanks|"
@@ -101,10 +101,10 @@ _ELLIPSIS = re.compile(
 
 
 class Rewriter(Protocol):
-    """A role that rewrites questions; it keeps names and never returns an empty text."""
+    """A role that rewrites questions; it keeps all names and never returns an empty text."""
 
     async def rewrite(self, question: Question, context: RunContext) -> Question:
-        """Return the question to search and read for instead, as one step of the run.
+        """Return a simpler question to search and read for, as one step of the run.
 
         Raises:
             BudgetRefused: If there was no time for the step.
@@ -114,11 +114,11 @@ class Rewriter(Protocol):
     async def make_standalone(
         self, question: Question, turns: Sequence[DialogueTurn], context: RunContext
     ) -> Question:
-        """Return the question as it reads without the conversation, as one step of the run.
+        """Complete a question of a conversation so that it stands alone, as one step of the run.
 
         Args:
-            question: The newest question; one that stands alone already stays as it is.
-            turns: The turns before the question, oldest first; they are data, as the question is.
+            question: The newest question; one that already stands alone is returned unchanged.
+            turns: The turns before the question, oldest first; their texts are data, not orders.
             context: The run that pays for the step and records it.
 
         Raises:
@@ -182,7 +182,7 @@ class LLMRewriter:
     async def make_standalone(
         self, question: Question, turns: Sequence[DialogueTurn], context: RunContext
     ) -> Question:
-        """Ask the model to complete the question; the rules decide if its reply differs in meaning.
+        """Ask the model to complete the question; fall back on the rules if it changes meaning.
 
         The reply is used if it passes `follows_from`.
         """
@@ -198,11 +198,11 @@ class LLMRewriter:
             )
 
     async def rewrite(self, question: Question, context: RunContext) -> Question:
-        """Ask the model for a better question; the rules decide if it loses a name or a number."""
+        """Ask the model for a simpler question; fall back on the rules if it loses a name."""
         with context.step("rewrite", agent="rewriter") as step:
             request = self.prompt.build_request(f"Question: {question.text}")
             simple = simplify_question(question.text)
-            # Compared with the simplified question: a model may drop the greeting's names too.
+            # Compared with the simplified question, because a model may drop names of a greeting.
             return await self._choose_text(
                 question,
                 request,
@@ -221,7 +221,7 @@ class LLMRewriter:
         objection: str,
         step: RunContext,
     ) -> Question:
-        """Return the model's question where it is faithful, else the one that the rules make."""
+        """Return the model's question if it is faithful, else the one made by rules."""
         reply = await ask_model(self.model, RewriterReply, request, step)
         rewritten = " ".join(reply.value.question.split()) if reply.value else ""
         chooses_model = bool(rewritten) and is_faithful(rewritten)
@@ -238,8 +238,8 @@ class LLMRewriter:
 def simplify_question(question: str) -> str:
     """Return a question without politeness and filler, its last ellipsis completed.
 
-    The remaining words are those of the question, in its order. A question of filler alone stays as
-    it is, and so does a text that is too long for a question.
+    The remaining words are those of the question, in its order. A question of filler alone is
+    unchanged, and so is a text longer than `LONGEST_QUESTION`.
     """
     if len(question) > LONGEST_QUESTION:
         # A text this long is no question, and the patterns are not made for it.
@@ -262,7 +262,7 @@ def drop_politeness(question: str) -> str:
 
 
 def _complete_ellipsis(text: str) -> str:
-    """Complete the last question of a text, such as "And Norway?", after the question before it."""
+    """Complete a last question such as "And Norway?" from the question before it."""
     match = _ELLIPSIS.match(text)
     names = find_mentions(match["first"]) if match else []
     # A longer tail is a question of its own rather than another name.
@@ -277,7 +277,7 @@ def _complete_ellipsis(text: str) -> str:
 def build_conversation_request(
     turns: Sequence[DialogueTurn], question: Question, prompt: Prompt
 ) -> ModelRequest:
-    """Build the request that shows a model the end of a conversation and the newest question."""
+    """Build the request with the last turns of a conversation and the newest question."""
     # The plain names of the roles would look like orders to a model.
     labels = {"user": "Asked", "assistant": "Answered"}
     texts = [
@@ -291,11 +291,10 @@ def build_conversation_request(
 def follows_from(rewritten: str, question: str, turns: Sequence[DialogueTurn]) -> bool:
     """Return whether a model's stand-alone question still asks what the user asked.
 
-    The rewritten question adds words: if it only repeats the question, the rules complete it
-    instead. It keeps the names and numbers of the question and half of its content words. It brings
-    no name or number from outside of the question and the conversation, and takes more than two
-    thirds of its content words from them. An order in a turn or a document therefore cannot become
-    the question.
+    It must add words, since the rules do better than a mere repetition. It must keep the names and
+    numbers of the question and at least half of its content words. Its names and numbers, and more
+    than two thirds of its content words, must come from the question or the conversation. An order
+    in a turn or a document therefore cannot become the question.
 
     Args:
         rewritten: The model's question.
@@ -317,7 +316,7 @@ def follows_from(rewritten: str, question: str, turns: Sequence[DialogueTurn]) -
 
 
 def _keeps_names(question: str, rewritten: str) -> bool:
-    """Return whether a rewritten question holds all names, quotes and numbers of the question."""
+    """Return whether a rewritten question has all names, quotations and numbers of the original."""
     required = {span.cut(question).strip('"“”«»').casefold() for span in find_mentions(question)}
     required |= set(re.findall(r"\d+", question))
     return all(word in rewritten.casefold() for word in required)

@@ -1,4 +1,4 @@
-"""The selector: the retrieved chunks that are worth reading.
+"""The selector: chooses the retrieved chunks that are worth reading.
 
 The executor DS of MAO-ARAG (arXiv 2508.01005, section 3.1).
 """
@@ -40,7 +40,7 @@ Question: When does the boat to Sandholm go?""",
 
 
 class Selector(Protocol):
-    """A role that selects hits; it keeps at least one of them if there are any."""
+    """A role that selects hits; it keeps at least one if there are any."""
 
     async def select(
         self, question: Question, hits: Sequence[Hit], context: RunContext
@@ -55,11 +55,11 @@ class Selector(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSelector:
-    """The local selector: hits by the relevance that the cross-reader gives; deterministic.
+    """A deterministic selector by the relevance scores of the cross-reader.
 
     Attributes:
         reranker: The reranker that orders the hits by relevance.
-        keep: The smallest share of the best hit's score that a hit needs to stay, in [0, 1].
+        keep: The lowest share of the best hit's score at which a hit stays, in [0, 1].
     """
 
     reranker: Reranker
@@ -75,7 +75,7 @@ class LocalSelector:
     async def select(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
-        """Keep the hits whose relevance is near enough to the best hit's."""
+        """Keep the hits with at least `keep` times the relevance of the best hit."""
         with context.step("select", agent="selector") as step:
             ranked = (
                 await self.reranker(question, hits, keep=len(hits), context=step) if hits else ()
@@ -98,11 +98,11 @@ class SelectorReply(BaseModel):
 class LLMSelector:
     """A selector that asks a language model, with the local selector as its fallback.
 
-    A model that finds nothing helpful is not believed blindly: the best chunk by the local selector
-    stays, and the reader decides.
+    If the model finds no chunk helpful, the best chunk of the local selector stays and the reader
+    decides.
 
     Attributes:
-        pruner: The choice of the parts of each hit that the model is shown.
+        pruner: The pruner that chooses the parts of each hit that the model is shown.
     """
 
     model: RoleModel
@@ -134,7 +134,7 @@ class LLMSelector:
             places = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= len(hits))
             if not places:
                 selected = await self.local.select(question, hits, step)
-                # No reply at all says nothing of the chunks; a reply of "none" leaves only the best
+                # No reply says nothing about the chunks; a reply of "none" leaves only the best
                 # one.
                 selected = selected if reply.value is None else selected[:1]
                 reason = reply.reason or "the model finds no chunk helpful"
@@ -150,5 +150,5 @@ class LLMSelector:
 
 
 def _outline_hits(hits: Sequence[Hit]) -> dict[str, object]:
-    """Return the outputs that a trace keeps of the hits."""
+    """Return the outputs of the step for the trace: ids and scores."""
     return {"hits": [[hit.chunk.id, hit.score] for hit in hits]}

@@ -1,4 +1,4 @@
-"""The semantic filter: drops hits that are unlike the question or mostly about something else."""
+"""The semantic filter: drops hits with a low cosine or with few sentences on the topic."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,22 +16,21 @@ if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 TOPIC_SHARE = 0.5
-"""The share of hits that must hold a word for it to belong to their common topic."""
+"""The share of the hits that must contain a word for it to be a topic word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticFilter:
-    """A floor on the cosine and one on the topic density (agentic-hybrid, 3.3); a `HitFilter`.
+    """A `HitFilter` with floors on cosine and topic density (agentic-hybrid, 3.3).
 
-    The topic consists of the question's content words and of those that at least half of the hits
-    share. The density of a hit is the share of its sentences that hold a topic word, divided by the
-    densest hit's share, so that a question in another language than the documents drops nothing.
-    Deterministic.
+    Topic words are the question's content words and those that at least half of the hits share. The
+    density of a hit is the share of its sentences with a topic word, divided by that of the densest
+    hit, so that a question in another language than the documents drops nothing. Deterministic.
 
     Attributes:
         extract_terms: A function that returns the distinct content words of a text, stemmed.
-        cosine: The smallest score of a hit that stays; the hits' scores are cosines, in [-1, 1].
-        density: The smallest density of a hit that stays, in [0, 1].
+        cosine: The lowest score of a hit that stays; the hits' scores are cosines, in [-1, 1].
+        density: The lowest density of a hit that stays, in [0, 1].
     """
 
     extract_terms: Callable[[str], frozenset[str]]
@@ -55,7 +54,7 @@ class SemanticFilter:
         strictness: float = 1.0,
         entities: Sequence[str] = (),
     ) -> tuple[Hit, ...]:
-        """Keep the hits with all entities, or above both floors times the strictness."""
+        """Keep hits with all entities, or that reach both floors times `strictness`."""
         cosine, density = self.cosine * strictness, self.density * strictness
         floors = {"cosine": cosine, "density": density}
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floors": floors}
@@ -91,11 +90,11 @@ class SemanticFilter:
             for sentences in hit_sentences
         ]
         best = max(shares, default=0.0)
-        # Without any topic word in any hit, density tells nothing and no hit is dropped.
+        # If no hit contains a topic word, the density says nothing and no hit is dropped.
         return tuple(round(share / best, 6) if best else 1.0 for share in shares)
 
     def _split_sentences(self, hit: Hit) -> list[frozenset[str]]:
-        """Return the words of each sentence, or of the whole chunk if it has no sentence."""
+        """Return the content words of each sentence, or of the whole chunk if it has none."""
         text = hit.chunk.text
         return [self.extract_terms(span.cut(text)) for span in split(text)] or [
             self.extract_terms(text)

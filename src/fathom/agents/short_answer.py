@@ -1,8 +1,8 @@
-"""The short answer: the few words of an answer that scoring compares; the shown answer stays.
+"""Rules that fill or correct the short answer of a draft, which scoring compares.
 
-Rules of the anchor study, section 6: an average, a total or an estimate is taken from the place
-where the text calls it so, not from the numbers that it was made of. English and Indonesian. Doubt
-changes nothing.
+They follow the anchor study, section 6: an average, a total or an estimate is taken from where the
+text names it so, not from the numbers it was computed from. English and Indonesian. In doubt the
+short answer stays as it is, and the shown answer never changes.
 """
 
 import re
@@ -33,7 +33,7 @@ _CUES: Mapping[Aggregate, re.Pattern[str]] = {
 _RESULT = re.compile(
     r"\b(?:menjadi|sehingga|hasilnya|becomes?|became|resulting in|which makes|making)\b", re.I
 )
-"""Words before the outcome of a sum, whichever aggregate is asked for."""
+"""Words before the result of a computation, for any aggregate."""
 _NUMBER = re.compile(
     r"(?:[$\u20ac\u00a3]|\b(?:USD|EUR|IDR|Rp)\.? ?)?(?<![\w.,])(?P<figure>\d+(?:[.,]\d+)*)"
     r"(?: ?(?:%|(?:percent|per cent|persen|million|billion|trillion|thousand|"
@@ -62,14 +62,14 @@ _ASKS_TITLE = re.compile(
 )
 _COPULA = re.compile(r"\b(?:is|was|are|were|adalah|ialah|yaitu|yakni)\s+", re.IGNORECASE)
 _LONGEST_GAP = 40
-"""The largest number of characters between a cue and its number."""
+"""The largest number of characters between a cue word and its number."""
 
 
 def fill_short_answer(question: Question, draft: Draft) -> Draft:
-    """Return the draft with the short answer that the rules find; unchanged if they find none.
+    """Return the draft with the short answer of the rules, or unchanged if they find none.
 
-    An aggregate that the question asks for replaces a short answer; a number, date, name or title
-    only fills a missing one. A bare figure gets the unit that the text gives it.
+    An aggregate that the question asks for replaces the short answer. A number, date, name or title
+    only fills an empty one. A bare figure gets the unit that it has in the text.
     """
     sentences = [claim.text for claim in draft.claims] or [item.quote for item in draft.evidence]
     aggregate = detect_aggregate(question)
@@ -81,14 +81,14 @@ def fill_short_answer(question: Question, draft: Draft) -> Draft:
 
 
 def detect_aggregate(question: Question) -> Aggregate | None:
-    """Return the aggregate of numbers that a question asks for; `None` if it asks for none."""
+    """Return the aggregate that a question asks for; `None` if it asks for none."""
     if question.answer_type != "number":
         return None
     return next((name for name, cue in _CUES.items() if cue.search(question.text)), None)
 
 
 def _find_aggregate(aggregate: Aggregate, sentences: Sequence[str]) -> str:
-    """Return the one number that the first fitting sentence calls so; empty if none or several."""
+    """Return the number next to the aggregate's cue word; empty if there is none or several."""
     for sentence in sentences:
         numbers = list(_NUMBER.finditer(sentence))
         candidates = set(_iterate_near_numbers(_CUES[aggregate], sentence, numbers))
@@ -102,7 +102,7 @@ def _find_aggregate(aggregate: Aggregate, sentences: Sequence[str]) -> str:
 def _iterate_near_numbers(
     cue: re.Pattern[str], sentence: str, numbers: Sequence[re.Match[str]]
 ) -> Iterator[str]:
-    """Yield the number that follows each cue; the number before it only if none follows."""
+    """Yield the number after each cue word, or the one before it if none follows."""
     for match in cue.finditer(sentence):
         after = [n for n in numbers if 0 <= n.start() - match.end() <= _LONGEST_GAP]
         before = [n for n in numbers if 0 <= match.start() - n.end() <= _LONGEST_GAP]
@@ -111,16 +111,16 @@ def _iterate_near_numbers(
 
 
 def _iterate_results(sentence: str, numbers: Sequence[re.Match[str]]) -> Iterator[str]:
-    """Yield the number that follows each word for an outcome: "menjadi 12"."""
+    """Yield the number after each word that introduces a result: "menjadi 12"."""
     for match in _RESULT.finditer(sentence):
         after = [n for n in numbers if 0 <= n.start() - match.end() <= _LONGEST_GAP]
         yield from (number.group().strip() for number in after[:1])
 
 
 def _add_unit(question: Question, short: str, sentences: Sequence[str]) -> str:
-    """Return a bare figure with its unit, if the text always gives it the same one.
+    """Return a bare figure with its unit, if the text always writes it with the same one.
 
-    A unit that the question names ("how many km") is not missing.
+    A unit that the question already names ("how many km") is not added.
     """
     if question.answer_type != "number" or not _FIGURE.fullmatch(short):
         return short
@@ -137,7 +137,7 @@ def _add_unit(question: Question, short: str, sentences: Sequence[str]) -> str:
 
 
 def _names_unit(question: str, form: str, figure: str) -> bool:
-    """Return whether a question names the unit of a number."""
+    """Return whether a question names the unit in a form such as "12 km"."""
     unit = form.replace(figure, "").strip().casefold()
     if _PERCENT.search(unit):
         return bool(_PERCENT.search(question))
@@ -145,9 +145,9 @@ def _names_unit(question: str, form: str, figure: str) -> bool:
 
 
 def _find_only_candidate(question: Question, sentence: str) -> str:
-    """Return the only thing in the sentence that is of the expected kind and not in the question.
+    """Return the one candidate in a sentence that the question does not contain; else empty.
 
-    Of several, the one that the sentence says it is: "Pemenangnya adalah Film X pada ...".
+    Of several candidates, return the one right after "is": "Pemenangnya adalah Film X pada ...".
     """
     folded = question.text.casefold()
     candidates = dict.fromkeys(
@@ -163,7 +163,7 @@ def _find_only_candidate(question: Question, sentence: str) -> str:
 
 
 def _iterate_candidates(question: Question, sentence: str) -> Iterator[str]:
-    """Yield the things in a sentence that are of the kind that the question asks for."""
+    """Yield the dates, numbers, names or titles in a sentence, as the question asks for."""
     kind = question.answer_type
     if kind == "time":
         yield from (match.group() for match in _DATE.finditer(sentence))

@@ -1,7 +1,7 @@
-"""The summarizer: composes the answer to a question from answers to its sub-questions.
+"""The summarizer: composes the answer to a question from the answers to its sub-questions.
 
-The executor AS of MAO-ARAG (arXiv 2508.01005, section 3.1): the system runs it, planners never
-choose it.
+It is the executor AS of MAO-ARAG (arXiv 2508.01005, section 3.1). The system always runs it at the
+end; no planner chooses it.
 """
 
 import re
@@ -51,13 +51,15 @@ Vinterby of 1934."}], "short_answer": "the Sandholm"}}""",
 )
 
 _MOST_OPTIONS = 4
+"""The largest number of options of a comparison that are decided between."""
 _MOST_QUOTES = 8
+"""The largest number of quotes that a sentence of a model may name."""
 _TERMS = ContentTerms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubAnswer:
-    """A sub-question, with slots filled, and the draft that answers it."""
+    """A sub-question, its slots filled, and the draft that answers it."""
 
     question: Question
     draft: Draft
@@ -70,7 +72,7 @@ class SubAnswer:
 
 
 class Summarizer(Protocol):
-    """A role that composes drafts; it cites only what the drafts cite."""
+    """A role that composes a draft from others; it cites only what they cite."""
 
     async def summarize(
         self,
@@ -80,12 +82,12 @@ class Summarizer(Protocol):
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """Return one draft of several, as one step of the run; without evidence if none has any.
+        """Compose one draft from several, as one step of the run.
 
         Args:
             question: The question that was split.
-            manner: The manner of the split.
-            findings: The answers, in the order of the sub-questions.
+            manner: The manner of the split: serial or parallel.
+            findings: The sub-questions with their drafts, in order.
             hits: All hits of the sub-questions, best first.
             context: The run that records the step.
 
@@ -97,11 +99,10 @@ class Summarizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalSummarizer:
-    """The local summarizer: rules by the kind of question; deterministic.
+    """A deterministic summarizer with rules for each kind of question.
 
-    The last hop answers a chain if it has an answer. A comparison is decided by the order of dates
-    or amounts, or by whether the answers are the same. If nothing decides, all answers together are
-    the answer.
+    A chain is answered by its last hop. A comparison is decided by the order of dates or amounts,
+    or by whether the answers are equal. Otherwise all answers together are the answer.
     """
 
     @classmethod
@@ -132,7 +133,7 @@ class LocalSummarizer:
     def draft(
         self, question: Question, manner: Manner, findings: Sequence[SubAnswer]
     ) -> tuple[Draft, str]:
-        """Return the composed draft and the rule that made it, outside of any step."""
+        """Return the composed draft and the name of its rule, without recording a step."""
         if not any(finding.draft.evidence for finding in findings):
             return Draft(), "no sub-question has an answer"
         if manner == "serial":
@@ -144,7 +145,8 @@ class LocalSummarizer:
             sureness = _compute_sureness(compared, findings, verdict)
             return replace(draft, confidence=sureness), "compared"
         answers = dict.fromkeys(finding.answer for finding in findings if finding.answer)
-        # A long quote among the answers would not make a short answer, nor would those of a choice.
+        # A draft without a short answer gives a long quote, and options of a choice cannot be
+        # joined.
         is_choice = compared is not None and compared.want == "one"
         has_all = all(finding.draft.short_answer for finding in findings) and not is_choice
         short = "; ".join(answers) if has_all else ""
@@ -173,15 +175,14 @@ class SummarizerReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMSummarizer:
-    """A summarizer that asks a language model; a sentence counts only if its quotes support it.
+    """A summarizer that asks a language model; only sentences that quotes support are used.
 
-    The answer is as sure as the least sure of the answers that it is composed of, whatever the
-    model says.
+    The confidence is that of the local summarizer, whatever the model says.
 
     Attributes:
-        local: The fallback if the model cannot, may not, or says nothing that is supported.
+        local: The summarizer to use if the model gives no supported sentence.
         judge: The judge of each sentence against the quotes that it names.
-        min_support: The smallest support of a sentence that counts.
+        min_support: The lowest support of a sentence that is used, in [0, 1].
         prompt: The instructions for the model.
     """
 
@@ -232,12 +233,12 @@ class LLMSummarizer:
     async def _verify(
         self, question: Question, reply: SummarizerAnswer, draft: Draft, context: RunContext
     ) -> Draft | None:
-        """Return the draft with the sentences that hold; `None` if none does."""
+        """Return the draft with the model's supported sentences; `None` without any."""
         places = [
             (sentence.text.strip(), tuple(sorted({n - 1 for n in sentence.quotes if n >= 1})))
             for sentence in reply.sentences
         ]
-        # Places are sorted, so the last one tells whether all of them exist.
+        # The numbers are sorted, so the last one shows whether all of them exist.
         named = [(text, at) for text, at in places if text and at and at[-1] < len(draft.evidence)]
         quotes = [" ".join(draft.evidence[place].quote for place in at) for _, at in named]
         pairs = [(text, quote) for (text, _), quote in zip(named, quotes, strict=True)]
@@ -258,16 +259,16 @@ class LLMSummarizer:
 def _follow_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
     """Return the draft of the last hop, with the evidence of all hops."""
     last = findings[-1].draft
-    # A hop without a quote would leave what follows from it unverified.
+    # A hop without a quote would leave all later hops unverified.
     if not all(finding.draft.evidence for finding in findings):
         return Draft(), "a hop has no answer"
-    # The quotes of the last hop come first: they answer, the others only lead there.
+    # The quotes of the last hop come first: they give the answer, the others lead to it.
     draft = _merge_findings([findings[-1], *findings[:-1]], last.short_answer)
     return replace(draft, alternatives=last.alternatives), "the last hop answers"
 
 
 def _merge_findings(findings: Sequence[SubAnswer], short: str) -> Draft:
-    """Merge all evidence in the order of the findings; as sure as the least sure of them."""
+    """Return a draft with the evidence of all findings and their lowest confidence."""
     places = {
         (item.hit.chunk.id, item.span, item.heading): item
         for finding in findings
@@ -281,7 +282,7 @@ def _merge_findings(findings: Sequence[SubAnswer], short: str) -> Draft:
 def _decide_comparison(
     question: Question, compared: Comparison, findings: Sequence[SubAnswer]
 ) -> str:
-    """Return the short answer to a comparison; empty if it cannot be told."""
+    """Return the short answer to a comparison; empty if it cannot be decided."""
     answers = [finding.answer for finding in findings]
     if len(answers) != len(compared.options):
         return ""
@@ -295,9 +296,9 @@ def _decide_comparison(
 
 
 def _compute_sureness(compared: Comparison, findings: Sequence[SubAnswer], verdict: str) -> float:
-    """Return the confidence in a decided comparison: that of the least sure side that decides it.
+    """Return the confidence in a comparison: the lowest of the sides that decide it.
 
-    One denial decides whether every side fits, and of several options the others need no answer.
+    A single "no" decides "do all ...?". In a choice only sides answered with yes or no decide.
     """
     answers = [finding.draft.short_answer.casefold() for finding in findings]
     deciding = [
@@ -310,12 +311,12 @@ def _compute_sureness(compared: Comparison, findings: Sequence[SubAnswer], verdi
 
 
 def _choose_option(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
-    """Return the option that alone fits, or that its own answer names; empty if none does."""
+    """Return the only option that fits, or one that its own answer names; else empty."""
     answers = [finding.draft.short_answer.casefold() for finding in findings]
     fitting = [place for place, answer in enumerate(answers) if answer in YES]
     left = [place for place, answer in enumerate(answers) if answer not in NO]
     if len(left) < len(answers) or fitting:
-        # A denial of all others decides as well as one yes.
+        # "No" for all other options decides as well as a single "yes".
         decided = fitting if fitting or len(left) > 1 else left
         return compared.options[decided[0]] if len(decided) == 1 else ""
     named = [
@@ -328,17 +329,17 @@ def _choose_option(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
 
 
 def _find_common_words(question: Question, findings: Sequence[SubAnswer]) -> str:
-    """Return the longest run of words that all answers hold, or else that all quotes hold."""
+    """Return the longest run of words that all answers share, or else that all quotes share."""
     run = _find_longest_run([finding.answer for finding in findings], frozenset())
     quotes = [finding.draft.evidence[0].quote for finding in findings if finding.draft.evidence]
-    # A word of the question stands in any sentence about it.
+    # Words of the question occur in any sentence about it, so they prove nothing.
     return run or _find_longest_run(quotes, _TERMS(question.text))
 
 
 def _find_longest_run(texts: Sequence[str], known_terms: frozenset[str]) -> str:
     """Return the longest run of words in all texts that begins and ends with content words.
 
-    It holds a content word that is not among the known ones; empty if there is no such run.
+    It must have a content word that is not a known term. The text is empty without such a run.
     """
     first, *others = [normalize_answer(text).split() for text in texts]
     padded = [f" {' '.join(other)} " for other in others]
@@ -354,7 +355,7 @@ def _find_longest_run(texts: Sequence[str], known_terms: frozenset[str]) -> str:
 
 
 def _restore_words(words: Sequence[str], text: str) -> str:
-    """Return words as a text writes them, with its capitals; as they are where it parts them."""
+    """Return words with the capitals and punctuation of a text, if they occur there in a row."""
     match = re.search(r"\W+".join(map(re.escape, words)), text, re.IGNORECASE)
     return match[0] if match else " ".join(words)
 

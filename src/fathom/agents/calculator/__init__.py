@@ -1,1 +1,1 @@
-"""The calculator: answers computed over the tables of hits."""
+"""The calculator role: answers computed from the tables of the hits."""

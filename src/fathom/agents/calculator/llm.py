@@ -1,4 +1,7 @@
-"""The calculator with a language model: the model writes one SELECT over the tables of hits."""
+"""The LLM calculator: a model writes one SQL SELECT over the tables of the hits.
+
+The statement is checked and run by `tables.sql`; its value is then compared with the local draft.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -48,11 +51,13 @@ Question: How many seats have all ferries of the pier north?""",
     reply="""{"sql": "SELECT SUM(seats) FROM t1 WHERE pier = 'north'"}""",
 )
 _MOST_TABLES = 2
+"""The largest number of tables that the model is shown; each one lengthens the prompt."""
 _PROBABILITY = 0.5
-"""The probability that the value of a statement is right, where nothing else tells it."""
+"""The confidence in the value of a statement that uses all cells and numbers of the question."""
 _DOUBTFUL = 0.35
-"""The probability that a statement is right that leaves out a cell or a number of the question."""
+"""The confidence in the value of a statement that leaves out a cell or number of the question."""
 _MOST_RIVAL_ROWS = 3
+"""The largest number of quotes that an alternative answer brings along."""
 
 
 class QueryReply(BaseModel):
@@ -63,10 +68,10 @@ class QueryReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMCalculator:
-    """An agent that computes over tables by a statement of a language model.
+    """A calculator that runs a language model's SQL statement over the tables of the hits.
 
-    The statement is checked, and run in a database that holds nothing but the tables. What the
-    model itself says of a value counts for nothing.
+    The statement is checked and run in a database that holds only these tables. The value comes
+    from the database, never from the model.
 
     Attributes:
         model: The language model.
@@ -86,17 +91,17 @@ class LLMCalculator:
     async def compute(
         self, question: Question, hits: Sequence[Hit], local: Draft, context: RunContext
     ) -> Draft | None:
-        """Return the draft of the model's statement, weighed against the local one.
+        """Compute a draft from the model's statement and compare it with the local draft.
 
         Args:
             question: The question.
             hits: The hits, best first.
-            local: What the rules computed, or the local reader read.
+            local: The draft of the local reader or of the rule-based calculator.
             context: The run that records the step.
 
         Returns:
-            The surer of both drafts, with the other one as an alternative if their values differ;
-            `None` if no table is asked about, or no statement gives a value.
+            The draft with the higher confidence, and the other value as an alternative if the two
+            differ; `None` if the question is not about a table or the statement gives no value.
         """
         if not hits or not may_compute(question, hits):
             return None
@@ -118,7 +123,7 @@ class LLMCalculator:
         return join_equal(draft, local) if agrees else _join_different(draft, local)
 
     async def _query(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Json:
-        """Return the record of the value of a statement, or of the reason why there is none.
+        """Ask the model for a statement and return the record of its value, or of why it has none.
 
         Raises:
             BudgetRefused: If the budget does not allow the call.
@@ -142,10 +147,10 @@ class LLMCalculator:
         )
 
     async def _observe(self, request: Json, job: Callable[[], Json], context: RunContext) -> Json:
-        """Return what a job finds in the tables, which a replay takes from the record.
+        """Run a job in a thread and record what it returns; a replay uses the record.
 
         Raises:
-            DeadlineOver: If the job was not done at the deadline.
+            DeadlineOver: If the job did not finish before the deadline.
         """
 
         async def ask() -> Json:
@@ -160,25 +165,25 @@ class LLMCalculator:
     def _list_tables(
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[list[FoundTable], list[SqlTable], list[TableQuestion]]:
-        """Return the tables of the best hits, with their names in SQL and the question's words."""
+        """Return the tables of the best hits, their SQL forms, and the question parsed for each."""
         tables = list(self.tables(hits)[:_MOST_TABLES])
         named = [SqlTable.of(table.content, at) for at, table in enumerate(tables)]
         readings = [TableQuestion.of(question, table.content, table.topic) for table in tables]
         return tables, named, readings
 
     def _describe_tables(self, question: Question, hits: Sequence[Hit]) -> Json:
-        """Return the tables as the model is shown them."""
+        """Return one text for each table, as the prompt shows it."""
         _, named, readings = self._list_tables(question, hits)
         return [table.describe(reading) for table, reading in zip(named, readings, strict=True)]
 
     def _build_request(self, question: Question, shown: Sequence[str]) -> ModelRequest:
-        """Return the request; a table that gives orders to a model is not shown."""
+        """Build the request; a table that contains orders to a model is left out."""
         fence = make_fence(question.text, shown)
         text = f"{fence_once(fence, shown)}\nQuestion: {question.text}"
         return self.prompt.build_request(text, rule=format_rule(fence))
 
     def _run(self, statement: str, question: Question, hits: Sequence[Hit]) -> Json:
-        """Return the record of the value of a statement, or of the reason why it is refused."""
+        """Run a statement and return the record of its value, or of why it was refused."""
         tables, named, readings = self._list_tables(question, hits)
         try:
             selection = run_select(statement, readings, named)
@@ -193,7 +198,7 @@ class LLMCalculator:
 
 
 def _join_different(queried: Draft, local: Draft) -> Draft:
-    """Return the surer of two drafts with the other one's answer as an alternative."""
+    """Return the draft with the higher confidence and the other's answer as an alternative."""
     if not local.evidence or not local.short_answer:
         return queried
     better, other = (local, queried) if local.confidence > queried.confidence else (queried, local)

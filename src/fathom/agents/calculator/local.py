@@ -1,4 +1,8 @@
-"""The calculator: an agent that computes an answer over the tables of hits, every row cited."""
+"""The local calculator: computes an answer from the tables of the hits and cites every row.
+
+Reports with financial statements come first (`tables.statements`), then any other table. The
+computed draft replaces the reader's draft only by the rules of `_choose_draft`.
+"""
 
 import asyncio
 import re
@@ -41,7 +45,7 @@ _CUES = re.compile(
     r"keseluruhan|rata-rata|rerata|selisih|beda|rasio|persentase|pertumbuhan|kenaikan)\b",
     re.IGNORECASE,
 )
-"""Words for computations whose value stands in no cell."""
+"""Words that ask for a computation, whose value no cell holds."""
 _SUPERLATIVES = re.compile(
     r"\b(?:(?<!at )(?:most|least)|fewest|highest|lowest|largest|smallest|greatest|longest|"
     r"shortest|oldest|earliest|latest|last|ter(?:banyak|tinggi|besar|rendah|kecil|sedikit|lama|tua|akhir))\b"
@@ -49,34 +53,34 @@ _SUPERLATIVES = re.compile(
     re.IGNORECASE,
 )
 _ASKS_NO_COUNT = re.compile(rf"{_SUPERLATIVES.pattern}|\bhow much\b", re.IGNORECASE)
-"""Words of a question that no number of rows answers."""
+"""Words of a question that a count of rows cannot answer."""
 _OPERATIONS: frozenset[Operation] = frozenset(
     {"sum", "mean", "difference", "ratio", "share", "growth"}
 )
-"""Operations whose value stands in no cell, so that no quote alone is the answer."""
+"""Operations whose value no cell holds, so that no single quote is the answer."""
 _STATED: frozenset[Operation] = frozenset({"lookup", "decision"})
-"""Operations whose value a single row may state, and a reader may read there."""
+"""Operations whose value a single row may state, so that the reader can read it there."""
 _LEAST_SCORE = 0.85
-"""The least score of a computation that takes the place of what was read in running text."""
+"""The lowest score at which a computation replaces a reading of running text."""
 _TABLE_SHARE = 0.5
-"""The share of a hit's text that must be rows of a table for it to show a table."""
+"""The share of a hit's characters that must be table rows for the hit to count as a table."""
 _LEAST_COUNTED = 0.5
-"""The least probability of a count that is given against a surer cell: a cell may state it."""
+"""The lowest confidence at which a count outweighs a cell that was read with more confidence."""
 _LEAST_PROBABLE = 0.3
-"""The least probability of a value that is told as not sure in place of a surer cell."""
+"""The lowest confidence at which a doubted value replaces a cell read with more confidence."""
 _AGREEMENT = 0.4
-"""The share of the doubt that is left where two ways lead to the same value."""
+"""The share of the doubt (1 - confidence) that remains when two methods give the same value."""
 _MOST_ROWS = 40
 """The largest number of rows that an answer cites."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calculator:
-    """An agent that computes over the tables of which the hits show a part.
+    """A calculator over the whole tables that the hits show a part of.
 
     Attributes:
         tables: The lookup of the whole tables.
-        reports: The lookup of reports with statements; `None` to take statements for tables.
+        reports: The lookup of reports with statements; `None` to treat statements as plain tables.
         get_names: Returns the names of the rows of statements.
     """
 
@@ -97,13 +101,14 @@ class Calculator:
     async def compute(
         self, question: Question, hits: Sequence[Hit], read: Draft, context: RunContext
     ) -> Draft:
-        """Return a computed draft, or the draft that was read if no table answers the question.
+        """Return a computed draft, or the reader's draft if no table answers the question.
 
-        Where the best hit shows a table, every computation counts; else only one whose value stands
-        in no cell, if the question has a word for it.
+        If the best hit shows a table, every operation may be used. Otherwise only those of
+        `_OPERATIONS` are, and only if the question has a word for one.
         """
         has_rows = _have_rows(hits)
-        # Text of a report may be found where its statement is asked for.
+        # A question about a day may need a statement although the hits are running text of the
+        # report.
         if not has_rows and not find_periods(fold_text(question.text)).names_day:
             return read
         asked = StatementQuestion.of(question, self.get_names()) if self.reports else None
@@ -142,15 +147,16 @@ class Calculator:
         any_operation: bool,
         trusts_topics: bool,
     ) -> Json:
-        """Return the record of the answer over the tables of hits; `None` if there is none.
+        """Compute an answer over the tables of the hits and return its record; `None` without one.
 
         Args:
             question: The question.
             hits: The hits.
             context: The step that records the answer.
             any_operation: Whether every operation counts, or only a sure one of `_OPERATIONS`.
-            trusts_topics: Whether a name may stand in the title, the headings or the name of the
-                file instead of the table. A report tells no other day's amounts by its name.
+            trusts_topics: Whether a name of the question may occur in the title, headings or file
+                name instead of the table. It may not for reports, which hold amounts of other days
+                too.
         """
 
         def calculate() -> Json:
@@ -160,7 +166,8 @@ class Calculator:
             table_answer = answer_over_tables(question, contents, topics)
             answer = table_answer.answer
             if any_operation and table_answer.refusal:
-                # Where a report lacks the row, no cell that was read counts either.
+                # If a report lacks the row, a cell that the reader took from it does not count
+                # either.
                 missing = table_answer.missing if trusts_topics else ""
                 return {"refusal": table_answer.refusal, "missing": missing}
             if answer is None or not (any_operation or _is_computed(answer)):
@@ -178,7 +185,7 @@ class Calculator:
     async def _ask_reports(
         self, asked: StatementQuestion, hits: Sequence[Hit], context: RunContext
     ) -> Json:
-        """Return the record of the answer over the statements of reports; `None` without one."""
+        """Compute an answer over the statements of reports; return its record or `None`."""
         lookup = self.reports
         if lookup is None:
             return None
@@ -187,7 +194,8 @@ class Calculator:
             reports = lookup(hits)
             placed = answer_over_reports(asked, reports)
             if placed is None:
-                # A reader that takes a cell of statements has neither its row nor its period.
+                # The reader knows neither the row nor the period of a cell, so its answer is
+                # dropped.
                 reason = "no statement has what is asked for"
                 names_day = bool(reports) and asked.periods.names_day
                 return {"refusal": reason, "missing": "", "unfit": True} if names_day else None
@@ -207,7 +215,7 @@ class Calculator:
     async def _observe(
         self, request: Json, calculate: Callable[[], Json], context: RunContext
     ) -> Json:
-        """Return what is computed, which a replay takes from the record; `None` out of time."""
+        """Run a computation in a thread and record its value for replays; `None` out of time."""
 
         async def ask() -> Json:
             async with asyncio.timeout(context.seconds_left):
@@ -216,23 +224,23 @@ class Calculator:
         try:
             return await context.scope.aobserve("computed", request, ask)
         except TimeoutError:
-            # What was read before counts.
+            # The reader's draft stays the answer.
             context.note_refusal(DeadlineOver())
             return None
 
 
 def may_compute(question: Question, hits: Sequence[Hit]) -> bool:
-    """Return whether the best hit shows a table, or the question asks to reckon over one."""
+    """Return whether the best hit shows a table, or the question asks to compute over one."""
     return _have_rows(hits) and (_shows_table(hits[0]) or bool(_CUES.search(question.text)))
 
 
 def _have_rows(hits: Sequence[Hit]) -> bool:
-    """Return whether a hit shows a row of a table."""
+    """Return whether any hit holds a row of a table."""
     return any(block.kind == "table_row" for hit in hits for block in hit.chunk.blocks)
 
 
 def match_values(one: str, other: str) -> bool:
-    """Return whether two short answers give the same value, whatever its form."""
+    """Return whether two short answers give the same value, however it is written."""
     first, second = parse_number(one), parse_number(other)
     if first and second and "" in {first.unit, second.unit}:
         return first.value == second.value
@@ -240,20 +248,20 @@ def match_values(one: str, other: str) -> bool:
 
 
 def join_equal(other: Draft, local: Draft) -> Draft:
-    """Return the computed draft of two that agree; it is surer than either."""
+    """Return the computed one of two drafts that agree, with a confidence above both."""
     best = max(other.confidence, local.confidence)
     confidence = round(1 - _AGREEMENT * (1 - best), DIGITS)
     return replace(local if local.calculation else other, confidence=confidence)
 
 
 def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: bool) -> Draft:
-    """Return what was computed or what was read; it is doubted where a surer reading differs.
+    """Choose the computed draft or the reader's; mark it doubted if a surer reading differs.
 
     Args:
         question: The question.
-        read: What was read.
-        computed: What was computed.
-        is_list: Whether it has several values.
+        read: The draft of the reader.
+        computed: The draft of the calculator.
+        is_list: Whether the computed draft has several values.
     """
     operation = computed.calculation.operation if computed.calculation else ""
     is_in_row = quotes_row(read)
@@ -262,10 +270,10 @@ def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: 
     if not read.evidence or read.confidence < computed.confidence:
         return computed
     if not is_in_row:
-        # Prose may tell what was computed, but seldom what stands in no cell.
+        # Prose may state a looked-up value, but seldom a value that no cell holds.
         return computed if operation in _OPERATIONS else read
     is_misfit = (
-        # Most questions do not ask for several values, nor for words of their own.
+        # Few questions ask for several values, and none for words that it contains itself.
         operation == "lookup" and (is_list or question.is_repeated_by(computed.short_answer))
     ) or (operation == "count" and _ASKS_NO_COUNT.search(question.text))
     is_weak_count = operation == "count" and computed.confidence < _LEAST_COUNTED
@@ -276,26 +284,26 @@ def _choose_draft(question: Question, read: Draft, computed: Draft, *, is_list: 
 
 
 def _is_doubted(question: Question, read: Draft) -> bool:
-    """Return whether a reading is a cell beside a superlative: without a computation seldom right.
+    """Return whether a superlative was answered with a cell, which is seldom right uncomputed.
 
     Args:
         question: The question.
-        read: What was read.
+        read: The draft of the reader.
     """
     return quotes_row(read) and bool(_SUPERLATIVES.search(question.text))
 
 
 def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
-    """Return whether what was read counts although the tables refuse a computation.
+    """Return whether the reader's draft counts although the calculator refused to compute.
 
-    A refusal is about tables, so it says nothing of running text. Of a cell it says that the tables
-    lack a word of the question, unless the row that was read and what stands over it have all of
-    the question's names and times, and that word.
+    A refusal is about tables, so a quote of running text always counts. A cell counts only if its
+    row holds the word that the tables lack, or if row, column heads and headings together hold that
+    word and all names and times of the question, and the question asks for no computation.
 
     Args:
         question: The question.
-        read: What was read.
-        missing: The words that the tables lack; empty where the refusal has another reason.
+        read: The draft of the reader.
+        missing: The words that the tables lack; empty if the refusal has another reason.
     """
     if not read.evidence or not quotes_row(read):
         return bool(read.evidence)
@@ -312,7 +320,7 @@ def _outlasts_refusal(question: Question, read: Draft, missing: str) -> bool:
 
 
 def _get_missing(record: Json) -> str:
-    """Return the words that the tables lack; traces of earlier versions name them otherwise."""
+    """Return the words that the tables lack, also from records of traces of earlier versions."""
     return str(record.get("missing", record.get("unknown_name", "")))
 
 
@@ -322,13 +330,13 @@ def _asks_to_reckon(question: Question) -> bool:
 
 
 def _quote_same_document(one: Draft, other: Draft) -> bool:
-    """Return whether the first quotes of two drafts are of one document."""
+    """Return whether the first quotes of two drafts come from the same document."""
     documents = {item.hit.chunk.document_id for item in (*one.evidence[:1], *other.evidence[:1])}
     return len(documents) == 1
 
 
 def quotes_row(read: Draft) -> bool:
-    """Return whether the first quote of a draft stands in a row of a table."""
+    """Return whether the first quote of a draft is in a row of a table."""
     return any(
         block.kind == "table_row" and block.start <= evidence.span.start < block.end
         for evidence in read.evidence[:1]
@@ -337,7 +345,7 @@ def quotes_row(read: Draft) -> bool:
 
 
 def _is_computed(answer: ComputedAnswer) -> bool:
-    """Return whether the value of a sure answer stands in no cell."""
+    """Return whether an answer is sure and its operation computes a value that no cell holds."""
     return answer.score >= _LEAST_SCORE and answer.computation.operation in _OPERATIONS
 
 
@@ -350,7 +358,7 @@ def _shows_table(hit: Hit) -> bool:
 def describe_result(
     result: Result, table: FoundTable, *, operation: str, probability: float
 ) -> Json:
-    """Return what a trace keeps of a computed value: the value, its cells and their rows."""
+    """Return the record of a computed value for the trace: the value, its cells and their rows."""
     operands = [operand for operand in result.operands if operand.cell.text]
     rows = list(dict.fromkeys(operand.row for operand in operands))
     names = [column.name for column in table.content.table.columns]
@@ -380,14 +388,14 @@ def describe_result(
 
 
 def _describe_cell(operand: Operand, name: str, span: Span) -> Json:
-    """Return what a trace keeps of a cell that is not empty."""
+    """Return the record of a cell for the trace: row, column, its name, text and span."""
     return [operand.row, operand.column, name, operand.cell.text, span.start, span.end]
 
 
 def restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
-    """Return the draft of a computed answer, empty if the tables refuse one.
+    """Rebuild the draft of a computed answer from its record.
 
-    Without a row to cite, it is `None`.
+    A record of a refusal gives an empty draft. A record without a row to cite gives `None`.
     """
     if "refusal" in record:
         return Draft()
@@ -423,7 +431,7 @@ def restore_draft(record: Json, hits: Sequence[Hit]) -> Draft | None:
         cell_count=record["cell_count"],
         cells=cells,
     )
-    # The heads and conditions tell which cells of the cited rows went in.
+    # The column names show which cells of the cited rows the computation used.
     columns = ", ".join(filter(None, record["columns"]))
     rest = record["row_count"] - len(evidence)
     note = f"; {len(evidence)} of {record['row_count']} rows are cited" if rest else ""

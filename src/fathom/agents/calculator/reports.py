@@ -1,4 +1,8 @@
-"""Answers that are computed over the statements of reports."""
+"""The choice of the report and the statement that answer a question.
+
+A report has several statements and a company several reports; `tables.statement_question` answers
+over one statement, this module decides between their answers.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,9 +12,9 @@ from fathom.tables.statement_question import StatementAnswer, StatementQuestion
 from fathom.tables.statements import FinancialStatement
 
 _MAIN = 0.95
-"""The probability that a value of a main statement is right."""
+"""The confidence in a value from a main statement (balance sheet, income, cash flow)."""
 _OTHER = 0.8
-"""The probability that a value of another table with periods is right."""
+"""The confidence in a value from another table with periods."""
 
 
 class _PlacedAnswer(NamedTuple):
@@ -30,10 +34,10 @@ class _PlacedAnswer(NamedTuple):
 def answer_over_reports(
     asked: StatementQuestion, reports: Sequence[Report]
 ) -> _PlacedAnswer | None:
-    """Return the answer of the first report that has what is asked for; `None` if none has it.
+    """Return the answer of the first report that has the value; `None` if no report has it.
 
-    Where the question names no period, the report with the latest one counts. Where it names
-    nobody, and reports give different values, there is no value.
+    If the question names no period, the report with the latest one is used. If it names no company
+    and reports give different values, the answer is a refusal that lists them.
     """
     placed = [answer for report in reports for answer in _answer_over_report(asked, report)]
     placed.sort(key=lambda item: not item.statement.is_main)
@@ -55,7 +59,7 @@ def answer_over_reports(
 
 
 def _answer_over_report(asked: StatementQuestion, report: Report) -> Iterator[_PlacedAnswer]:
-    """Yield the answer of a report: of a main statement, else of its other tables."""
+    """Yield at most one answer of a report: from a main statement, else from its other tables."""
     # A date without a length is first taken for a day, as balance sheets name them.
     statements = sorted(
         report.statements,
@@ -78,5 +82,5 @@ def _answer_over_report(asked: StatementQuestion, report: Report) -> Iterator[_P
 
 
 def get_probability(statement: FinancialStatement) -> float:
-    """Return the probability that a value of a statement is right."""
+    """Return the confidence in a value of a statement."""
     return _MAIN if statement.is_main else _OTHER

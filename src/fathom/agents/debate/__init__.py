@@ -1,1 +1,1 @@
-"""The debate of one agent per document."""
+"""The debate roles: one debater per hit, the aggregator of their positions, and the rounds."""

@@ -1,4 +1,4 @@
-"""The aggregator: merges the positions of a debate, and keeps every reading that holds."""
+"""The aggregator: merges the positions of a debate into readings and drops none that may hold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 _MOST_AGENTS = 20
+"""The largest number of agents that a reading of a model may name."""
 
 # Each pair holds the claim of one chunk and that of several chunks.
 _CLAIMS = {
@@ -44,10 +45,10 @@ class DebateReading:
     """An answer and the agents that give it.
 
     Attributes:
-        agents: The places of their positions, the surest first.
-        backing: The number of its voices (agents whose quotes are not copied), half of the other
-            agents whose chunks support it, and a part below 1 for the scores.
-        refuted: Whether a better backed reading contradicts it.
+        agents: The indexes of their positions, the highest score first.
+        backing: The number of its voices (agents whose quotes are not copies), plus 0.5 for each
+            other agent whose chunk supports it, plus a part below 1 for the scores.
+        refuted: Whether a reading with more backing contradicts it.
     """
 
     answer: str
@@ -76,12 +77,11 @@ class Aggregator(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAggregator:
-    """An aggregator that groups equal answers and keeps those that hold against the others.
+    """An aggregator that groups equal answers and marks contradicted ones as refuted.
 
-    Different answers stay side by side, because a question may mean several things. Only if an
-    agent contradicts another agent's answer, both speaking of the same thing, one reading must go:
-    the one with more agents stays, where an agent with another answer whose chunk supports the
-    reading counts half; then the one with the higher scores. Deterministic.
+    Different answers stay side by side, because a question may have several meanings. If an agent
+    contradicts another agent's answer, the reading with less backing is refuted (`DebateReading`
+    says how backing is counted). Deterministic.
 
     Attributes:
         min_share: The smallest share of the leading reading's scores that a reading needs to stay.
@@ -111,7 +111,7 @@ class LocalAggregator:
     def find_readings(
         self, question: Question, positions: Sequence[Position]
     ) -> tuple[DebateReading, ...]:
-        """Return all readings, those that hold before refuted ones, the best backed first."""
+        """Return all readings, refuted ones last, the highest backing first."""
         answers = [position.answer for position in positions]
         all_readings = [
             _make_reading(question, places, positions)
@@ -120,7 +120,7 @@ class LocalAggregator:
         all_readings.sort(key=lambda reading: (-reading.backing, reading.agents[0]))
         upheld: list[DebateReading] = []
         overruled: list[DebateReading] = []
-        # Best backed first, so that only a better backed reading can refute another one.
+        # Highest backing first, so that only a reading with more backing can refute another one.
         for reading in all_readings:
             is_refuted = any(
                 _readings_disagree(question, reading, other, positions) for other in upheld
@@ -138,7 +138,7 @@ class LocalAggregator:
 def compose_draft(
     question: Question, readings: Sequence[DebateReading], positions: Sequence[Position]
 ) -> Draft:
-    """Return the draft that states each reading with its agents, and whether it was refuted."""
+    """Return the draft that states each reading with its number of agents and its refutation."""
     # True without readings too: then nobody knows an answer.
     if all(reading.refuted for reading in readings):
         return Draft()
@@ -171,9 +171,9 @@ def compose_draft(
 
 
 def keep_readings(question: Question, draft: Draft, earlier: Draft) -> Draft:
-    """Return a draft with the readings of an earlier one that it lacks, as refuted ones.
+    """Return a draft with the readings that only an earlier draft has, marked as refuted.
 
-    However many documents speak against a reading, the user is to see that it stands in another.
+    The user should see every reading that some document gives, however many contradict it.
     """
     if not (draft.evidence and earlier.evidence):
         return draft
@@ -194,7 +194,7 @@ def keep_readings(question: Question, draft: Draft, earlier: Draft) -> Draft:
 
 
 def _gives_reading(question: Question, text: str, reading: str, others: Sequence[str]) -> bool:
-    """Return whether a text gives a reading rather than one of those that were told from it."""
+    """Return whether a text gives a reading rather than one of the other readings."""
     if contains_answer(text, reading):
         return True
     # Long answers with another value in them ("the BBC affiliate KSEE") count as alike.
@@ -206,7 +206,8 @@ def _gives_reading(question: Question, text: str, reading: str, others: Sequence
 def compute_share(answer: str, question: Question, positions: Sequence[Position]) -> float:
     """Return the share of the agents that give an answer, each weighted by its hit's score.
 
-    Agents that do not know count too. If scores are not all positive, the agents count alike.
+    Agents without an answer count in the total. If not all scores are positive, every agent has the
+    same weight.
     """
     scores = [position.hit.score for position in positions]
     weights = scores if all(score > 0 for score in scores) else [1.0] * len(scores)
@@ -223,8 +224,8 @@ def _make_reading(
 ) -> DebateReading:
     """Return a group of positions as a reading.
 
-    The answer is that of the surest agent, or the longest one if longer answers of this kind say
-    more.
+    Its answer is that of the agent with the highest score, or the longest one if longer answers of
+    this kind say more (`FULLER_KINDS`).
     """
     ranked = sorted(places, key=lambda place: (-positions[place].score, place))
     answers = [positions[place].answer for place in ranked]
@@ -266,7 +267,7 @@ def _mark_refuted(reading: DebateReading) -> DebateReading:
 
 
 def _compose_claim(reading: DebateReading, total: int, language: str) -> str:
-    """Return the sentence that states a reading and the number of its chunks."""
+    """Return the sentence that states a reading and how many chunks give it."""
     texts = (_REFUTED_CLAIMS if reading.refuted else _CLAIMS)[language]
     count = len(reading.agents)
     return texts[count > 1].format(count=count, total=total, answer=reading.answer.rstrip("."))
@@ -311,12 +312,13 @@ class AggregatorReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMAggregator:
-    """An aggregator that asks a language model; a reading counts only with an agent that gives it.
+    """An aggregator that asks a language model to group the answers.
 
-    An agent counts by its verified quote. If the agents do not differ there is nothing to ask.
+    A reading counts only if at least one agent gives it. If all agents agree, the model is not
+    asked.
 
     Attributes:
-        local: The fallback if the model gives nothing usable.
+        local: The aggregator to use if the model gives no usable reading.
     """
 
     model: RoleModel
@@ -332,7 +334,7 @@ class LLMAggregator:
     async def aggregate(
         self, question: Question, positions: Sequence[Position], context: RunContext
     ) -> Draft:
-        """Merge the positions as the model replies."""
+        """Merge the positions as the model's reply groups them."""
         if len(self.local.find_readings(question, positions)) < 2:
             return await self.local.aggregate(question, positions, context)
         with context.step("aggregate", agent="aggregator") as step:
@@ -355,7 +357,7 @@ class LLMAggregator:
 def _parse_readings(
     reply: AggregatorReply, question: Question, positions: Sequence[Position]
 ) -> tuple[DebateReading, ...]:
-    """Return the readings that an agent gives; each agent counts for the first that names it."""
+    """Return the readings that agents give; an agent counts for the first reading that names it."""
     readings: list[DebateReading] = []
     taken: set[int] = set()
     for entry in reply.readings:

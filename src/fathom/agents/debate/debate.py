@@ -1,4 +1,4 @@
-"""The debate: one agent per chunk, a few rounds, and their verdict (MAF-RAG, algorithm 1)."""
+"""The debate: one agent per chunk, several rounds, and the outcome (MAF-RAG, algorithm 1)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,14 @@ DebateFeedback = Literal["peers", "aggregate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebateLaw:
-    """The law of confidence in the leading reading of a debate: slopes of its logit, and an offset.
+    """A logistic law of the confidence in the leading reading of a debate.
 
     Attributes:
-        sure: The slope for the logit that at least one of its agents is right, each agent taken as
-            independent.
+        sure: The slope for the logit of the probability that at least one of its agents is right,
+            with the agents treated as independent.
         share: The slope for the share of the agents that give the reading, from 0 to 1.
-        margin: The slope for that share less the share of the next reading, from -1 to 1.
+        margin: The slope for that share minus the share of the next reading, from -1 to 1. offset:
+            The constant of the logit.
     """
 
     sure: float
@@ -56,15 +57,17 @@ class DebateOutcome:
     """The outcome of a debate.
 
     Attributes:
-        draft: The draft; its short answer is the leading reading, its confidence the share of that.
-        share: The share of the agents, weighted by their hits' scores, that give the leading
-            reading; in [0, 1], with the agents that do not know counted.
-        margin: That share less the share of the next reading.
-        sure: The probability that one of those agents is right, each taken as independent, in
-            [0, 1].
+        draft: The draft. Its short answer is the leading reading, its confidence that reading's
+            share.
+        share: The share of all agents, weighted by their hits' scores, that give the leading
+            reading, in [0, 1].
+        margin: That share minus the share of the next reading.
+        sure: The probability that at least one of those agents is right, with the agents treated as
+            independent, in [0, 1].
         confidence: The probability that the leading reading is right, in [0, 1].
-        verdict: The part of that confidence that the next reading leaves, in [0, 1]: of two
-            readings with equal backing neither is the answer, though both may be right.
+        verdict: `confidence` times the leading reading's part of the two largest shares, in [0, 1].
+            Two readings with equal shares halve it: neither is the answer, though both may be
+            right.
     """
 
     draft: Draft
@@ -77,19 +80,18 @@ class DebateOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debate:
-    """Rounds in which the agents of the hits speak, all at once; a debate always ends.
+    """A debate in rounds, in which one agent per hit takes a position, all at the same time.
 
-    The agents take turns at the debaters, in order: with several debaters, the first ones speak for
-    the best hits. The debate stops when every agent's normalized answer equals its previous one (an
-    unknown answer equals nothing), and after the last round at the latest. An agent that fails, or
-    does not return in time, counts as if it had repeated its last position.
+    With several debaters, hit 1 goes to the first debater, hit 2 to the second, and so on in turn.
+    The debate stops when every agent repeats its previous answer ("unknown" never counts as a
+    repetition), or after the last round. An agent that fails, or does not return in time, keeps its
+    last position.
 
     Attributes:
         rounds: The largest number of rounds, at least 1.
-        scout: The debater that tells, without a language model, whether there is anything to
-            debate.
-        feedback: The positions that agents are told from the second round on: those of the other
-            agents, or the readings of the aggregate.
+        scout: The local debater that finds out, without a language model, whether answers differ.
+        feedback: The positions that agents see from the second round on: `peers` for those of the
+            other agents, `aggregate` for the readings of the aggregator.
         laws: The laws of confidence by the language of the question.
     """
 
@@ -105,7 +107,7 @@ class Debate:
         """Build the debate from the assembly.
 
         Args:
-            assembly: The makers of the debaters, who take turns in speaking for one chunk each.
+            assembly: The assembly, with one language model for each debater.
             min_share: Replaces `maf.min_share`: readings below this share of the leading one's
                 weight are dropped.
         """
@@ -116,8 +118,7 @@ class Debate:
                 for model in assembly.models.language_models.debaters
             ),
             aggregator=assembly.make_agent(AGGREGATOR, min_share),
-            # The scout tells for each question whether there is anything to debate, at no call of a
-            # model.
+            # Local, so that checking every question for a conflict costs no model call.
             scout=scout,
             rounds=section.rounds,
             feedback=section.feedback,
@@ -126,7 +127,7 @@ class Debate:
     async def hold(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> DebateOutcome:
-        """Hold the debate and return its outcome, as one step of the run; unknown without hits.
+        """Hold the debate and return its outcome, as one step of the run; no answer without hits.
 
         Raises:
             BudgetRefused: If there was no time for the step.
@@ -137,7 +138,7 @@ class Debate:
             for number in range(1, self.rounds + 1):
                 previous = positions
                 positions = await self._run_round(question, previous, number, step)
-                # In the first round nobody has an earlier answer to keep.
+                # In the first round no agent has an earlier answer to repeat.
                 if number > 1 and is_settled(previous, positions):
                     reason = f"settled in round {number}"
                     break
@@ -182,10 +183,10 @@ class Debate:
     async def answers_differ(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> bool:
-        """Return whether hits give different answers at first look, as one step of the run.
+        """Return whether the scout finds different answers in the hits, as one step of the run.
 
-        Only a question for one thing can have different answers: lists, steps and yes or no are
-        left to the reader.
+        It looks only at questions for one thing. Questions for lists, steps, or yes or no are left
+        to the reader.
 
         Raises:
             BudgetRefused: If there was no time for the step.
@@ -199,7 +200,7 @@ class Debate:
         return is_conflict
 
     def _collect_openings(self, question: Question, hits: Sequence[Hit]) -> list[str]:
-        """Return the scout's first answer for each hit; none unless one thing is asked for."""
+        """Return the scout's answer for each hit; empty unless the question asks for one thing."""
         if question.form != "one" or question.asks_steps:
             return []
         return [self.scout.take_position(question, hit, None, ()).answer for hit in hits]
@@ -229,7 +230,7 @@ class Debate:
     async def _list_feedback(
         self, question: Question, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
-        """Return the positions that agents are told in a round; none in the first."""
+        """Return the positions that agents see in a round; none in the first."""
         if number == 1:
             return []
         if self.feedback == "peers":
@@ -247,7 +248,7 @@ def is_settled(previous: Sequence[Position], after: Sequence[Position]) -> bool:
 
 
 def list_readings(draft: Draft) -> list[Position]:
-    """Return the readings of an aggregate, in the form of positions."""
+    """Return the readings of an aggregated draft as positions."""
     first = [(draft.short_answer, (0,))] if draft.short_answer else []
     readings = [
         *first,
@@ -265,11 +266,11 @@ def list_readings(draft: Draft) -> list[Position]:
 
 
 def _combine_scores(question: Question, draft: Draft, positions: Sequence[Position]) -> float:
-    """Return the probability that one of the agents of the leading reading is right."""
+    """Return the probability that at least one agent of the leading reading is right."""
     doubts = (
         1 - position.score
         for position in positions
         if question.answers_match(position.answer, draft.short_answer)
     )
-    # The agents are taken as independent; the law corrects what this overstates.
+    # Treating the agents as independent overstates this; the fitted law corrects for it.
     return round(1 - prod(doubts), DIGITS)

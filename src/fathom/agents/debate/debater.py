@@ -1,4 +1,4 @@
-"""The debater: speaks for one chunk and nothing else (MAF-RAG, section II.B; MADAM-RAG)."""
+"""The debater: takes a position from one chunk alone (MAF-RAG, section II.B; MADAM-RAG)."""
 
 import re
 from collections.abc import Sequence, Set
@@ -36,16 +36,17 @@ if TYPE_CHECKING:
 Move = Literal["opens", "keeps", "adopts", "drops"]
 
 _RUN_WORDS = 3
-"""The words of a run, by which two texts are compared."""
+"""The number of words in a run (word n-gram) by which two texts are compared."""
 _FEWEST_RUNS = 3
-"""The runs that a quote needs to be compared."""
+"""The smallest number of runs of a quote that is compared; a shorter one could be in any text."""
 _FEWEST_SPECIFIC = 2
-"""The names and numbers that a quote needs to be compared."""
+"""The smallest number of names and numbers of a quote that is compared."""
 _SPECIFIC_WORD = re.compile(r"\b(?:[^\W\d_a-z]\w+|\d\w*)")
 _WORD = re.compile(r"\w+")
 _SPANS = 12
+"""The number of spans that the cross-reader returns for a chunk."""
 _SUPPORTED_SHARE = 0.6
-"""The share of an answer's words that a chunk must hold to support it."""
+"""The share of an answer's words that a chunk must contain to support the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,12 @@ class Position:
 
     Attributes:
         hit: The chunk that the agent speaks for.
-        answer: The answer in a few words; empty for "unknown".
+        answer: The answer in a few words; empty if the chunk gives none ("unknown").
         evidence: The part of the chunk that gives the answer; `None` without an answer.
-        score: The probability of the answer by the agent's chunk, in [0, 1].
+        score: The probability that the answer is right, judged by the agent's chunk, in [0, 1].
         supports: The answers of other agents that the chunk supports too.
-        contradicts: The answers of other agents that the chunk contradicts.
+        contradicts: The answers of other agents that the chunk contradicts. move: The change from
+            the agent's previous answer.
     """
 
     hit: Hit
@@ -92,7 +94,7 @@ class Debater(Protocol):
             question: The question of the debate.
             hit: The only chunk that the agent may read.
             last: The agent's position in the round before; `None` in the first.
-            heard: The positions that the agent is told; none in the first round.
+            heard: The positions that the agent sees; none in the first round.
             context: The run that records the step.
 
         Raises:
@@ -103,17 +105,17 @@ class Debater(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalDebater:
-    """A debater that lets the pair reader speak; deterministic, no language model.
+    """A deterministic debater that uses the cross-reader's answers.
 
-    In the first round it gives its chunk's best option. In later rounds it weighs its options
-    again: each counts what the chunk says for it, and what the peers with the same answer say. It
-    therefore adopts a peer's answer only if its own chunk holds that answer. It drops its answer if
-    a peer's quote contradicts it and more agents stand behind the peer's answer; a quote
-    contradicts if the agent's own chunk holds it except for the answer.
+    In the first round it gives the best option of its chunk. In later rounds it adds to each
+    option's score those of the peers that give the same answer, so it adopts a peer's answer only
+    if its own chunk contains that answer. It drops its answer if a peer's quote contradicts it and
+    more agents give the peer's answer. A quote contradicts if the agent's own chunk contains it
+    except for the answer.
 
     Attributes:
-        settings: The weight of a peer, the score from which options are answers, and the overlap of
-            two texts about the same thing.
+        settings: The weight of a peer, the lowest score of an option, and the overlap from which
+            two texts are about the same thing.
     """
 
     pairs: CrossReader
@@ -132,7 +134,7 @@ class LocalDebater:
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
-        """Take a position by the pair reader."""
+        """Take a position with the cross-reader."""
         inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as step:
             position = await step.compute(
@@ -148,7 +150,7 @@ class LocalDebater:
     def take_position(
         self, question: Question, hit: Hit, last: Position | None, heard: Sequence[Position]
     ) -> Position:
-        """Return the position of the agent of this chunk, outside of any step."""
+        """Return the position of the agent of this chunk, without recording a step."""
         session = self.pairs.open_session(question.text, spans=_SPANS)
         options = [
             option
@@ -184,16 +186,17 @@ class LocalDebater:
     def _weigh_option(
         self, question: Question, option: AnswerOption, peers: Sequence[Position]
     ) -> float:
-        """Return the score of an option with the backing of the peers that give it."""
+        """Return the score of an option plus the weighted scores of the peers that give it."""
         backing = sum(
             peer.score for peer in peers if question.answers_match(option.text, peer.answer)
         )
         return option.score + self.settings.peer_weight * backing
 
     def _contradicts(self, question: Question, hit: Hit, answer: str, peer: Position) -> bool:
-        """Return whether the agent's own chunk holds the peer's quote except for the answer.
+        """Return whether the agent's own chunk contains the peer's quote except for its answer.
 
-        The names and numbers of the quote count: much else is common to texts of one sort.
+        The names and numbers of the quote must match too, because texts of one kind share much of
+        their other wording.
         """
         if not answer:
             return False
@@ -202,7 +205,7 @@ class LocalDebater:
         )
         specific = {word.casefold() for word in _SPECIFIC_WORD.findall(peer.quote)} - ignored
         runs = [run for run in _list_runs(peer.quote) if not _shares_word(run, peer.answer)]
-        # So short a quote could stand in any text.
+        # A quote this short could occur in any text.
         if len(runs) < _FEWEST_RUNS or len(specific) < _FEWEST_SPECIFIC:
             return False
         own_runs, words = (
@@ -226,7 +229,7 @@ def outline_position(position: Position) -> dict[str, object]:
 
 
 def _list_supported(hit: Hit, peers: Sequence[Position]) -> tuple[str, ...]:
-    """Return the peers' answers of which the agent's own chunk holds most words."""
+    """Return the peers' answers that the agent's own chunk supports by most of their words."""
     chunk_words = set(_WORD.findall(hit.chunk.text.casefold()))
     answers = (
         peer.answer
@@ -237,23 +240,23 @@ def _list_supported(hit: Hit, peers: Sequence[Position]) -> tuple[str, ...]:
 
 
 def _measure_coverage(answer: str, words: Set[str]) -> float:
-    """Return the share of an answer's words that a chunk holds, in [0, 1].
+    """Return the share of an answer's words that are among a chunk's words, in [0, 1].
 
-    Short words count only if they are numbers.
+    Words of one or two characters count only if they are numbers, or if there are no others.
     """
     answer_words = _WORD.findall(answer.casefold())
     counted = {word for word in answer_words if len(word) > 2 or word.isdigit()} or set(
         answer_words
     )
-    # `counted` is never empty: an answer of short words alone is compared by these.
+    # `counted` is never empty: an answer of short words alone is compared by those.
     return len(counted & words) / len(counted)
 
 
 def _is_outnumbered(
     question: Question, answer: str, opponents: Sequence[Position], peers: Sequence[Position]
 ) -> bool:
-    """Return whether a contradicting answer has more agents behind it than the agent's own."""
-    # The agent itself backs its answer; an opponent is among the peers already.
+    """Return whether more agents give a contradicting answer than give the agent's own."""
+    # The agent counts for its own answer; opponents are already among the peers.
     backers = 1 + sum(question.answers_match(other.answer, answer) for other in peers)
     return any(
         sum(question.answers_match(other.answer, peer.answer) for other in peers) > backers
@@ -262,7 +265,7 @@ def _is_outnumbered(
 
 
 def _make_evidence(hit: Hit, option: AnswerOption) -> Evidence:
-    """Return the sentences around an option as evidence."""
+    """Return the sentence or other unit around an option as evidence."""
     return Evidence(
         hit=hit, span=extend_to_units(hit.chunk, option.span) or option.span, support=option.score
     )
@@ -275,7 +278,7 @@ def _load_stop_words() -> frozenset[str]:
 
 
 def _list_runs(text: str) -> list[tuple[str, ...]]:
-    """Return all runs of a few words in a text."""
+    """Return all runs of `_RUN_WORDS` words in a text."""
     words = _WORD.findall(text.casefold())
     return [tuple(words[at : at + _RUN_WORDS]) for at in range(len(words) - _RUN_WORDS + 1)]
 
@@ -310,8 +313,9 @@ Question: When does the ferry to Sandholm leave?""",
 )
 
 _MOST_AGENTS = 20
+"""The largest number of other agents that a model's reply may name."""
 _UNQUOTED_FACTOR = 0.5
-"""The factor for an answer whose sentence does not hold it word for word."""
+"""The factor on the score of an answer that its sentence does not contain word for word."""
 
 
 class DebaterAnswer(BaseModel):
@@ -334,15 +338,14 @@ class DebaterReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMDebater:
-    """A debater that asks a language model; an answer counts only with a sentence of its chunk.
+    """A debater that asks a language model; an answer must name a sentence of the chunk.
 
-    The model does not set the score of its answer: the score is the probability that the chunk
-    answers the question, by the pair reader, and half of that if the sentence does not hold the
-    answer word for word.
+    The cross-reader, not the model, sets the score of the answer: the probability that the chunk
+    answers the question, halved if the sentence does not contain the answer word for word.
 
     Attributes:
-        local: The fallback if the model gives nothing, or nothing that can be verified.
-        pruner: The choice of the parts of the chunk that the model is shown.
+        local: The debater to use if the model gives no answer that can be verified.
+        pruner: The pruner that chooses the parts of the chunk that the model is shown.
     """
 
     model: RoleModel
@@ -393,7 +396,7 @@ class LLMDebater:
         return position
 
     def _weigh_position(self, question: Question, position: Position) -> Position:
-        """Return the position with the score that its chunk gives it."""
+        """Return the position with the score that the cross-reader gives it."""
         if position.evidence is None:
             return position
         (reading,) = self.pairs.open_session(question.text, spans=1).read([position.hit.chunk])
@@ -421,7 +424,7 @@ def _parse_position(
     if reply.answer is None or not answer:
         return position
     _, places = number_sentences(shown)
-    # A number without a sentence would leave the answer without evidence.
+    # A number that names no sentence would leave the answer without evidence.
     if not 1 <= reply.answer.sentence <= len(places):
         return None
     return replace(position, answer=answer, evidence=places[reply.answer.sentence - 1])
@@ -452,7 +455,7 @@ def _build_request(
 ) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
     chunks, places = number_sentences(shown)
-    # An order may stand in what is left out, so the whole chunk decides.
+    # An order may be in the parts that were pruned, so the whole chunk is checked.
     chunks = chunks if drop_orders([item.hit for item in shown]) else [WITHHELD]
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
     last_answer = [] if last is None else [last.answer or "unknown"]

@@ -1,1 +1,1 @@
-"""The reader: answers drafted from hits."""
+"""The reader role: drafts an answer with its evidence from the hits."""

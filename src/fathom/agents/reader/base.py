@@ -1,4 +1,4 @@
-"""The protocol of readers, and what they share."""
+"""The `Reader` protocol, the null reader, and the types and functions that readers share."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
 _LARGEST_LOGIT = 10.0
-"""The bound of a logit either way, so that a certain share stays finite."""
+"""The largest absolute logit, so that the logits of 0 and 1 stay finite."""
 
 
 class Reader(Protocol):
-    """A role that finds the evidence of an answer; every reader passes `ReaderConformance`."""
+    """A role that drafts an answer from hits; every reader passes `ReaderConformance`."""
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """Read the hits, in rank order, as one step of the run.
+        """Read the hits, which are in rank order, as one step of the run.
 
         Returns:
             A draft with its evidence best first; empty if there was nothing to read.
@@ -43,11 +43,10 @@ class NullReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadHit:
-    """A hit that was read.
+    """A hit with the reading of its chunk.
 
     Attributes:
-        trust: The trust that the order of the hits gives it, in (0, 1]; scores are multiplied by
-            it.
+        trust: The factor on its scores, in (0, 1]; it falls with the rank of the hit.
     """
 
     hit: Hit
@@ -56,7 +55,7 @@ class ReadHit:
 
 
 def outline_draft(draft: Draft) -> dict[str, object]:
-    """Return the outputs that a trace keeps of a draft: places and numbers instead of texts."""
+    """Return the summary of a draft for the trace: spans and numbers instead of texts."""
     return {
         "evidence": [
             [item.hit.chunk.id, item.span.start, item.span.end, item.support]

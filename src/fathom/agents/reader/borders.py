@@ -1,8 +1,8 @@
-"""The borders of a span: a name without its office, and the words that an abbreviation stands for.
+"""Corrections of span borders: offices before names, and expansions of abbreviations.
 
-The pair reader often takes in the office before a name ("Kepala Dinas Perikanan" to "Dinas apakah
-...?"), and cuts or overruns the words of an abbreviation. Where the question's words tell the
-borders, they are mended.
+The cross-reader often includes the office before a name ("Kepala Dinas Perikanan" for the question
+"Dinas apakah ...?"), and cuts or overruns the expansion of an abbreviation. The words of the
+question show where the right borders are.
 """
 
 import re
@@ -19,6 +19,7 @@ _WORD = re.compile(r"[^\W_]+")
 _WHO = re.compile(
     r"^\W*(?:siapa(?:kah)?(?:\s+nama)?|who\s+(?:is|was|are|were)(?:\s+the)?)\s+", re.IGNORECASE
 )
+"""The opening of a question for a person, before the office that it names."""
 _KIND = re.compile(
     r"\b(?:apa(?:kah)?\s+nama\s+(?P<named>[^\W\d_]+)"
     r"|(?P<asked>[^\W\d_]+)\s+(?:apa|mana)(?:kah)?\b)",
@@ -30,23 +31,24 @@ _OFFICE = re.compile(
     r"|manajer|komandan|panglima|koordinator|anggota)\b|(?-i:[a-z]))\S*\s+(?:[^\W_]+\s+){0,3}",
     re.IGNORECASE,
 )
-"""The few words before the name of a body that can be somebody's office there, or a description."""
+"""An office or description, and up to three words, before the name of an organisation."""
 _ABBREVIATED = re.compile(
     r"\b(?i:(?:kepanjangan|singkatan)\s+(?:dari\s+)?|full\s+form\s+of\s+)(?P<asked>[A-Z]{3,8})\b"
     r"|\b(?P<named>[A-Z]{3,8})\s+(?:stands?\s+for|kepanjangan|singkatan)\b"
 )
 _SPELLED = 0.9
-"""The score of words that spell an abbreviation; by chance they rarely do."""
+"""The score of words whose initials spell the abbreviation; they rarely do by chance."""
 _MOST_WORDS = 16
-"""The longest run of words that may spell an abbreviation, with its joining words."""
+"""The largest number of words in an expansion, joining words included."""
 _JOINING = frozenset({"of", "the", "for", "and", "in", "on", "dan", "untuk", "di", "atas"})
-"""Small words of a name that an abbreviation may leave out."""
+"""Small words that an abbreviation may leave out."""
 
 
 def fit_borders(question: Question, read_hits: Sequence[ReadHit]) -> tuple[ReadHit, ...]:
-    """Return hits that were read, with the borders of their spans as the question tells them.
+    """Return the hits with the borders of their spans corrected.
 
-    If the words of an abbreviation are asked for and some hit spells it, only such words count.
+    If the question asks what an abbreviation stands for and a hit contains its expansion, the
+    expansions become the only spans. Otherwise offices before names are cut off.
     """
     letters = find_abbreviation(question.text)
     if letters:
@@ -57,13 +59,13 @@ def fit_borders(question: Question, read_hits: Sequence[ReadHit]) -> tuple[ReadH
 
 
 def _take_expansion(read_hit: ReadHit, expansion: Span | None) -> ReadHit:
-    """Return a hit with the words of an abbreviation as its only span, if it has them."""
+    """Return a hit with the expansion as its only span, or without spans."""
     spans = (ReadSpan(span=expansion, score=_SPELLED),) if expansion else ()
     return replace(read_hit, reading=replace(read_hit.reading, spans=spans))
 
 
 def _drop_offices(question: Question, read_hit: ReadHit) -> ReadHit:
-    """Return a hit with its spans without the offices that the question sets apart."""
+    """Return a hit with the offices cut off its spans."""
     text = read_hit.hit.chunk.text
     spans = tuple(
         replace(item, span=drop_office(question.text, text, item.span))
@@ -73,15 +75,15 @@ def _drop_offices(question: Question, read_hit: ReadHit) -> ReadHit:
 
 
 def find_abbreviation(question: str) -> str:
-    """Return the abbreviation whose words a question asks for; empty if it asks for none."""
+    """Return the abbreviation that a question asks to expand; empty if there is none."""
     match = _ABBREVIATED.search(question)
     return (match["asked"] or match["named"]) if match else ""
 
 
 def find_expansion(text: str, letters: str) -> Span | None:
-    """Return the first words in a row that an abbreviation's letters begin; `None` without any.
+    """Return the span of the first expansion of an abbreviation in a text; `None` without one.
 
-    Each word has a capital; small joining words may stand between them.
+    The words begin with the letters in order, in capitals; joining words may come between them.
     """
     words = list(_WORD.finditer(text))
     for place, word in enumerate(words):
@@ -91,7 +93,7 @@ def find_expansion(text: str, letters: str) -> Span | None:
 
 
 def _follow_letters(text: str, words: Sequence[re.Match[str]], place: int, letters: str) -> int:
-    """Return the end of the words, from a place on, that spell the letters; 0 if none do."""
+    """Return the end of the words from index `place` on that spell the letters, else 0."""
     spelled, end = 0, words[place].start()
     for word in words[place : place + _MOST_WORDS]:
         if text[end : word.start()].strip(" -\n"):
@@ -107,10 +109,11 @@ def _follow_letters(text: str, words: Sequence[re.Match[str]], place: int, lette
 
 
 def drop_office(question: str, text: str, span: Span) -> Span:
-    """Return a span without the office before a name that the question's words set apart.
+    """Return a span without the office before a name.
 
-    To a question who holds an office, it is an office that the question names. To one for a body,
-    such as "Dinas apakah", it is what stands before the body's own kind.
+    For "Who is the mayor ...?" the office is what the answer repeats from the question. For a
+    question about an organisation, such as "Dinas apakah", it is what comes before the kind
+    ("Dinas") in the answer.
     """
     answer = span.cut(text)
     length = _measure_named_office(question, answer) or _measure_office_before_kind(
@@ -120,7 +123,7 @@ def drop_office(question: str, text: str, span: Span) -> Span:
 
 
 def _measure_named_office(question: str, answer: str) -> int:
-    """Return the length of the words that an answer repeats from the start of "Who is ...?"."""
+    """Return the number of characters that an answer repeats from after "Who is"."""
     opening = _WHO.match(question)
     if not opening:
         return 0
@@ -138,7 +141,7 @@ def _measure_named_office(question: str, answer: str) -> int:
 
 
 def _measure_office_before_kind(question: str, answer: str) -> int:
-    """Return the length of the few words before the kind of thing that a question asks for."""
+    """Return the number of characters of the office before the kind that a question names."""
     kind = _KIND.search(question)
     office = _OFFICE.match(answer)
     if not kind or not office:
@@ -151,5 +154,5 @@ def _measure_office_before_kind(question: str, answer: str) -> int:
 
 @cache
 def _compile_noun(noun: str) -> re.Pattern[str]:
-    """Return the pattern of a kind as it begins a name: with a capital, and another word after."""
+    """Return the pattern of a kind that begins a name: capitalised and before another capital."""
     return re.compile(rf"\b{re.escape(noun[0].upper())}{re.escape(noun[1:])}\s+[A-Z]")

@@ -1,4 +1,7 @@
-"""Answer candidates: the spans of the hits that may answer, and the options of one chunk."""
+"""Answer candidates: equal spans of several hits grouped, and the answer options of one chunk.
+
+The local reader ranks candidates over all hits; the debater ranks the options of its own chunk.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,17 +24,18 @@ ScorePairs = Callable[[Sequence[Pair]], Sequence[float]]
 """A function that returns how well quotes support claims, in [0, 1]."""
 
 _SUPPORTED = 0.5
+"""The lowest support score at which a quote of another answer is cited too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSpan:
-    """A span that may be the answer.
+    """A span of a hit that may be the answer.
 
     Attributes:
-        text: The span, in one line.
-        score: The probability that it is the answer, times the trust in its hit.
+        text: The text of the span, in one line.
+        score: The probability that it is the answer, times the trust in its hit, in [0, 1].
         answerable: The probability that its chunk holds an answer.
-        evidence: The sentences that hold it.
+        evidence: The sentences that contain it.
     """
 
     text: str
@@ -42,12 +46,12 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """An answer, with all its places.
+    """An answer with all places that give it.
 
     Attributes:
-        text: The text of its likeliest place.
-        score: The probability that at least one of its voices is right, each taken as independent,
-            in [0, 1].
+        text: The text of its best place.
+        score: The probability that at least one of its voices (`voices.pick_voices`) is right, with
+            the voices treated as independent, in [0, 1].
         places: The places, best first.
     """
 
@@ -57,7 +61,7 @@ class Candidate:
 
 
 def group_candidates(read_hits: Sequence[ReadHit]) -> list[Candidate]:
-    """Return the answers of the hits, best first; ties in the order of hits, then of reading."""
+    """Group equal spans of the hits into candidates, best first; ties in the order of hits."""
     groups: dict[str, list[AnswerSpan]] = {}
     places: set[tuple[str, int]] = set()
     for read_hit in read_hits:
@@ -77,7 +81,7 @@ def group_candidates(read_hits: Sequence[ReadHit]) -> list[Candidate]:
 
 
 def _make_candidate(places: Sequence[AnswerSpan]) -> Candidate:
-    """Return the places of one answer as a candidate."""
+    """Return the candidate of the places that give one answer."""
     voices = pick_voices([place.evidence for place in places])
     score = 1 - prod(1 - places[at].score for at in voices)
     return Candidate(text=places[0].text, score=round(score, 6), places=tuple(places))
@@ -86,15 +90,16 @@ def _make_candidate(places: Sequence[AnswerSpan]) -> Candidate:
 def select_supporting(
     question: Question, candidates: Sequence[Candidate], share: float, judge: ScorePairs
 ) -> list[AnswerSpan]:
-    """Return the places that may be quoted for the best answer, best first; each sentence once.
+    """Return the places to quote for the best answer, best first; each sentence once.
 
-    They are those that give the same answer, and others that the judge finds to support it; never
-    one that gives another value.
+    These are places that give the same answer, and others that support it by the judge. A place
+    that gives another value is never among them.
 
     Args:
         question: The question.
         candidates: The answers, best first.
-        share: The share of the best place's support from which on places are considered, in [0, 1].
+        share: The lowest share of the best place's support at which a place is considered, in [0,
+            1].
         judge: The function that scores how well a quote supports a claim.
     """
     best, *others = candidates
@@ -104,7 +109,7 @@ def select_supporting(
     rest = [
         place for other in agreeing for place in other.places if place.evidence.support >= floor
     ]
-    # Together with the same answers first, so that a sentence they quote is not judged again.
+    # The same answers come first, so that a sentence that they quote is not judged again.
     rest = drop_repeated_quotes([*same, *rest])[len(same) :]
     scores = judge([(f"{question.text} {best.text}", place.evidence.quote) for place in rest])
     judged = zip(rest, scores, strict=True)
@@ -112,13 +117,13 @@ def select_supporting(
 
 
 def select_likely(places: Sequence[AnswerSpan], share: float) -> list[AnswerSpan]:
-    """Return the places at least `share` times as likely as the first, in whatever hit."""
+    """Return the places with at least `share` times the support of the first, in any hit."""
     floor = share * places[0].evidence.support if places else 0.0
     return [place for place in places if place.evidence.support >= floor]
 
 
 def drop_repeated_quotes(places: Sequence[AnswerSpan]) -> list[AnswerSpan]:
-    """Return the first of the places that would quote the same sentence."""
+    """Return the places without those that quote the same sentence as an earlier one."""
     first: dict[tuple[str, int], AnswerSpan] = {}
     for place in places:
         chunk = place.evidence.hit.chunk
@@ -127,7 +132,7 @@ def drop_repeated_quotes(places: Sequence[AnswerSpan]) -> list[AnswerSpan]:
 
 
 def _make_answer_span(read_hit: ReadHit, span: ReadSpan) -> AnswerSpan | None:
-    """Return the text at a span with its quote; `None` if the span is in a heading."""
+    """Return the answer span of a reader's span; `None` if it is in a heading."""
     chunk = read_hit.hit.chunk
     quoted = extend_to_units(chunk, span.span)
     if quoted is None:
@@ -143,6 +148,7 @@ def _make_answer_span(read_hit: ReadHit, span: ReadSpan) -> AnswerSpan | None:
 
 
 _MOST_OPTIONS = 12
+"""The largest number of answer options of a chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +157,8 @@ class AnswerOption:
 
     Attributes:
         text: The text as it stands in the chunk, in one line.
-        score: The probability that the chunk answers and that this is the answer, in [0, 1].
+        span: Its place in the chunk's text. score: The probability that the chunk answers and that
+            this is the answer, in [0, 1].
     """
 
     text: str
@@ -162,11 +169,11 @@ class AnswerOption:
 def rank_options(
     question: Question, chunk: Chunk, session: ReadingSession
 ) -> tuple[AnswerOption, ...]:
-    """Return possible answers, best first; each text once.
+    """Return the possible answers of a chunk, best first; each text once.
 
-    If the question tells the kind of its answer, only spans of that kind count, and the pair
-    reader's own spans lend them their scores by overlap. Otherwise the pair reader's spans are the
-    options.
+    If the question shows the kind of its answer, the options are all spans of that kind; their
+    scores include those of the overlapping spans of the cross-reader. Otherwise the spans of the
+    cross-reader are the options.
     """
     (reading,) = session.read([chunk])
     kind = question.answer_type
@@ -185,14 +192,14 @@ def rank_options(
 
 
 def _make_option(chunk: Chunk, read_span: ReadSpan) -> AnswerOption:
-    """Return a span of the pair reader as an option."""
+    """Return a span of the cross-reader as an option."""
     span = balance_brackets(chunk.text, read_span.span)
     text = " ".join(span.cut(chunk.text).split())
     return AnswerOption(text=text, span=span, score=read_span.score)
 
 
 def _may_answer(question: Question, chunk: Chunk, span: Span) -> bool:
-    """Return whether a span can be quoted and is not of another kind than is asked for."""
+    """Return whether a span can be quoted and its sentence does not show another kind of value."""
     sentence = extend_to_units(chunk, span)
     # A heading answers nothing: no sentence stands around it.
     if sentence is None:
@@ -205,12 +212,12 @@ def _may_answer(question: Question, chunk: Chunk, span: Span) -> bool:
 
 
 def _merge_options(options: Sequence[AnswerOption]) -> list[AnswerOption]:
-    """Merge options into the longer ones that hold them; the longer ones take over their scores.
+    """Merge options into longer ones that contain them; the scores add up, to 1 at most.
 
-    "about 1835" holds "1835", "98 km" holds "98", and "Lyon, France" holds "Lyon".
+    "about 1835" contains "1835", "98 km" contains "98", and "Lyon, France" contains "Lyon".
     """
     merged: list[AnswerOption] = []
-    # Longest first, so that every option meets the fuller ones before it.
+    # Longest first, so that every option finds the longer ones already in the list.
     for option in sorted(options, key=lambda item: (-len(item.text), item.span.start)):
         home = next(
             (at for at, other in enumerate(merged) if contains_answer(other.text, option.text)),
@@ -234,8 +241,8 @@ def _score_typed_span(
 ) -> AnswerOption:
     """Return a span of the expected kind as an option.
 
-    Its score is that of its text, and a share of the scores of the pair reader's spans that overlap
-    it.
+    Its score is that of its text, plus the scores of the overlapping spans of the cross-reader
+    times their overlap.
     """
     text = span.cut(chunk.text)
     borrowed = sum(
@@ -246,6 +253,6 @@ def _score_typed_span(
 
 
 def _measure_overlap(one: Span, other: Span) -> float:
-    """Return the share of the longer span that both have in common."""
+    """Return the overlap of two spans as a share of the longer one, in [0, 1]."""
     both = min(one.end, other.end) - max(one.start, other.start)
     return max(0, both) / max(one.end - one.start, other.end - other.start, 1)

@@ -1,9 +1,8 @@
-"""The parts of shown evidence that a model's answer rests on, found by number or by quote.
+"""Citations of a model's answer: the evidence that its numbers or quotes refer to.
 
-Sentences that are numbered for the model are verbatim by construction and cost no tokens. What a
-model copied instead is located in the chunks. Whatever it copied, the evidence is the document's
-own text: the whole sentences, list items or rows that hold the quote, so that nothing cut off can
-change what they say.
+A model names numbered sentences, which are verbatim by construction and cost no tokens, or copies
+quotes, which are located in the chunks. Either way the evidence is text of the document: whole
+sentences, list items or rows, because a part cut out can change the meaning.
 """
 
 import re
@@ -16,9 +15,9 @@ from fathom.text.quote_match import find_quote
 from fathom.types import Evidence, Hit, Span
 
 _LONGEST_CHUNK = 6_000
-"""The characters of a chunk that the model is shown."""
+"""The number of characters of a chunk that the model is shown at most."""
 _FEWEST_WORDS = 4
-"""The words that a quote needs to be located in other chunks than the one named."""
+"""The fewest words of a quote that is looked for in other chunks than the one named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,8 @@ class CitedSentence:
 
     Attributes:
         text: The text in the model's words, without marks of its own.
-        named: The number of quotes or numbers that the model gave.
-        evidence: The located evidence, each place once; its support is 0 until judged.
+        named: The number of quotes or sentence numbers that the model gave.
+        evidence: The evidence found for them, each place once; its support is 0 until it is judged.
     """
 
     text: str
@@ -37,7 +36,7 @@ class CitedSentence:
 
 
 def number_sentences(shown: Sequence[PrunedHit]) -> tuple[list[str], list[Evidence]]:
-    """Return the texts of hits, sentences numbered from 1 through all hits, and the sentences."""
+    """Return the texts of the hits with their sentences numbered from 1, and these sentences."""
     texts: list[str] = []
     places: list[Evidence] = []
     for item in shown:
@@ -53,9 +52,9 @@ def number_sentences(shown: Sequence[PrunedHit]) -> tuple[list[str], list[Eviden
 
 
 def list_citable(item: PrunedHit) -> tuple[Evidence, ...]:
-    """Return the parts of a hit that get a number, in order, not yet judged.
+    """Return the parts of a hit that get a number, in order, with a support of 0.
 
-    The nearest heading above the chunk, or else its title, comes first; then what is kept of it.
+    The nearest heading above the chunk, or else its title, comes first, then the pruned sentences.
     """
     hit, chunk = item.hit, item.hit.chunk
     heading = next(filter(None, [*reversed(chunk.headings), chunk.title]), "")
@@ -75,7 +74,7 @@ _MARK = re.compile(r"(?<!\s)\s*\[\d+\]")
 def make_cited_sentence(
     text: str, named: int, evidence: Iterator[Evidence | None]
 ) -> CitedSentence:
-    """Return a sentence without marks of its own, with each place of its evidence once."""
+    """Return a sentence without the model's own `[1]` marks, with each place of evidence once."""
     places = {
         (item.hit.chunk.id, item.span, item.heading): item for item in evidence if item is not None
     }
@@ -83,7 +82,7 @@ def make_cited_sentence(
 
 
 def find_places(text: str, shown: Sequence[PrunedHit]) -> tuple[Evidence, ...]:
-    """Return the shown sentences that hold a text word for word, in order, not yet judged."""
+    """Return the shown sentences that contain a text word for word, with a support of 0."""
     _, places = number_sentences(shown)
     matches = (find_quote(text, place.quote) for place in places)
     return tuple(
@@ -92,15 +91,15 @@ def find_places(text: str, shown: Sequence[PrunedHit]) -> tuple[Evidence, ...]:
 
 
 def locate_quote(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
-    """Return the part of the hits that holds a quote; `None` if no hit holds it.
+    """Return the part of the hits that contains a quote; `None` if no hit does.
 
     The support of the evidence is 0 until a judge has scored it.
 
     Args:
         quote: The quote as the model copied it.
         hits: The hits as they were numbered for the model, from 1.
-        chunk: The number that the model named. A quote of at least four words that stands word for
-            word in another chunk is located there, because models easily confuse numbers.
+        chunk: The number that the model named. If that chunk lacks the quote, a quote of at least
+            four words is looked for word for word in all chunks, because models confuse numbers.
     """
     if 1 <= chunk <= len(hits):
         evidence = _locate_in_text(quote, hits[chunk - 1]) or locate_in_heading(
@@ -108,7 +107,7 @@ def locate_quote(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | N
         )
         if evidence is not None:
             return evidence
-    # A few words stand in many chunks.
+    # So few words occur in many chunks.
     if len(quote.split()) < _FEWEST_WORDS:
         return None
     others = (_locate_in_text(quote, hit, exact=True) for hit in hits)
@@ -116,7 +115,7 @@ def locate_quote(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | N
 
 
 def _locate_in_text(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | None:
-    """Return the units of a hit that hold a quote; `None` if the hit does not hold it."""
+    """Return the units of a hit that contain a quote; `None` if the hit does not."""
     match = find_quote(quote, hit.chunk.text)
     if match is None or (exact and not match.exact):
         return None
@@ -124,7 +123,7 @@ def _locate_in_text(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | 
 
 
 def locate_in_heading(quote: str, hit: Hit) -> Evidence | None:
-    """Return the nearest heading above a hit, or its title, that holds a quote."""
+    """Return the nearest heading above a hit, or its title, that contains a quote."""
     chunk = hit.chunk
     if chunk.source != "corpus":
         return None  # a quote from the web is verified against the recorded text alone
@@ -139,7 +138,7 @@ def locate_in_heading(quote: str, hit: Hit) -> Evidence | None:
 def widen_to_units(hit: Hit, span: Span) -> Span:
     """Return a span widened to whole units: sentences, list items or rows.
 
-    A heading is no unit; of a heading, as much as the span holds.
+    A heading is not a unit: the part of the span in a heading is not widened.
     """
     touched = [
         unit.span

@@ -1,8 +1,8 @@
-"""Decisions of comparisons: the answers for the sides become the answer, or none.
+"""Decisions of comparisons: derive the answer from the answers for the two sides.
 
-Values are compared only if both sides have one of the same sort: dates, or numbers with what they
-measure. An undecided comparison is not guessed: of "1990" and "3 May 1990" neither is earlier, and
-"5 to 7 days" is not less than "6 days".
+Values are compared only if all sides have one of the same kind: dates, or numbers of one unit. An
+unclear comparison stays undecided: neither of "1990" and "3 May 1990" is earlier, and "5 to 7 days"
+is not less than "6 days".
 """
 
 import re
@@ -27,16 +27,16 @@ _ERA = re.compile(
     re.IGNORECASE,
 )
 YES, NO = frozenset({"yes", "ya"}), frozenset({"no", "tidak"})
-"""The short answers that say yes or no, in small letters."""
+"""The short answers that mean yes or no, in lower case."""
 
 
 class SideValue(NamedTuple):
-    """A value that can be compared.
+    """A value that can be compared, as a range.
 
     Attributes:
         kind: `date`, or what a number measures.
-        low: The least value that it can be.
-        high: The greatest value that it can be.
+        low: The lowest possible value; (year, month, day) for a date.
+        high: The highest possible value.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class SideValue(NamedTuple):
 
 
 def parse_value(text: str) -> SideValue | None:
-    """Return the value of a short answer; `None` if it gives none or several."""
+    """Parse the value of a short answer; `None` if it has none or several."""
     eras = list(_ERA.finditer(text))
     if eras:
         return _parse_era(eras[0]) if len(eras) == 1 else None
@@ -68,7 +68,7 @@ def parse_value(text: str) -> SideValue | None:
 
 
 def _parse_era(era: re.Match[str]) -> SideValue:
-    """Return a century or a decade, from its first to its last day."""
+    """Return the range of a century or decade, from its first to its last day."""
     century = era["century"] or era["abad"]
     last_year = int(century) * 100 if century else int(era["decade"]) + 9
     first_year = last_year - 99 if century else last_year - 9
@@ -76,12 +76,12 @@ def _parse_era(era: re.Match[str]) -> SideValue:
 
 
 def decide_comparison(question: Question, compared: Comparison, answers: Sequence[str]) -> str:
-    """Return the short answer to a comparison; empty if it cannot be told.
+    """Return the short answer to a comparison; empty if it cannot be decided.
 
     Args:
         question: The comparison.
-        compared: The parsed comparison.
-        answers: The answers to its questions, in their order; empty if nothing was found.
+        compared: The parsed comparison, with its options and what it asks for.
+        answers: The answer for each option, in their order; empty text for an option without one.
     """
     if compared.want == "every":
         return _decide_every(question, answers)
@@ -109,7 +109,7 @@ def _decide_every(question: Question, answers: Sequence[str]) -> str:
 
 
 def _decide_same(question: Question, answers: Sequence[str]) -> str:
-    """Return whether all answers give the same, as yes or no; empty if that cannot be told."""
+    """Return yes or no for whether all answers are the same; empty if that is not clear."""
     values = [parse_value(answer) for answer in answers]
     first, others = values[0], values[1:]
     # Without values on all sides the answers are compared as texts.
@@ -123,7 +123,7 @@ def _decide_same(question: Question, answers: Sequence[str]) -> str:
 
 
 def _measure_life(answer: str) -> SideValue | None:
-    """Return the days from birth to death; `None` without an answer to both, in this order."""
+    """Return the days from birth to death of an answer "birth; death"; `None` if unclear."""
     values = [parse_value(part) for part in answer.split("; ")]
     dates = [value for value in values if value is not None and value.kind == "date"]
     if len(dates) != 2 or len(values) != 2:
@@ -131,18 +131,18 @@ def _measure_life(answer: str) -> SideValue | None:
     born, died = dates
     least = _count_days(died.low) - _count_days(born.high)
     most = _count_days(died.high) - _count_days(born.low)
-    # A death before the birth, or on its day, is the birth read twice or a date of something else.
+    # A death on or before the day of birth is a misreading, such as the birth read twice.
     return SideValue("life", (least,), (most,)) if least > 0 else None
 
 
 def _count_days(date: tuple[float, ...]) -> float:
-    """Return a number of days by which dates can be subtracted, exact to a few days."""
+    """Return an approximate day number, so that differences of dates are right to a few days."""
     year, month, day = date
     return year * 365 + month * 30 + day
 
 
 def _find_extreme(sides: Sequence[SideValue | None], *, most: bool) -> int | None:
-    """Return the place of the one value beyond all others; `None` if they overlap or differ."""
+    """Return the index of the extreme value; `None` if ranges overlap or kinds differ."""
     values = [value for value in sides if value is not None]
     if len(values) != len(sides) or len({value.kind for value in values}) > 1:
         return None
@@ -158,10 +158,10 @@ def _find_extreme(sides: Sequence[SideValue | None], *, most: bool) -> int | Non
 
 
 def _fill_earliest(date: Date) -> Date:
-    """Return the first day that a date can mean."""
+    """Return the first day of a date, whose month or day may be 0 for unknown."""
     return date[0], date[1] or 1, date[2] or 1
 
 
 def _fill_latest(date: Date) -> Date:
-    """Return the last day that a date can mean."""
+    """Return the last day of a date, whose month or day may be 0 for unknown."""
     return date[0], date[1] or 12, date[2] or 31

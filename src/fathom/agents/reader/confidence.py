@@ -1,8 +1,8 @@
-"""The confidence in a language model's answer: its quotes must earn it, whatever the model says.
+"""The confidence in a language model's answer, computed from its quotes, not from the model.
 
-A copied sentence supports itself, but that tells nothing of whether it answers the question. The
+A copied sentence supports itself, but that does not show that it answers the question. The
 cross-reader therefore reads the question with the quote alone, and the local reader's answer from
-the same hits counts for or against it.
+the same hits raises or lowers the confidence.
 """
 
 import math
@@ -37,15 +37,16 @@ MODEL_LAWS: Mapping[str, tuple[float, ...]] = {
 }
 
 _LEAST = 1e-4
-"""The least probability of which a logarithm is taken."""
+"""The lower bound of probabilities before a logarithm is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfidence:
-    """The law of the probability that a model's answer is right.
+    """A logistic law of the probability that a model's answer is right.
 
     Attributes:
-        laws: One slope of the logit for each of `FACTORS`, by the language of the question.
+        pairs: The cross-reader. laws: One slope of the logit for each of `FACTORS`, by the language
+            of the question.
     """
 
     pairs: CrossReader
@@ -53,7 +54,7 @@ class AnswerConfidence:
 
     @classmethod
     def of(cls, assembly: "Assembly", model: str) -> Self:
-        """Build the confidence in the answers of a model, `provider:model`, from the assembly."""
+        """Build the law for a model, `provider:model`, from the assembly."""
         return cls(pairs=assembly.cross_reader, laws=choose_laws(model))
 
     def __call__(self, question: Question, draft: Draft, first: Draft) -> float:
@@ -67,7 +68,7 @@ class AnswerConfidence:
         if not draft.evidence:
             return 0.0
         verdict_confidence = self.judge_verdict(question, draft)
-        # Yes and no have a law of their own.
+        # Yes-or-no answers have a law of their own.
         if verdict_confidence is not None:
             return verdict_confidence
         law = self.laws[question.language]
@@ -76,7 +77,7 @@ class AnswerConfidence:
         return round(1 / (1 + math.exp(-logit)), DIGITS)
 
     def judge_verdict(self, question: Question, draft: Draft) -> float | None:
-        """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
+        """Return the confidence in a yes or no by the verdict law; `None` for other answers."""
         answer = draft.short_answer.casefold()
         words = {question.choose_word(yes=yes): yes for yes in (True, False)}
         if question.form != "yes or no" or question.statement is None or answer not in words:
@@ -90,12 +91,12 @@ class AnswerConfidence:
         return max(sides, default=0.0)
 
     def choose_place(self, question: Question, short: str, places: Sequence[Evidence]) -> Evidence:
-        """Return the place whose words give the short answer best; the first of equal ones.
+        """Return the place with the highest score for the short answer; the first of a tie.
 
         Args:
             question: The question.
-            short: The short answer, which stands in each place.
-            places: Places with evidence, at least one.
+            short: The short answer, which each place contains.
+            places: The evidence to choose from, at least one.
         """
         session = self.pairs.open_session(question.text)
         scores = [session.score(_cut_quote(place), short) for place in places]
@@ -104,10 +105,10 @@ class AnswerConfidence:
     def compute_factors(self, question: Question, draft: Draft, first: Draft) -> tuple[float, ...]:
         """Return the factors that the law weighs, in the order of `FACTORS`.
 
-        They are: the log-odds that the best quote is about the question; that it answers the
-        question; that it gives the short answer; that it supports the question with the answer;
-        whether the local reader gives the same answer, 1 or 0; the log-odds of its confidence then;
-        the logarithm of its doubt if it gives another answer; and 1.
+        For the best quote: the log-odds that it is relevant to the question, that it answers the
+        question, that it gives the short answer, and that it supports question and answer together.
+        For the local reader: 1 if it gives the same answer, else 0; the log-odds of its confidence
+        if it agrees; ln(1 - confidence) if it does not. The last factor is 1, for the offset.
         """
         quotes = [_cut_quote(item) for item in draft.evidence]
         readings = self.pairs.open_session(question.text).read(quotes)
@@ -134,30 +135,30 @@ class AnswerConfidence:
     ) -> float:
         """Return the probability that a quote gives the short answer, in [0, 1].
 
-        If the answer does not stand in the quote, the best span of the quote counts instead.
+        If the quote does not contain the answer, the score of its best span is returned.
         """
         best = max((span.score for span in reading.spans), default=0.0)
-        # A derived answer does not stand in the quote, so it cannot be scored there.
+        # A derived answer, such as a sum, is not in the quote and cannot be scored there.
         if short and short.casefold() in quote.text.casefold():
             return self.pairs.open_session(question.text).score(quote, short)
         return best
 
     def _read_quote(self, question: Question, item: Evidence) -> ReadHit:
-        """Return the quote, read as if it were all of its hit."""
+        """Return the quote, read as if it were the whole chunk of its hit."""
         quote = _cut_quote(item)
         (reading,) = self.pairs.open_session(question.text, spans=0).read([quote])
         return ReadHit(hit=replace(item.hit, chunk=quote), reading=reading, trust=1.0)
 
 
 def choose_laws(model: str) -> Mapping[str, tuple[float, ...]]:
-    """Return the laws for a model, `provider:model`, by language: its own one if it is known."""
+    """Return the laws for a model, `provider:model`, by language; known models have their own."""
     provider, _, name = model.partition(":")
     law = MODEL_LAWS.get(identify_model(name)) if provider == "local" else None
     return LAWS if law is None else dict.fromkeys(LAWS, law)
 
 
 def drafts_agree(question: Question, draft: Draft, first: Draft) -> bool:
-    """Return whether two drafts give the same answer; the same place if one has no short answer."""
+    """Return whether two drafts have the same short answer, or share evidence if one has none."""
     if draft.short_answer and first.short_answer:
         return question.answers_match(draft.short_answer, first.short_answer)
     places = {(item.hit.chunk.id, item.span, item.heading) for item in first.evidence}

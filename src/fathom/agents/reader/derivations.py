@@ -1,7 +1,7 @@
-"""Short answers of a language model that its quotes bear out.
+"""The check that a language model's short answer follows from its quotes.
 
-An answer stands in a quote, or follows from what is quoted: yes or no, a count of listed things, or
-a difference, sum, mean or ratio of numbers or dates, each operand of which is quoted. English and
+An answer follows if a quote contains it, if it is yes or no to such a question, if it counts listed
+things, or if it is a difference, sum, mean or ratio of quoted numbers or dates. English and
 Indonesian.
 """
 
@@ -49,24 +49,23 @@ _KEY_PARTS = (
     re.compile(r"`[^`]+`|\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)"),
     re.compile(r"(?<![\w.,-])\d[\d.,]*(?![\w-])(?<![.,])"),
 )
-"""The patterns of the parts of a sentence that may be the answer, the likeliest first."""
+"""Patterns of parts that may be the answer: options of commands, quoted words, numbers."""
 _FEWEST_WORDS = 4
-"""The fewest words of a sentence. What is shorter is an answer whose words belong together."""
+"""The fewest words of a sentence; a shorter answer is one unit and is not taken apart."""
 _YEARS = re.compile(rf"\b{YEAR}\b")
 _MOST_NUMBERS = 6
-"""The largest count of quoted numbers of a kind: among more, some pair gives anything."""
+"""The largest number of quoted numbers of one kind; with more, some pair gives any value."""
 _TOLERANCE = 1e-6
-"""The relative difference up to which two numbers are equal."""
+"""The relative difference up to which two numbers count as equal."""
 
 
 def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -> str:
-    """Return the short answer as the quotes have it, or as it follows from them; empty if neither.
+    """Return the short answer if it follows from the quotes, worded as they have it; else empty.
 
     Args:
-        question: The question; it decides what may be derived, such as a sum only if it asks for
-            one.
+        question: The question; a sum, for example, is accepted only if the question asks for one.
         short: The short answer of the model.
-        quotes: The quotes that the whole answer rests on, verbatim.
+        quotes: The verbatim quotes that the answer rests on.
     """
     bare = " ".join(short.split()).strip(" .")
     if not bare or not quotes:
@@ -91,13 +90,13 @@ def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -
 
 
 def list_key_parts(question: Question, answer: str) -> list[str]:
-    """Return the parts of a sentence that may be the answer by themselves, the likeliest first.
+    """Return the parts of a sentence that may be the answer alone, the likeliest first.
 
-    They are options of commands, quoted words and numbers. What the question says itself is none.
+    They are options of commands, quoted words and numbers, except those in the question.
 
     Args:
         question: The question.
-        answer: The answer of a model; one that is shorter than a sentence has no parts.
+        answer: The answer of a model; one of fewer than four words has no parts.
     """
     if len(answer.split()) < _FEWEST_WORDS:
         return []
@@ -107,10 +106,10 @@ def list_key_parts(question: Question, answer: str) -> list[str]:
 
 
 def find_misfit(question: Question, short: str) -> str:
-    """Return why a short answer cannot answer the question, for the model to mend; empty if it can.
+    """Return why a short answer cannot be right, as a note to the model; empty if it can be.
 
-    It cannot if it only repeats words of a question that offers no options, or if it is surely of
-    another kind than the one asked for, such as a name for a date.
+    It cannot be right if it only repeats words of a question without options, or if it is clearly
+    of another kind than the one asked for, such as a name instead of a date.
     """
     expected = question.expected_value
     if expected is not None and contradicts_kind(expected, short):
@@ -119,9 +118,9 @@ def find_misfit(question: Question, short: str) -> str:
 
 
 def select_bearing(short: str, quotes: Sequence[str]) -> tuple[int, ...]:
-    """Return the places of the quotes that hold the short answer; all if it stands in none.
+    """Return the indexes of the quotes that contain the short answer; all if none does.
 
-    Of a list, those that hold an item of it.
+    For an answer that is a list, return those that contain an item of it.
     """
     whole = [place for place, quote in enumerate(quotes) if _find_quoted(short, [quote])]
     if whole:
@@ -136,12 +135,12 @@ def select_bearing(short: str, quotes: Sequence[str]) -> tuple[int, ...]:
 
 
 def detect_derivation(question: Question) -> Derivation | None:
-    """Return what the question wants computed from numbers; `None` if nothing."""
+    """Return the computation that the question asks for; `None` if it asks for none."""
     return next((name for name, cue in _CUES.items() if cue.search(question.text)), None)
 
 
 def _find_quoted(short: str, quotes: Sequence[str]) -> str:
-    """Return the answer in the words of the first quote that holds it; empty if none does."""
+    """Return the answer as the first quote that contains it writes it; empty if none does."""
     for quote in quotes:
         match = find_quote(short, quote)
         if match is not None and match.exact:
@@ -151,13 +150,13 @@ def _find_quoted(short: str, quotes: Sequence[str]) -> str:
 
 
 def _take_hyphens(text: str, span: Span) -> Span:
-    """Return a span with the hyphens of the option of a command that it begins with."""
+    """Return a span extended to the hyphens of a command option at its start."""
     option = _OPTION_START.search(text, 0, span.start)
     return Span(option.start(), span.end) if option else span
 
 
 def _follows_by_counting(question: Question, short: str, quotes: Sequence[str]) -> bool:
-    """Return whether a count is asked for and the quotes hold so many things, or a list of them."""
+    """Return whether a count is asked for and equals the number of quotes or of listed items."""
     number = parse_stated_number(short)
     if number is None or not question.counted_noun:
         return False
@@ -167,7 +166,7 @@ def _follows_by_counting(question: Question, short: str, quotes: Sequence[str]) 
 
 
 def _find_lists(quote: str) -> Iterator[str]:
-    """Yield the lists in a quote, "a, b and c": each a part of a clause, up to its last item."""
+    """Yield the lists "a, b and c" in a quote: the part of a clause up to the last item."""
     for clause in re.split(r"[;.:]", quote):
         links = list(_LINK.finditer(clause))
         if links:
@@ -176,7 +175,7 @@ def _find_lists(quote: str) -> Iterator[str]:
 
 
 def _follows_by_arithmetic(question: Question, short: str, quotes: Sequence[str]) -> bool:
-    """Return whether a number is what the question wants computed from quoted numbers."""
+    """Return whether a number is the result of the asked computation over quoted numbers."""
     derivation = detect_derivation(question)
     answer_amounts = parse_quantities(short)
     if derivation is None or len(answer_amounts) != 1:
@@ -204,7 +203,7 @@ def _collect_kinds(quoted: Mapping[Quantity, None]) -> set[str]:
 
 
 def _iterate_values(derivation: Derivation, values: Sequence[float]) -> Iterator[float]:
-    """Yield the values that follow from two numbers, and for sum and mean also from all."""
+    """Yield the results for each pair of numbers, and for sum and mean also for all numbers."""
     for first, second in combinations(values, 2):
         if derivation == "difference":
             yield abs(first - second)
@@ -217,7 +216,7 @@ def _iterate_values(derivation: Derivation, values: Sequence[float]) -> Iterator
 
 
 def _is_year_difference(amount: Quantity, quotes: Sequence[str]) -> bool:
-    """Return whether a number is the years between two quoted dates."""
+    """Return whether a number is the number of years between two quoted dates."""
     dates = [date for quote in quotes if (date := parse_date(quote))]
     years = {date[0] for date in dates}
     years |= {float(year) for quote in quotes for year in _YEARS.findall(quote)}

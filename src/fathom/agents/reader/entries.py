@@ -1,7 +1,7 @@
-"""Answers in the entries of manuals: an option or a setting, what it means, what its default is.
+"""Answers in manual entries: the option or setting to use, its meaning, or its default.
 
-The reader of running text often takes an entry's neighbour, as all entries of a manual are about
-nearly the same. Here each entry that shares words with the question is read alone.
+The reader of running text often picks a neighbouring entry, because the entries of a manual are
+alike. This reader reads each entry that shares words with the question alone.
 """
 
 import math
@@ -23,19 +23,19 @@ from fathom.types import DIGITS, Draft, Evidence, Hit, Span
 _MOST_ENTRIES = 8
 """The largest number of entries that are read alone."""
 _LEAST_ANSWERABLE = 0.6
-"""The probability with which an entry, read alone, must answer."""
+"""The lowest probability that an entry, read alone, answers the question."""
 _SHARED_WORD = 0.5
-"""The worth of a word of the question in an entry, in logits."""
+"""The logits that an entry gains for each word that it shares with the question."""
 _PLACE = 0.25
-"""The loss in logits by the logarithm of a hit's place."""
+"""The logits that an entry loses for each unit of ln(1 + index of its hit)."""
 _WORD = re.compile(r"[^\W_]+")
 _PUNCTUATION = ".,;:()[]'\"`"
 _SLOPE, _OFFSET = 0.5, -0.3
-"""The law of the confidence, over the logit of the probability that the entry answers."""
+"""The slope and offset of the confidence's logit over the logit of `answerable`."""
 
 
 class ReadEntry(NamedTuple):
-    """An entry that was read alone.
+    """An entry with its reading.
 
     Attributes:
         merit: The log-odds by which entries are compared.
@@ -52,13 +52,13 @@ class ReadEntry(NamedTuple):
         return " ".join(self.entry.head.cut(self.hit.chunk.text).split())
 
     def holds(self, quote: Evidence) -> bool:
-        """Return whether a quote is, at least in part, of this entry."""
+        """Return whether a quote overlaps this entry."""
         return quote.hit.chunk.id == self.hit.chunk.id and _overlap(quote.span, self.entry.span)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryReader:
-    """A reader of the entry that a question looks up.
+    """A reader that finds the manual entry that a question looks up.
 
     Attributes:
         extract_terms: A function that returns the content words of a text.
@@ -69,13 +69,13 @@ class EntryReader:
     def __call__(
         self, question: Question, draft: Draft, hits: Sequence[Hit], session: ReadingSession
     ) -> Draft:
-        """Return the draft of the entry that the question looks up, or the draft as it is.
+        """Return the draft of the entry that is looked up, or the given draft if none is better.
 
         Args:
             question: The question.
-            draft: The draft of the usual reading.
+            draft: The draft of the local reader.
             hits: The hits, best first.
-            session: The question, put to the pair reader.
+            session: The cross-reader's session for the question.
         """
         lookup = question.lookup
         if lookup is None:
@@ -89,14 +89,14 @@ class EntryReader:
         new = _draft_entry(lookup, best)
         if not _is_better(question, new, best, draft):
             return draft
-        # Many things are done without an option, so finding one makes nothing surer.
+        # Many things need no option, so finding one must not raise the confidence.
         is_capped = lookup.want == "way" and bool(draft.evidence)
         return replace(new, confidence=min(new.confidence, draft.confidence)) if is_capped else new
 
     def _read_entries(
         self, question: Question, lookup: Lookup, hits: Sequence[Hit], session: ReadingSession
     ) -> list[ReadEntry]:
-        """Return the entries that share most words with the question, read alone."""
+        """Read the entries that share most words with the question, each alone."""
         candidates = sorted(
             self._list_candidates(question, lookup, hits), key=lambda item: (-item[0], item[1])
         )[:_MOST_ENTRIES]
@@ -110,7 +110,7 @@ class EntryReader:
     def _list_candidates(
         self, question: Question, lookup: Lookup, hits: Sequence[Hit]
     ) -> Iterator[tuple[int, int, ManualEntry]]:
-        """Yield the entries that may be meant, each after its number of shared words and place."""
+        """Yield entries that may be meant: number of shared words, index of the hit, entry."""
         wanted = self.extract_terms(question.text)
         subjects = [span.cut(question.text).casefold() for span in question.mentions]
         for place, hit in enumerate(hits):
@@ -128,6 +128,7 @@ class EntryReader:
 
 
 def _compute_merit(reading: Reading, shared: int, place: int) -> float:
+    """Return the log-odds by which entries are compared: reading, shared words and rank."""
     return (
         compute_logit(reading.answerable)
         + compute_logit(reading.relevance)
@@ -137,7 +138,7 @@ def _compute_merit(reading: Reading, shared: int, place: int) -> float:
 
 
 def _draft_entry(lookup: Lookup, read: ReadEntry) -> Draft:
-    """Return the draft of an entry: its name and its first sentence, or what tells the default."""
+    """Return the draft of an entry: its name and first sentence, or the stated default."""
     chunk, entry = read.hit.chunk, read.entry
     units = [unit.span for unit in list_units(chunk) if _overlap(unit.span, entry.span)]
     described = [span for span in units if span.end > entry.body.start]
@@ -148,7 +149,7 @@ def _draft_entry(lookup: Lookup, read: ReadEntry) -> Draft:
         quoted, short_answer = _find_default(read, described)
     logit = _SLOPE * compute_logit(read.reading.answerable) + _OFFSET
     return Draft(
-        # The name is quoted too, since a description alone does not tell of what it is.
+        # The name is quoted too, since a description alone does not show what it describes.
         evidence=tuple(
             Evidence(hit=read.hit, span=span, support=read.reading.answerable)
             for span in dict.fromkeys([units[0], quoted])
@@ -159,7 +160,7 @@ def _draft_entry(lookup: Lookup, read: ReadEntry) -> Draft:
 
 
 def _find_default(read: ReadEntry, described: Sequence[Span]) -> tuple[Span, str]:
-    """Return the sentence that tells the default, and the default; empty if it is not clear."""
+    """Return the sentence that states the default, and the default; empty if unclear."""
     text = read.hit.chunk.text
     telling = [span for span in described if states_default(span.cut(text))] or described[:1]
     if is_default_itself(telling[0].cut(text)):
@@ -173,7 +174,7 @@ def _find_default(read: ReadEntry, described: Sequence[Span]) -> tuple[Span, str
 
 
 def _is_better(question: Question, new: Draft, read: ReadEntry, draft: Draft) -> bool:
-    """Return whether the draft of an entry replaces the usual one."""
+    """Return whether the draft of an entry replaces that of the local reader."""
     if not draft.evidence:
         return True
     want = question.lookup.want if question.lookup else None
@@ -193,7 +194,7 @@ def _is_better(question: Question, new: Draft, read: ReadEntry, draft: Draft) ->
 
 
 def _count_named_words(question: Question, head: str) -> int:
-    """Return the number of words of an entry's name if the question holds all of them, else 0.
+    """Return the number of words of an entry's name if the question has all of them, else 0.
 
     `idle_session_timeout` is named by "the idle session timeout".
     """
@@ -203,7 +204,7 @@ def _count_named_words(question: Question, head: str) -> int:
 
 
 def _complete_name(draft: Draft) -> Draft:
-    """Return a draft whose short answer is the whole name of which it was a part."""
+    """Return the draft with a one-word short answer extended to the whole name in the quote."""
     part = draft.short_answer
     if not part or not draft.evidence or len(part.split()) > 1:
         return draft

@@ -1,4 +1,4 @@
-"""Answers that are lists: the steps of a task, the items asked for, and their number."""
+"""Answers that are lists of a document: steps of a task, items asked for, and their number."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,26 +28,27 @@ from fathom.types import Chunk, Evidence, Hit, Span
 _MOST_ITEMS = 24
 """The largest number of items that an answer gives."""
 _FEWEST_ITEMS = 2
-"""The items that a list needs; a single item is a sentence."""
+"""The smallest number of items of a list; a single item is just a sentence."""
 _MAJORITY = 0.5
-"""The share of its list's likelihood above which an item may be the answer alone."""
+"""The share of the list's total score above which one item alone may be the answer."""
 _LONGEST_SHORT_ITEM = 60
-"""The characters of an item that may stand in a short answer."""
+"""The largest number of characters of an item in a short answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAnswer:
-    """A list of a document as the answer.
+    """A list of a document that may be the answer.
 
     Attributes:
-        evidence: One piece for each item, in reading order.
+        evidence: One item of evidence for each list item, in reading order.
         best: The list as a candidate; its score is the probability that the answer is anywhere in
-            it.
-        matches_question: Whether its heading or the line above it holds half of the question's
-            words.
-        lead_text: That heading and that line.
-        is_introduced: Whether a heading or a colon stands right above it.
-        is_complete: Whether all its items are given: it ends within its hit, or in the next one.
+            the list, times the trust in its hit.
+        matches_question: Whether its heading and the line above it contain at least half of the
+            question's content words.
+        lead_text: That heading and line.
+        is_introduced: Whether a heading or a line that ends in a colon is right above it.
+        is_complete: Whether all its items are in the evidence, since it ends in its hit or the
+            next.
     """
 
     evidence: tuple[Evidence, ...]
@@ -58,10 +59,10 @@ class ListAnswer:
     is_complete: bool
 
     def outweighs(self, other: Candidate, share: float) -> bool:
-        """Return whether the list is the answer rather than another candidate.
+        """Return whether the list is the answer rather than a single candidate.
 
-        The list is at least `share` times as likely, or stands in the same chunk below what the
-        question asks for.
+        It is if its score is at least `share` times the candidate's, or if its lead matches the
+        question and both are in the same chunk.
         """
         chunk_id, other_chunk_id = (
             self.evidence[0].hit.chunk.id,
@@ -72,16 +73,16 @@ class ListAnswer:
         )
 
     def contains(self, other: "ListAnswer") -> bool:
-        """Return whether another list, whose lead matches the question, is a part of this one."""
+        """Return whether another list is part of this one and its lead matches the question."""
         inner = {(item.hit.chunk.id, item.span) for item in other.evidence}
         outer = {(item.hit.chunk.id, item.span) for item in self.evidence}
         return other.matches_question and inner < outer
 
     @property
     def may_be_steps(self) -> bool:
-        """True if it is numbered, or introduced by words of the question.
+        """True if it is numbered, or if a lead that matches the question introduces it.
 
-        Other bullets are rules of all sorts, or the links of a page.
+        Other bullet lists are rules of various kinds, or the links of a page.
         """
         is_numbered = bool(_find_label_kind(self.evidence[0]).strip("-*\u2022\u00b7\u2013"))
         return is_numbered or (self.matches_question and self.is_introduced)
@@ -93,23 +94,22 @@ class ListAnswer:
 
     @property
     def short_answer(self) -> str:
-        """The items in one line; empty if one of them is long."""
+        """The items, joined by commas; empty if one of them is long."""
         items = [" ".join(item.quote.split()).rstrip(" .;,") for item in self.evidence]
         return ", ".join(items) if all(len(item) <= _LONGEST_SHORT_ITEM for item in items) else ""
 
 
 def find_lists(question: Question, read_hits: Sequence[ReadHit], terms: Terms) -> list[ListAnswer]:
-    """Return the lists that may be the answer, likeliest first; of equal ones the first.
+    """Return the lists that may be the answer, the highest score first.
 
-    The likelihood of a list is the sum over its own spans and those of the line that leads to it. A
-    list counts as a whole if its heading or that line holds half of the question's words, or if no
-    item has most of the likelihood: of rules of all sorts only one is the answer. A list that
-    continues in another hit is taken with its rest. Of a list within another one, the inner list is
-    taken if its lead matches the question, rather than the outer one.
+    The score of a list is the sum of the spans in it and in the line above it. A list qualifies if
+    its lead matches the question, or if no single item has most of the score: among unrelated rules
+    only one is the answer. Items in the next chunk are added if that chunk is a hit. An outer list
+    is left out if an inner list's lead matches the question.
 
     Args:
         question: The question.
-        read_hits: The hits that were read.
+        read_hits: The hits with their readings.
         terms: The function that returns the content words of a text.
     """
     question_terms = terms(question.text)
@@ -137,9 +137,10 @@ def find_lists(question: Question, read_hits: Sequence[ReadHit], terms: Terms) -
 def find_list_around(
     question: Question, quote: Evidence, read_hits: Sequence[ReadHit], terms: Terms
 ) -> ListAnswer | None:
-    """Return the list below what the question asks for, of which the quote is an item or a part.
+    """Return the list whose lead matches the question and whose items include the quote.
 
-    An item with a label of another kind than the first item's belongs to an inner list.
+    An item whose label is of another kind than the first item's belongs to an inner list, so it
+    does not count.
     """
 
     def holds(item: Evidence) -> bool:
@@ -161,7 +162,7 @@ def find_list_around(
 
 
 def _find_label_kind(item: Evidence) -> str:
-    """Return the kind of an item's label."""
+    """Return the kind of an item's label, such as "1." or "-"; empty without one."""
     chunk = item.hit.chunk
     holding_blocks = (
         block for block in list_blocks(chunk) if block.start <= item.span.start < block.end
@@ -170,13 +171,13 @@ def _find_label_kind(item: Evidence) -> str:
 
 
 def find_steps_around(step: Evidence, hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return all steps of the numbered list that a quote is a part of, in order; often none.
+    """Return all steps of the numbered list around a quote, in order; empty without one.
 
-    The steps before and after those of its chunk are taken from the chunks beside it, if these are
-    among the hits and the numbers go on.
+    Steps in the chunks before and after are added if these are among the hits and the numbers
+    continue.
 
     Args:
-        step: The quote.
+        step: The quote of one step.
         hits: The hits.
     """
     run = _find_run_around(step)
@@ -196,7 +197,7 @@ def find_steps_around(step: Evidence, hits: Sequence[Hit]) -> tuple[Evidence, ..
 
 
 def _find_run_around(step: Evidence) -> range | None:
-    """Return the numbered list of a chunk that holds a quote."""
+    """Return the blocks of the numbered list that contains a quote; `None` without one."""
     chunk = step.hit.chunk
     blocks = list_blocks(chunk)
     numbered = (run for run in find_outer_runs(chunk) if list_numbers(chunk, run))
@@ -213,7 +214,14 @@ def _find_run_around(step: Evidence) -> range | None:
 def _find_run_beside(
     hit: Hit, run: range, offset: int, hits: Mapping[tuple[str, int], Hit]
 ) -> tuple[Hit, range] | None:
-    """Return the part of a numbered list in the chunk before or after, if it goes on there."""
+    """Return the part of a numbered list that continues in a neighbouring chunk.
+
+    Args:
+        hit: The hit with the known part.
+        run: The blocks of the known part.
+        offset: -1 for the chunk before, 1 for the chunk after.
+        hits: The hits by document and ordinal.
+    """
     beside = hits.get((hit.chunk.document_id, hit.chunk.ordinal + offset))
     runs = find_outer_runs(beside.chunk) if beside else []
     if beside is None or not runs:
@@ -224,9 +232,9 @@ def _find_run_beside(
 
 
 def complete_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence in which what a sentence with a colon introduces follows that sentence.
+    """Return the evidence with lists and code added after the sentences that introduce them.
 
-    A list or a block of code that it introduces is quoted too; each place comes once.
+    A sentence introduces them if it ends in a colon. Each place comes once.
     """
     items: list[Evidence] = []
     for item in evidence:
@@ -239,7 +247,7 @@ def complete_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
 
 def _find_introduced(evidence: Evidence) -> list[Span]:
-    """Return the items or the code right behind a sentence."""
+    """Return the list items or the code block right after a sentence."""
     chunk = evidence.hit.chunk
     blocks = list_blocks(chunk)
     next_block = next(
@@ -301,10 +309,10 @@ def _iterate_lists(
 
 
 def _iterate_entry_lists(read_hit: ReadHit, is_led: Callable[[str], bool]) -> Iterator[ListAnswer]:
-    """Yield the runs of a manual's entries below what the question asks for, such as exit codes.
+    """Yield the runs of manual entries whose lead matches the question, such as exit codes.
 
-    Each item is a name with the first sentence of its description. The title of the document counts
-    as a part of the lead, since a heading such as "EXIT STATUS" does not tell of which program.
+    Each item is a name with the first sentence of its description. The document's title is part of
+    the lead, because a heading such as "EXIT STATUS" does not name the program.
     """
     chunk = read_hit.hit.chunk
     blocks = list_blocks(chunk)
@@ -333,7 +341,7 @@ def _iterate_entry_lists(read_hit: ReadHit, is_led: Callable[[str], bool]) -> It
 
 
 def _group_entries(chunk: Chunk) -> Iterator[tuple[int, list[ManualEntry]]]:
-    """Yield the runs of entries in paragraphs, each after the place of its first block."""
+    """Yield runs of adjacent entries in paragraphs, each with the index of its first block."""
     blocks = list_blocks(chunk)
     starts = {block.start: at for at, block in enumerate(blocks) if block.kind == "paragraph"}
     group: list[ManualEntry] = []
@@ -359,7 +367,7 @@ def _is_within(inner: Span, outer: Span) -> bool:
 
 
 def _sum_largest_item(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
-    """Return the largest sum of span scores within a single item."""
+    """Return the largest total score of the spans within a single item."""
     return max(
         fsum(s.score for s in spans if item.start <= s.span.start and s.span.end <= item.end)
         for item in items
@@ -379,7 +387,7 @@ def _find_lead_text(chunk: Chunk, first: int) -> str:
 
 
 def _is_introduced(chunk: Chunk, first: int) -> bool:
-    """Return whether a heading or a colon stands right above a list, or its chunk begins there."""
+    """Return whether a heading or a colon is right above a list, or the chunk begins with it."""
     block = list_blocks(chunk)[first - 1] if first else None
     return block is None or (
         block.kind == "heading" or ends_in_colon(chunk.text[block.start : block.end])
@@ -387,9 +395,10 @@ def _is_introduced(chunk: Chunk, first: int) -> bool:
 
 
 def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:
-    """Return the items of a list at the beginning of the next chunk, if that chunk is a hit.
+    """Return the items with which a list continues in the next chunk, if that is a hit.
 
-    If an inner list continues, only the items before the first label of another kind belong to it.
+    For an inner list, only items before the first label of another kind belong to it; `label` is
+    the kind of its labels, empty for an outer list.
     """
     chunk = hit.chunk
     # The reader has only the hits; the next chunk may not be among them.
@@ -402,7 +411,7 @@ def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[
 
 
 def _count_same_kind(label: str, chunk: Chunk, run: range) -> int:
-    """Return the number of first blocks with labels of this kind; all if the kind is empty."""
+    """Count the leading blocks whose label is of a kind; all blocks if the kind is empty."""
     blocks = list_blocks(chunk)
     kinds = (normalize_label(chunk, blocks[at]) for at in run)
     return len(run) if not label else sum(1 for _ in takewhile(label.__eq__, kinds))
@@ -411,9 +420,10 @@ def _count_same_kind(label: str, chunk: Chunk, run: range) -> int:
 def find_counted_list(
     question: Question, read_hits: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
 ) -> ListAnswer | None:
-    """Return the complete list of the things to count; of several the likeliest.
+    """Return the complete list of the things that the question counts; `None` without one.
 
-    The heading of the list, or the line above it, holds all words of what is counted.
+    Its lead contains all content words of the counted noun. Of several lists, the one with the
+    highest score is returned.
     """
     # Only a complete list counts: one that was cut off would give too small a number.
     noun_terms = terms(question.counted_noun)

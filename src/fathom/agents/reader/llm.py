@@ -1,4 +1,9 @@
-"""The reader that asks a language model for what the local reader is not certain of."""
+"""The LLM reader: asks a language model where the local reader is not certain.
+
+The local draft comes first. If a model is asked, it sees pruned sentences (`retrieval.pruning`),
+replies in one of the `reply_forms`, and its reply is verified by `citations`, `derivations`, the
+judge and `confidence`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -40,36 +45,37 @@ if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 _FAULT_NOTE = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
-"""The note behind the question that tells a model the fault of an earlier answer."""
-# The answer itself is not repeated: what a document made a model write must not become an order.
+"""The note after the question that names the fault of an earlier answer to the model."""
+# The answer itself is not repeated: a document may have planted it as an order.
 _UNFOUND = "What you answered stands in none of the sentences."
 _OPPOSITE = "The sentences speak against what you answered."
 _DOUBTFUL_VERDICT = 0.3
-"""The confidence in a yes or no below which its own sentences speak against it."""
+"""The confidence in a yes or no below which its sentences are taken to contradict it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMReader:
-    """A reader that keeps certain local answers and asks a language model for the rest.
+    """A reader that keeps certain local answers and asks a language model for others.
 
-    A sentence of the model counts only if what it names stands in the hits (`citations`) and the
-    judge finds it supported by all of that together; so whatever a document or a server says,
-    nothing unverified is shown. If no sentence holds but the short answer follows from the quotes
+    A sentence of the model is used only if its evidence is found in the hits (`citations`) and the
+    judge finds it supported by that evidence, so nothing unverified is shown, whatever a document
+    or a server says. If no sentence is supported but the short answer follows from the quotes
     (`derive_short_answer`), the quotes themselves are shown. The confidence comes from the quotes,
     not from the model.
 
     Attributes:
-        local: The reader that reads first.
-        pruner: The choice of the sentences that the model is shown.
-        confidence: The confidence in the model's answer.
-        skip_above_confidence: The confidence of the local reader from which on the model is not
-            asked; above 1 it always is.
-        signals: The signals of the local draft, by which the run's rule decides whether to ask;
-            `None` where the confidence alone decides.
-        min_support: The smallest support of a sentence that counts.
-        min_confidence: The confidence below which a model's answer gives way to a surer local one.
-        fallback: The answer if the model gives nothing that can be verified: the local draft, or
-            none.
+        model: The language model. local: The reader that reads first. judge: The judge of the
+            model's sentences.
+        pruner: The pruner that chooses the sentences that the model is shown.
+        confidence: The law of the confidence in the model's answer.
+        skip_above_confidence: The local confidence from which on the model is not asked; a value
+            above 1 always asks it.
+        signals: The function that computes the signals from which the run's rule decides whether to
+            ask; `None` if the confidence alone decides.
+        min_support: The lowest support of a sentence that is used, in [0, 1].
+        min_confidence: The confidence below which a local draft with more confidence wins.
+        fallback: What to do if nothing of the model's answer can be verified: use the local draft,
+            or abstain.
         form: The form in which the model names its evidence.
         fault: The fault of an earlier draft, for the model to correct; empty if there was none.
         calculator: The agent that computes over tables by the model's SQL; `None` to read only.
@@ -145,10 +151,10 @@ class LLMReader:
     async def _decide_asking(
         self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> AskingDecision | None:
-        """Return the decision of the run's rule about a local draft; `None` where it has none.
+        """Decide by the run's rule whether to ask the model; `None` if no rule applies.
 
-        The rule was learned from texts, so it does not hold for what stands in tables. A model that
-        is to mend a fault is asked.
+        The rule was learned from running text, so it does not apply to answers from tables. Nor
+        does it apply when the model is to correct a fault.
         """
         decide, signals = context.decide_asking, self.signals
         if decide is None or signals is None or self.fault:
@@ -170,7 +176,7 @@ class LLMReader:
     async def _compute_or_ask(
         self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Draft, str, str]:
-        """Return the draft over tables, else the one that was read, whose it is, and why."""
+        """Return the draft from tables or else from text, who made it, and the reason."""
         if self.calculator is not None:
             computed = await self.calculator.compute(question, hits, local_draft, context)
             if computed is not None:
@@ -180,14 +186,15 @@ class LLMReader:
     async def _ask_or_fall_back(
         self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Draft, str, str]:
-        """Return the draft that counts, whose it is, and why."""
+        """Return the draft of the model or the local one, who made it, and the reason."""
         try:
             draft = await self.ask_for_draft(question, hits, context)
             if draft is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
             draft = await self._weigh(question, draft, local_draft, context)
         except BudgetRefused as error:
-            # A spent budget is no fault of the model: the local draft counts with any fallback.
+            # A spent budget is not the model's fault: the local draft is used whatever `fallback`
+            # is.
             return local_draft, "local", str(error)
         except CallFailure as error:
             if self.fallback == "abstain":
@@ -200,11 +207,11 @@ class LLMReader:
         return draft, "model", reason
 
     def _choose_local(self, draft: Draft, local_draft: Draft) -> tuple[Draft, str] | None:
-        """Return the local draft and why it counts more than the model's; `None` if it does not."""
+        """Return the local draft with the reason to prefer it; `None` to use the model's."""
         if local_draft.calculation is not None and draft.short_answer:
             if match_values(draft.short_answer, local_draft.short_answer):
                 return join_equal(draft, local_draft), "the model reads the computed value"
-            # A text that is read in a table is seldom right where the rules compute another value.
+            # If the rules compute another value, a text read in a table is seldom right.
             if draft.confidence <= local_draft.confidence:
                 return local_draft, "the computed value is surer than the model's reading"
         if self.fallback != "local":
@@ -219,10 +226,10 @@ class LLMReader:
     async def ask_for_draft(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> Draft | None:
-        """Return what holds of the model's answer, without a confidence; `None` if it gives none.
+        """Ask the model and return a draft of the verified part, with a confidence of 0.
 
-        A model whose answer has a fault is asked once more, with the fault named. If the second
-        answer is no better, the first counts.
+        If the answer has a fault, the model is asked once more with the fault named. If the second
+        answer has a fault too, the first one is used. `None` means that the model gives no answer.
 
         Raises:
             BudgetRefused: If the budget does not allow the first call.
@@ -248,7 +255,7 @@ class LLMReader:
         shown: Sequence[PrunedHit],
         context: RunContext,
     ) -> Draft:
-        """Return the draft of a second answer; the first one if the second has a fault too."""
+        """Ask the model again and return its draft; the first one if the second has a fault."""
         inputs = {"fault": fault, "chunks": [item.hit.chunk.id for item in shown]}
         with context.step("ask again", agent="reader", inputs=inputs) as step:
             try:
@@ -270,12 +277,12 @@ class LLMReader:
     async def _find_fault(
         self, question: Question, answer: CitedAnswer, draft: Draft, context: RunContext
     ) -> str:
-        """Return the fault of an answer for the model to mend; empty if there is none.
+        """Return the fault of an answer, as a note to the model; empty if there is none.
 
         Args:
             question: The question.
             answer: The answer of the model.
-            draft: What holds of the answer.
+            draft: The verified part of the answer.
             context: The run.
         """
         if not draft.evidence:
@@ -294,7 +301,7 @@ class LLMReader:
     async def _prune(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[PrunedHit, ...]:
-        """Return the parts of the hits that the model is shown."""
+        """Choose the parts of the hits that the model is shown."""
         with context.step("prune", agent="reader") as step:
             shown = await step.compute("prune", lambda: self.pruner.prune(question, hits))
             kept = [
@@ -307,7 +314,7 @@ class LLMReader:
     async def _ask_model(
         self, question: Question, shown: Sequence[PrunedHit], context: RunContext, *, fault: str
     ) -> CitedAnswer | None:
-        """Ask the model, and stream its sentences to a listener that wants text.
+        """Ask the model; stream its sentences to the listener if it wants text.
 
         Args:
             question: The question.
@@ -334,7 +341,7 @@ class LLMReader:
         shown: Sequence[PrunedHit],
         context: RunContext,
     ) -> Draft:
-        """Return a draft of what holds of an answer; an empty one if nothing does."""
+        """Return a draft of the verified part of an answer; empty if nothing is verified."""
         if find_misfit(question, answer.short):
             return Draft()
         draft = await self._keep_verified(question, answer, shown, context)
@@ -348,7 +355,7 @@ class LLMReader:
         shown: Sequence[PrunedHit],
         context: RunContext,
     ) -> Draft:
-        """Return a draft of the supported sentences, or else of quotes with the short answer."""
+        """Return a draft of the supported sentences, or else of quotes for the short answer."""
         with_evidence = [sentence for sentence in answer.sentences if sentence.evidence]
         quoting = _quote_answer(question, answer.short, with_evidence)
         if answer.is_bare and quoting.short_answer:
@@ -370,7 +377,7 @@ class LLMReader:
     async def _judge(
         self, sentences: Sequence[CitedSentence], context: RunContext
     ) -> list[CitedSentence]:
-        """Return the sentences that their evidence supports, with its support."""
+        """Return the sentences that their evidence supports, with the support filled in."""
         pairs = [
             (sentence.text, " ".join(item.quote for item in sentence.evidence))
             for sentence in sentences
@@ -387,9 +394,10 @@ class LLMReader:
     async def _relocate(
         self, question: Question, short: str, shown: Sequence[PrunedHit], context: RunContext
     ) -> Draft:
-        """Return a draft of the shown sentence that gives the short answer best; empty if none.
+        """Return a draft that quotes the best shown sentence with the short answer.
 
-        Small models name a wrong number below a right answer.
+        Small models often give a right answer with a wrong sentence number. The draft is empty if
+        no shown sentence contains the short answer.
         """
         places = find_places(short, shown) if short else ()
         if not places:
@@ -404,7 +412,7 @@ class LLMReader:
     async def _weigh(
         self, question: Question, draft: Draft, local_draft: Draft, context: RunContext
     ) -> Draft:
-        """Return the draft with the confidence that its quotes earn."""
+        """Return the draft with its confidence computed."""
         with context.step("weigh", agent="reader") as step:
             confidence = await step.compute(
                 "weigh", lambda: self.confidence(question, draft, local_draft)
@@ -422,7 +430,7 @@ def _compose_draft(sentences: Sequence[CitedSentence]) -> Draft:
     for sentence in sentences:
         for item in sentence.evidence:
             key = _identify(item)
-            # A place that several sentences name has the support of the one that it supports best.
+            # A place that several sentences cite keeps its highest support.
             support = max(item.support, places[key].support if key in places else 0.0)
             places[key] = replace(item, support=support)
     numbers = {key: place for place, key in enumerate(places)}
@@ -437,23 +445,23 @@ def _compose_draft(sentences: Sequence[CitedSentence]) -> Draft:
 
 
 def _count_sentences(answer: CitedAnswer, draft: Draft) -> SentenceCount | None:
-    """Return how many sentences of an answer were written and hold; `None` without any text.
+    """Count the sentences of an answer, written and supported; `None` without any text.
 
     Args:
         answer: The answer of the model.
-        draft: What holds of it, with evidence.
+        draft: Its verified part, with evidence.
     """
     written = sum(bool(sentence.text) for sentence in answer.sentences)
-    # Quotes without claims bear out a bare answer, but not the sentences that they replace.
+    # Quotes without claims support a bare answer, but not the sentences that they replace.
     supported = len(draft.claims) or int(answer.is_bare)
     return SentenceCount(written=written, supported=supported) if written else None
 
 
 def _quote_answer(question: Question, short: str, sentences: Sequence[CitedSentence]) -> Draft:
-    """Return the quotes that bear out a short answer, with it; an empty draft if none does.
+    """Return a draft of the quotes that a short answer follows from; empty without any.
 
-    Models name more sentences than they need, so those that the answer does not stand in are left
-    out, if it stands in any.
+    Models name more sentences than they need. If any quote contains the answer, the others are left
+    out.
     """
     evidence = _compose_draft(sentences).evidence
     quotes = [item.quote for item in evidence]
@@ -465,5 +473,5 @@ def _quote_answer(question: Question, short: str, sentences: Sequence[CitedSente
 
 
 def _identify(item: Evidence) -> tuple[str, Span, str]:
-    """Return what identifies the place of evidence: chunk, span and heading."""
+    """Return the key of an item of evidence: chunk id, span and heading."""
     return item.hit.chunk.id, item.span, item.heading

@@ -1,4 +1,9 @@
-"""The local reader: which hits it reads, how far, and the answer that it drafts from them."""
+"""The local reader: reads hits with the cross-reader and drafts an answer by rules.
+
+`LocalReader` is the role; `QuestionReading` reads one question and chooses the way by its form: a
+single answer, a list (`lists`), yes or no (`yes_no`), a comparison (`comparisons`), or several
+questions in one. `rivals` and `twins` add contradicting documents.
+"""
 
 import math
 import re
@@ -49,15 +54,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderLaw:
-    """The trust in the cross-reader's numbers.
+    """The law by which the cross-reader's numbers become a confidence, for one language.
 
     Attributes:
-        fall: The exponent by which the trust in hits falls with their place; `compute_trust` uses
-            it.
-        sureness: The law of the confidence's logit: the slopes for the logits of the best answer's
-            score and of the probability that its chunk is answerable, and an offset.
-        rival: The probability with which a chunk of another document must answer to be shown as a
-            rival.
+        fall: The exponent by which the trust in a hit falls with its rank (`compute_trust`).
+        sureness: The law of the confidence's logit: the slope for the logit of the best answer's
+            score, the slope for the logit of its chunk's `answerable`, and an offset.
+        rival: The lowest probability that a chunk of another document answers the question at which
+            it is shown as a rival.
     """
 
     fall: float
@@ -73,47 +77,46 @@ LAWS: Mapping[str, ReaderLaw] = {
 }
 
 _TRUSTED_SURE = 0.5
-"""The least confidence of an answer of trusted documents that goes before another one."""
+"""The lowest confidence at which an answer of a trusted document replaces another one."""
 _LONGEST_LIST = 8
-"""The largest number of answers that are listed together."""
+"""The largest number of single answers that are listed together."""
 _MOST_PARTS = 3
-"""The largest number of questions in one that are read, each in a pass of its own."""
+"""The largest number of joined questions that are read; each needs a pass of its own."""
 _MOST_SIDES = 2
-"""The largest number of sides of a comparison that are read, each in a pass of its own."""
+"""The largest number of sides of a comparison that are read; each needs a pass of its own."""
 MOST_SPANS = 8
-"""The possible answers of a chunk that the reader considers."""
+"""The number of spans of a chunk that the reader considers."""
 _ALWAYS_READ = 2
-"""The first hits that are read in any case: the second may contradict the first."""
+"""The number of first hits that are always read: the second may contradict the first."""
 
 
 BestScore = Callable[[ReadHit], float]
-"""A function that returns the highest score in a hit, at most the trust in the hit."""
+"""A function that returns the highest score in a hit, which never exceeds the hit's trust."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalReader:
-    """A reader that answers with the pair reader's best span and quotes the sentence around it.
+    """A reader that answers with the cross-reader's best span and quotes its sentence.
 
-    Equal answers of several hits count together. Hits are read best first, only as far as the
-    answer can still change (`read_in_order`). If other documents give another value, the draft
-    shows it beside the answer (`rivals`). For a question for a list, all hits are read and every
-    answer counts that is nearly as likely as the best. If a list of a document holds the answer, or
-    the steps of how something is done, the draft gives all its items (`lists`). It says yes or no
-    only if the pair reader is sure; otherwise the sentence stands alone. Deterministic, no language
-    model.
+    Scores of equal answers in several hits are combined. Hits are read best first, only as far as
+    the answer can still change (`read_in_order`). If other documents give another value, the draft
+    shows it beside the answer (`rivals`). A question for a list is read in all hits, and all
+    answers nearly as likely as the best are given. If the answer or its steps are a list of a
+    document, the draft gives all items of the list (`lists`). The short answer is yes or no only if
+    the cross-reader is sure; otherwise the draft is a quote without one. Deterministic.
 
     Attributes:
-        sentences: The largest number of quotes, except for a list and for rivals.
-        keep: The smallest share of the best quote's likelihood that a further sentence needs,
-            wherever its hit stands; it is quoted if it also gives or supports the same answer.
-        min_side_confidence: The smallest confidence in the answer for one side that counts in a
-            comparison.
-        laws: The laws of trust by the language of the question.
+        sentences: The largest number of quotes, lists and rivals not counted.
+        keep: The lowest share of the best quote's support at which a further sentence is quoted, if
+            it also gives or supports the same answer.
+        min_side_confidence: The lowest confidence at which the answer for one side of a comparison
+            is used.
+        laws: The laws of confidence by the language of the question.
         rivalry: The search for documents that give another value.
         tables: The corrector of answers in the cells of tables.
         verdicts: The laws of yes and no by the language of the question.
         calculator: The agent that computes over tables; `None` to read only.
-        trusted: The sources that are believed against all others.
+        trusted: The sources whose documents win against all others.
     """
 
     pairs: CrossReader
@@ -138,7 +141,7 @@ class LocalReader:
         )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """Read the hits with the pair reader and draft an answer."""
+        """Read the hits with the cross-reader and draft an answer."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
         with context.step("read", agent="reader", inputs=inputs) as step:
             read_hits, draft = await step.compute("read", lambda: self.read_hits(question, hits))
@@ -151,17 +154,17 @@ class LocalReader:
         return draft
 
     def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
-        """Return the draft of the hits, outside of any step."""
+        """Return the draft of the hits, without recording a step."""
         return self.read_hits(question, hits)[1]
 
     def read_hits(
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[tuple[ReadHit, ...], Draft]:
-        """Return the hits that were read, and the draft."""
+        """Return the hits that were read, with their readings, and the draft."""
         return self.open_question(question).read(hits)
 
     def open_question(self, question: Question) -> "QuestionReading":
-        """Put a question to the pair reader, under the law of its language."""
+        """Open a session of the cross-reader for a question, with the law of its language."""
         session = self.pairs.open_session(question.text, spans=MOST_SPANS)
         law = self.laws[question.language]
         return QuestionReading(reader=self, question=question, session=session, law=law)
@@ -169,11 +172,11 @@ class LocalReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionReading:
-    """The reading of one question, of a comparison or of one side of it.
+    """The reading of one question, which may be a side of a comparison or a part of another.
 
     Attributes:
-        reader: The reader whose bounds hold.
-        session: The question, put to the pair reader.
+        reader: The reader, with its bounds and settings. question: The question.
+        session: The cross-reader's session for the question.
         law: The law of the question's language.
     """
 
@@ -188,17 +191,18 @@ class QuestionReading:
         return self.reader.tables.extract_terms
 
     def read(self, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
-        """Return the hits that were read, and the draft."""
+        """Return the hits that were read, with their readings, and the draft."""
         hits = put_suspects_last(
             self.question, select_attributed(self.question, hits), self.reader.trusted
         )
         compared = self.question.comparison
-        # The hits of one search rarely tell two lives, and for the last two there is no rule.
+        # One search rarely finds both lives of "who lived longer", and "one" and "each" have no
+        # rule here.
         if compared and compared.want not in {"longest", "shortest", "one", "each"}:
             read_hits, draft = self._draft_comparison(compared.keep_first(_MOST_SIDES), hits)
             if draft.short_answer:
                 return read_hits, draft
-        # A comparison asks about its sides, which are no parts of the question.
+        # A comparison asks about its sides, so it is not split into parts.
         parts = () if compared else self.question.split_joined(_MOST_PARTS)
         if len(parts) > 1:
             read_hits, draft = self._draft_parts(parts, hits)
@@ -209,11 +213,14 @@ class QuestionReading:
     def read_by_form(
         self, hits: Sequence[Hit], *, comparable: bool = False
     ) -> tuple[tuple[ReadHit, ...], Draft]:
-        """Return the hits that were read, and the draft by the form of the question.
+        """Draft by the form of the question: yes or no, a list or steps, or a single answer.
 
         Args:
             hits: The hits, best first.
-            comparable: Consider only dates and amounts.
+            comparable: Whether only dates and amounts may be answers.
+
+        Returns:
+            The hits that were read, and the draft.
         """
         form = self.question.form
         if form == "yes or no":
@@ -233,15 +240,16 @@ class QuestionReading:
         return read_hits, self._prefer_entry(self._draft_single(read_hits, hits), hits)
 
     def _prefer_entry(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
-        """Return the draft of the entry that the question looks up, if the draft missed it."""
+        """Return the draft of the manual entry that the question looks up, if that is better."""
         entries = EntryReader(extract_terms=self.extract_terms)
         return entries(self.question, draft, hits, self.session)
 
     def _read_in_order(self, hits: Sequence[Hit], best: BestScore) -> tuple[ReadHit, ...]:
+        """Read the hits in order under the law of the question's language."""
         return read_in_order(self.session, hits, best, fall=self.law.fall)
 
     def _draft_single(self, read_hits: Sequence[ReadHit], hits: Sequence[Hit]) -> Draft:
-        """Return the draft of one answer, of the number of a list's items, or of a whole list."""
+        """Return the draft of a single answer, of a count, or of the list around the answer."""
         draft = self._draft_answer(group_candidates(read_hits))
         counted_list = find_counted_list(self.question, read_hits, self.extract_terms)
         if counted_list:
@@ -265,7 +273,7 @@ class QuestionReading:
         return draft
 
     def _ask_trusted(self, draft: Draft, trusted_hits: Sequence[Hit]) -> Draft:
-        """Return the draft of the trusted hits if it is sure enough, the given one as its rival."""
+        """Return the draft of the trusted hits if it is sure, with the given one as its rival."""
         read_hits = self._read_in_order(trusted_hits, _compute_best_score)
         trusted_draft = self._draft_answer(group_candidates(read_hits))
         if not trusted_draft.evidence or trusted_draft.confidence < _TRUSTED_SURE:
@@ -276,8 +284,8 @@ class QuestionReading:
         return _cite_rivals(trusted_draft, [rival])
 
     def _add_rivals(self, draft: Draft, hits: Sequence[Hit]) -> Draft:
-        """Return the draft with the answers of other documents that it does not have yet."""
-        # The bound belongs to the language of the question, not to the reader.
+        """Return the draft with the contradicting answers of other documents added."""
+        # The bound depends on the language of the question.
         rivalry = replace(self.reader.rivalry, likely=self.law.rival)
         rivals = rivalry.find_rivals(
             self.question, draft.short_answer, draft.evidence[0].hit, hits, self.session
@@ -292,9 +300,9 @@ class QuestionReading:
         return _cite_rivals(draft, new_rivals)
 
     def _drop_misfits(self, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
-        """Return a hit that was read, without spans that cannot be the answer."""
+        """Return a hit without the spans that cannot be the answer."""
         text, kind = read_hit.hit.chunk.text, self.question.expected_value
-        # Words that all options share would let any span pass.
+        # Words that all options have in common would let every span pass.
         options = drop_shared_words(
             [self.extract_terms(option) for option in self.question.options]
         )
@@ -316,7 +324,7 @@ class QuestionReading:
         return replace(read_hit, reading=replace(read_hit.reading, spans=spans))
 
     def _draft_count(self, draft: Draft, counted_list: ListAnswer) -> Draft:
-        """Return the number as stated or as listed; no short answer if the two differ."""
+        """Return the draft of a count, as stated or as listed; no short answer if they differ."""
         count = len(counted_list.evidence)
         stated = parse_stated_number(draft.short_answer)
         if draft.confidence < self.reader.min_side_confidence or stated is None:
@@ -332,16 +340,16 @@ class QuestionReading:
     def _draft_comparison(
         self, compared: Comparison, hits: Sequence[Hit]
     ) -> tuple[tuple[ReadHit, ...], Draft]:
-        """Return a comparison decided by the answers for each side; no short answer if undecided.
+        """Return the draft of a comparison; it has no short answer if undecided.
 
-        A side is read in the hits that name it. An answer for a side does not count if it is not
-        sure, or if documents disagree on it.
+        Each side is read in the hits that name it. An answer for a side is not used if its
+        confidence is too low or if documents disagree on it.
         """
         read_hits: list[ReadHit] = []
         drafts: list[Draft] = []
         is_order = compared.want in {"least", "most", "less", "more"}
         for option, question in zip(compared.options, compared.questions, strict=True):
-            # Only dates and amounts can be put in order.
+            # Only dates and amounts can be ordered.
             side_hits, draft = self.reader.open_question(Question(question)).read_by_form(
                 select_naming(option, hits), comparable=is_order
             )
@@ -364,9 +372,9 @@ class QuestionReading:
     def _draft_parts(
         self, parts: Sequence[Question], hits: Sequence[Hit]
     ) -> tuple[tuple[ReadHit, ...], Draft]:
-        """Return the answers to the parts of the question in turn, as sure as the least sure one.
+        """Return the draft of all parts of the question, with their lowest confidence.
 
-        Without an answer to some part there is no short answer; the quotes are shown.
+        If a part has no answer, the draft has quotes but no short answer.
         """
         read_hits: list[ReadHit] = []
         drafts: list[Draft] = []
@@ -396,9 +404,9 @@ class QuestionReading:
         )
 
     def _draft_list(self, read_hits: Sequence[ReadHit], *, several: bool) -> Draft:
-        """Return the draft of a question for a list or for steps.
+        """Return the draft for a question for several things, or for steps.
 
-        A list of a document comes before the single answers that are nearly as likely as the best.
+        A list of a document is preferred to single answers nearly as likely as the best.
         """
         candidates = group_candidates(read_hits)
         lists = find_lists(self.question, read_hits, self.extract_terms) if candidates else []
@@ -439,9 +447,9 @@ class QuestionReading:
         return round(1 / (1 + math.exp(-logit)), 6)
 
     def _draft_verdict(self, read_hits: Sequence[ReadHit]) -> Draft:
-        """Return yes or no with the sentence that decides, else only a quote.
+        """Return the draft of yes or no with the sentence that decides, else of a quote alone.
 
-        The quote of an undecided question is from the hit that most probably decides it.
+        If undecided, the quote comes from the hit that most probably decides the question.
         """
         judge = YesNoJudge(pairs=self.reader.pairs, laws=self.reader.verdicts)
         verdict = judge(self.question, read_hits)
@@ -453,17 +461,17 @@ class QuestionReading:
             )
         best_hit = max(read_hits, key=_score_decision, default=None)
         draft = self._draft_answer(group_candidates([best_hit] if best_hit else []))
-        # No short answer: the quote is shown, and the reader of the answer decides.
+        # No short answer: the quote is shown, and the user decides.
         return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
 
 
 def _compute_best_score(read_hit: ReadHit) -> float:
-    """Return the score of the best span of a hit, times the trust in it."""
+    """Return the score of the best span of a hit, times the trust in the hit."""
     return read_hit.trust * max((span.score for span in read_hit.reading.spans), default=0.0)
 
 
 def _score_decision(read_hit: ReadHit) -> float:
-    """Return the probability that a hit decides the question, times the trust in it."""
+    """Return the probability that a hit decides a yes-or-no question, times the trust in it."""
     reading = read_hit.reading
     probability = reading.relevance * reading.decided * max(reading.yes, 1 - reading.yes)
     return round(read_hit.trust * probability, 6)
@@ -474,7 +482,7 @@ def _cite_rivals(draft: Draft, rivals: Sequence[Rival]) -> Draft:
     evidence = list(draft.evidence)
     alternatives = list(draft.alternatives)
     for rival in rivals:
-        # A quote that is there already keeps its one place, so that it has one number.
+        # A quote that is already evidence is not added again, so that it has one number.
         place = next((at for at, item in enumerate(evidence) if _quotes_match(item, rival)), None)
         if place is None:
             place = len(evidence)
@@ -484,29 +492,29 @@ def _cite_rivals(draft: Draft, rivals: Sequence[Rival]) -> Draft:
 
 
 def _quotes_match(item: Evidence, rival: Rival) -> bool:
-    """Return whether an item and a rival quote the same place."""
+    """Return whether an item of evidence and a rival quote the same place."""
     return (item.hit.chunk.id, item.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
 
 
 def compute_trust(place: int, fall: float) -> float:
-    """Return the trust in the hit at `place`, from 1: 1 / place ** `fall`."""
+    """Return the trust in the hit at rank `place` (from 1): `place` ** -`fall`, in (0, 1]."""
     return float(place**-fall)
 
 
 def read_in_order(
     session: ReadingSession, hits: Sequence[Hit], best: BestScore, *, fall: float
 ) -> tuple[ReadHit, ...]:
-    """Read the hits in order until the rest cannot change the best answer; at least two.
+    """Read the hits in order until the rest cannot change the best answer.
 
-    No score of a hit exceeds its trust, and trust falls with the place. When the best score so far
-    is at least the trust of the next hit, none of the others can hold anything better. The second
-    hit is read in any case, because it may contradict the first.
+    No score of a hit exceeds its trust, and trust falls with the rank. When the best score so far
+    is at least the trust of the next hit, no further hit can score higher. The first two hits are
+    always read, because the second may contradict the first.
 
     Args:
-        session: The question, put to the pair reader.
+        session: The cross-reader's session for the question.
         hits: The hits, best first.
-        best: The highest score in a hit.
-        fall: The exponent by which trust falls with the place.
+        best: The function that returns the highest score in a hit.
+        fall: The exponent by which trust falls with the rank.
     """
     readings = _iterate_readings(session, hits)
     read_hits: list[ReadHit] = []
@@ -521,22 +529,22 @@ def read_in_order(
 
 
 def _iterate_readings(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[Reading]:
-    """Yield the reading of each hit; those that are read in any case are read in one batch."""
-    # One batch is faster than its hits one by one, and none is wasted: the signals of an answer
-    # ask for the same first hits, whose readings are cached.
+    """Yield the reading of each hit; the first `READ_FOR_SIGNALS` are read in one batch."""
+    # One batch is faster than one hit at a time. Nothing is wasted, because the signals of the
+    # answer need the same first hits and their readings are cached.
     yield from session.read([hit.chunk for hit in hits[:READ_FOR_SIGNALS]])
     for hit in hits[READ_FOR_SIGNALS:]:
         yield from session.read([hit.chunk])
 
 
 def select_attributed(question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
-    """Return the hits that name the question's source in text, title or headings; else all hits."""
+    """Return the hits that name the source that the question names; all hits if none does."""
     naming_hits = select_naming(question.source, hits) if question.source else ()
     return naming_hits or hits
 
 
 def select_naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-    """Return the hits that hold a name in text, title or headings."""
+    """Return the hits that contain a name in text, title or headings, without its article."""
     bare_name = re.sub(r"^(?:the|a|an)\s+", "", name, flags=re.IGNORECASE)
     pattern = re.compile(rf"(?<!\w){re.escape(bare_name)}(?!\w)", re.IGNORECASE)
     return [hit for hit in hits if pattern.search(hit.chunk.context)]

@@ -1,8 +1,8 @@
-"""The forms of a reply: the way in which the reader's model names its evidence.
+"""The reply forms of the LLM reader: three ways in which a model names its evidence.
 
-Short: the numbers of sentences and the bare answer, in some twenty tokens. By number: sentences of
-the model's own, each with the numbers of the sentences that it rests on. By quote: the same, with
-the part of a chunk that counts copied.
+`ShortForm`: sentence numbers and the bare answer, in some twenty tokens. `NumberForm`: sentences of
+the model's own, each with the numbers of the sentences that support it. `QuoteForm`: the same with
+copied quotes instead of numbers.
 """
 
 import json
@@ -142,13 +142,13 @@ class NumberedReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedAnswer:
-    """A model's answer with the evidence that was located.
+    """A model's answer with the evidence that it cites.
 
     Attributes:
         sentences: The sentences of the answer, at least one.
         short: The short answer; may be empty.
-        is_bare: Whether the only sentence is the short answer itself, so that what it quotes says
-            more than it does.
+        is_bare: Whether the only sentence is the short answer itself; the cited sentences are then
+            the better text to show.
     """
 
     sentences: tuple[CitedSentence, ...]
@@ -183,7 +183,7 @@ class ReplyForm(Protocol[ReplyT, SentenceT]):
         ...
 
     def resolve_evidence(self, sentence: SentenceT, shown: Sequence[PrunedHit]) -> CitedSentence:
-        """Return a sentence of a reply with its evidence."""
+        """Return a sentence of a reply with the evidence that it names."""
         ...
 
     def read_reply(self, reply: ReplyT, shown: Sequence[PrunedHit]) -> CitedAnswer | None:
@@ -197,7 +197,7 @@ AnyForm = ReplyForm[Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortForm:
-    """The form of a bare answer below the numbers of its sentences."""
+    """The form of sentence numbers and a bare answer; the cheapest, best for small models."""
 
     prompt: Prompt = SHORT_PROMPT
     kind: type[ShortReply] = ShortReply
@@ -221,7 +221,7 @@ class ShortForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteForm:
-    """The form in which the model copies the parts that count."""
+    """The form in which the model copies quotes; the default."""
 
     prompt: Prompt = QUOTES_PROMPT
     kind: type[ReaderReply] = ReaderReply
@@ -246,7 +246,7 @@ class QuoteForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberForm:
-    """The form in which the model names numbers of sentences."""
+    """The form in which the model names sentence numbers."""
 
     prompt: Prompt = NUMBERS_PROMPT
     kind: type[NumberedReply] = NumberedReply
@@ -268,12 +268,13 @@ class NumberForm:
 
 
 _MOST_SENTENCES = 12
-"""The sentences of a reply that are verified; each one costs a judgement."""
+"""The largest number of sentences of a reply that are verified; each costs a judgement."""
 _NO_ANSWER = re.compile(
     r"(?:unanswerable|unknown|not (?:stated|given|specified|mentioned|available|answerable)|"
     r"tidak (?:diketahui|disebutkan|ada jawaban|terjawab))\W*$",
     re.IGNORECASE,
 )
+"""Short answers that mean that there is no answer."""
 
 
 def _build_numbered_request(
@@ -288,7 +289,7 @@ def _build_numbered_request(
         prompt: The instructions.
         question: The question; it comes after the sentences.
         shown: The evidence.
-        fence_all: Returns the texts of the chunks between lines of a fence.
+        fence_all: The function that puts the texts of the chunks between fences.
     """
     texts, places = number_sentences(shown)
     fence = make_fence(question.text, texts)
@@ -302,8 +303,8 @@ def _build_numbered_request(
 def _resolve_numbers(
     text: str, numbers: Sequence[int], shown: Sequence[PrunedHit]
 ) -> CitedSentence:
-    """Return a text with the sentences that numbers name."""
-    # Numbered again instead of kept, because a form has no state of a run.
+    """Return a text with the sentences that its numbers name."""
+    # Numbered again rather than stored, because a form keeps no state of a run.
     _, places = number_sentences(shown)
     evidence = (places[number - 1] for number in numbers if 1 <= number <= len(places))
     return make_cited_sentence(text, len(numbers), evidence)
@@ -322,11 +323,11 @@ def _read_sentences(
 
 
 FORMS_BY_PREFIX: Mapping[str, EvidenceForm] = {"local:": "short"}
-"""The form that did better with models whose names begin so; the figures are in docs/runs.md."""
+"""The best form for models whose names have a prefix; the figures are in docs/runs.md."""
 
 
 def choose_form(model: str, chosen: Literal["auto"] | EvidenceForm) -> EvidenceForm:
-    """Return the form for a model called `provider:model`, unless the settings choose one."""
+    """Return the form that the settings choose, or by "auto" the best one for the model."""
     if chosen != "auto":
         return chosen
     forms = (form for prefix, form in FORMS_BY_PREFIX.items() if model.startswith(prefix))
@@ -336,12 +337,12 @@ def choose_form(model: str, chosen: Literal["auto"] | EvidenceForm) -> EvidenceF
 def make_form(
     model: str, chosen: Literal["auto"] | EvidenceForm, get_prompt: Callable[[Prompt], Prompt]
 ) -> AnyForm:
-    """Return the form for a model with the prompt that the user chose.
+    """Build the form for a model, with the user's prompt if there is one.
 
     Args:
         model: The model, `provider:model`.
-        chosen: The setting.
-        get_prompt: Returns the user's prompt in place of a shipped one.
+        chosen: The setting `llm.evidence`.
+        get_prompt: The function that returns the user's prompt in place of a shipped one.
     """
     form = choose_form(model, chosen)
     if form == "short":
@@ -352,7 +353,7 @@ def make_form(
 
 
 class SentenceStream:
-    """A stream that finds the sentences of a growing reply and passes on those with evidence."""
+    """A parser of a growing reply that passes on each complete sentence with evidence."""
 
     def __init__(
         self, form: AnyForm, shown: Sequence[PrunedHit], tell: Callable[[str], None]

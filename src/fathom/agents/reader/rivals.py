@@ -1,8 +1,8 @@
 """Rivals: other documents that answer the same question with another value.
 
-Wording always differs, so two answers disagree only if that can be told: if both give dates, times
-or numbers and have none in common, or if both name things of the kind that the question asks for;
-where its words tell no kind, if both are nothing but names without a common word.
+Wording always differs, so two answers disagree only if both give dates, times or numbers and share
+none, or if both name things of the kind that the question asks for. If the question shows no kind,
+they disagree if both are nothing but names without a common word.
 """
 
 import re
@@ -28,22 +28,22 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 
-# Of the English samples, chunks with 0.77 and more are conflicts, one with 0.69 is none.
+# In the English samples chunks from 0.77 on are conflicts, and one with 0.69 is not.
 LEAST_ANSWERABLE = 0.73
-"""The least probability with which a rival's chunk answers the question."""
+"""The lowest probability that a rival's chunk answers the question."""
 _FIRM = 0.5
-"""The least score of an answer that is firm beside that of the answer's own chunk."""
+"""The lowest score of a firm answer of another chunk."""
 _FIRM_SHARE = 0.6
-"""The least share of the score of the answer's own chunk from which on another one is firm."""
+"""The lowest share of the answer's own score at which an answer of another chunk is firm."""
 _ABOUT = 0.3
-"""The least share of the question's content words in the text or headings of a rival's chunk."""
+"""The lowest share of the question's content words that a rival's chunk must contain."""
 _PLAIN_SHARE = 0.5
-"""The least share of an answer that a value or name fills which is all of it."""
+"""The share of an answer's characters that values or names must fill for it to be plain."""
 _MEASURES = {"any", "time", "number"}
-"""The kinds of questions whose answers are compared by their amounts."""
+"""The answer kinds that are compared by their amounts."""
 _CELL_BORDER = re.compile(r"\S \| \S")
 _OPTIONAL_KINDS = {"unit", "category"}
-"""The kinds of anchors that a text often leaves out although it is about them."""
+"""The kinds of anchors that a text often does not mention although it is about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Rival:
     """The answer of another document.
 
     Attributes:
-        text: The answer in a few words.
+        text: The answer in a few words. evidence: The sentence that gives it.
     """
 
     text: str
@@ -60,12 +60,12 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RivalFinder:
-    """A search for the rivals of an answer.
+    """A search for documents that contradict an answer.
 
     Attributes:
-        likely: The least probability with which a chunk must answer the question, in [0, 1]; less
-            is enough where the answer's own chunk is not much surer.
-        share: The least share of that probability that the rival's answer needs, in [0, 1].
+        likely: The lowest probability that a rival's chunk answers the question, in [0, 1]. A lower
+            one suffices if the score of its answer is firm beside the given answer's.
+        share: The lowest share of that probability that the rival's span must score, in [0, 1].
         extract_terms: A function that returns the content words of a text.
         most: The largest number of hits of other documents that are considered.
     """
@@ -83,17 +83,17 @@ class RivalFinder:
         hits: Sequence[Hit],
         session: ReadingSession,
     ) -> list[Rival]:
-        """Return the rivals of an answer, the best-ranked first; of equal ones the first.
+        """Return the rivals of an answer, the best-ranked first; equal rivals only once.
 
-        A statement about another time than the question's is no rival, and neither is a text that
-        repeats the question.
+        A statement about another time than the question's is not a rival. A document that repeats
+        the question (`voices`) is left out too.
 
         Args:
             question: The question.
             answer: The answer in a few words.
             answer_hit: The hit that gives the answer.
             hits: All hits, best first.
-            session: The question, put to the pair reader.
+            session: The cross-reader's session for the question.
         """
         if not _is_comparable(question, answer):
             return []
@@ -104,7 +104,7 @@ class RivalFinder:
         firm = self._find_firm_score(question, answer, answer_hit, session)
         rivals: list[Rival] = []
         for hit in _list_other_documents(answer_hit, drop_stuffed(question, hits))[: self.most]:
-            # A hit that lacks more of the question than the answer's own may be about another case.
+            # A hit that lacks anchors which the answer's hit has may be about another case.
             if self._is_about(question, hit) and set(
                 find_missing(required, _get_context(hit))
             ) <= set(answer_gaps):
@@ -116,19 +116,19 @@ class RivalFinder:
     def _find_firm_score(
         self, question: Question, answer: str, answer_hit: Hit, session: ReadingSession
     ) -> float:
-        """Return the score from which on the answer of another chunk is as firm as this answer."""
+        """Return the score from which on an answer of another chunk is firm beside this answer."""
         (reading,) = session.read([answer_hit.chunk])
         scores = [
             span.score
             for span in reading.spans
             if question.answers_match(span.span.cut(answer_hit.chunk.text), answer)
         ]
-        # An answer that was put together stands in no span; the chunk's best one is its measure.
+        # A composed answer is in no span; the chunk's best span is used instead.
         score = max(scores, default=max((span.score for span in reading.spans), default=1.0))
         return max(_FIRM, _FIRM_SHARE * score)
 
     def _is_about(self, question: Question, hit: Hit) -> bool:
-        """Return whether a hit shares some of the question's words."""
+        """Return whether a hit contains enough of the question's content words."""
         terms = self.extract_terms(question.text)
         shared = terms & self.extract_terms(_get_context(hit))
         return len(shared) >= _ABOUT * len(terms)
@@ -141,7 +141,7 @@ class RivalFinder:
         session: ReadingSession,
         firm: float,
     ) -> Iterator[Rival]:
-        """Yield the answer of a hit, if the hit answers and disagrees with all before it."""
+        """Yield the answer of a hit if it is likely and disagrees with all earlier answers."""
         (reading,) = session.read([hit.chunk])
         best = self._choose_span(question, hit, reading)
         if best is None or (reading.answerable < self.likely and best.score < firm):
@@ -154,7 +154,7 @@ class RivalFinder:
             yield Rival(text=text, evidence=evidence)
 
     def _may_answer(self, question: Question, hit: Hit, span: Span) -> bool:
-        """Return whether a span is of the kind asked for and more than words of the question."""
+        """Return whether a span is of the kind asked for and has words beyond the question's."""
         text, kind = span.cut(hit.chunk.text), question.expected_value
         return (
             question.can_answer(hit.chunk.text, span)
@@ -163,16 +163,16 @@ class RivalFinder:
         )
 
     def _choose_span(self, question: Question, hit: Hit, reading: Reading) -> ReadSpan | None:
-        """Return the span with the answer of a hit; `None` if that is not clear.
+        """Return the span with the answer of a hit; `None` if it is unclear.
 
-        A row of a table stands for itself: of several, the one that holds most of the question's
-        words is meant, whatever span the pair reader prefers.
+        In a table, the span in the row that shares most words with the question is chosen, whatever
+        span the cross-reader prefers.
         """
         if not reading.spans:
             return None
         quotes = [_find_quote(hit, span).cut(hit.chunk.text) for span in reading.spans]
         if not _CELL_BORDER.search(quotes[0]):
-            # In running text the pair reader's first span is clear enough.
+            # In running text the cross-reader's first span is reliable enough.
             best = reading.spans[0]
             return best if best.score >= self.share * reading.answerable else None
         question_terms = self.extract_terms(question.text)
@@ -189,7 +189,7 @@ def _find_quote(hit: Hit, span: ReadSpan) -> Span:
 
 
 def values_disagree(question: Question, one: str, other: str) -> bool:
-    """Return whether two answers to a question cannot both be the same value."""
+    """Return whether two answers to a question give different values."""
     if question.answers_match(one, other):
         return False
     kind = question.answer_type
@@ -214,26 +214,26 @@ def _answers_differ(question: Question, one: str, other: str) -> bool:
 
 
 def _is_plain(text: str, spans: Sequence[Span]) -> bool:
-    """Return whether a text is one value or name, or several, and little else."""
+    """Return whether a text consists of values or names and little else."""
     return sum(span.end - span.start for span in spans) >= _PLAIN_SHARE * max(1, len(text))
 
 
 def _find_amounts(text: str) -> list[Span]:
-    """Return the spans of times, else those of numbers."""
+    """Return the spans of times in a text, else those of numbers."""
     return find_spans("time", text, "") or find_spans("number", text, "") or []
 
 
 def amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
-    """Return whether both hold amounts of the same sort, but none in common."""
+    """Return whether both lists hold amounts of the same kind, but none in common."""
     pairs = [(one, other) for one in first for other in second if len(one) == len(other)]
     return bool(pairs) and not any(amounts_agree(one, other) for one, other in pairs)
 
 
 def _is_comparable(question: Question, answer: str) -> bool:
-    """Return whether answers such as this one can be told to differ."""
+    """Return whether an answer is of a kind whose values can be compared."""
     kind = question.answer_type
     if kind == "any":
-        # The sides of a comparison differ anyway.
+        # Options and sides of a comparison differ by their nature.
         is_open = not question.options and question.comparison is None
         is_measured = bool(_MEASURED.search(question.text) and list_amounts(answer))
         return is_measured or (

@@ -1,7 +1,7 @@
-"""The signals of an answer: what is known when it is given, in numbers.
+"""The signals of an answer: numbers about question, draft and hits from which calibration learns.
 
-The confidence is computed from these signals. Every strategy emits the same ones with its last
-step.
+The calibrated confidence is computed from them (`calibration.correctness`). The finalizer of every
+strategy computes the same signals.
 """
 
 import math
@@ -58,22 +58,22 @@ Log-odds are bounded to 10 either way. Without evidence, all signals about the e
 """
 
 READ_FOR_SIGNALS = 3
-"""The number of best hits that are read besides the cited one."""
+"""The number of best hits that are read to compare their answers with the draft's."""
 _REQUIRED = 0.5
-"""The least weight of an anchor that the evidence should hold."""
+"""The lowest weight of an anchor that the evidence should contain."""
 _LARGEST_LOGIT = 10.0
-"""The bound of log-odds either way."""
+"""The largest absolute value of log-odds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSignals:
-    """The computation of a draft's signals; deterministic.
+    """The deterministic computation of a draft's signals.
 
     Attributes:
-        pairs: The pair reader; it keeps its readings of a question, so most cost nothing here.
+        pairs: The cross-reader. It caches its readings, so most of them cost nothing here.
         extract_terms: A function that returns the distinct content words of a text, stemmed.
-        about: The question that the draft's first quote answers, where it is another one than that
-            of the run, such as the last one of a chain.
+        about: The question that the draft's first quote answers if it is not the run's question,
+            such as the last sub-question of a chain.
     """
 
     pairs: CrossReader
@@ -83,14 +83,13 @@ class AnswerSignals:
     def __call__(
         self, question: Question, draft: Draft, hits: Sequence[Hit], *, searches: int = 1
     ) -> dict[str, float]:
-        """Return one number for each of `COLUMNS`.
+        """Compute one number for each of `COLUMNS`.
 
         Args:
             question: The question.
             draft: The last draft.
-            hits: The hits that it was made of, best first; if they are unknown, those that it
-                cites.
-            searches: The number of searches.
+            hits: The hits that it was made of, best first; if empty, those that it cites are used.
+            searches: The number of retrievals of the run.
         """
         question = self.about or question
         signals = dict.fromkeys(COLUMNS, 0.0) | _describe_question(question)
@@ -106,7 +105,7 @@ class AnswerSignals:
     def _compute_reading(
         self, question: Question, draft: Draft, hits: Sequence[Hit]
     ) -> dict[str, float]:
-        """Return what the cross-reader finds in the cited chunk, the quote and other hits."""
+        """Return the cross-reader's signals for the cited chunk, the quote and other hits."""
         best, short = draft.evidence[0], draft.short_answer
         session = self.pairs.open_session(question.text)
         (reading,) = session.read([best.hit.chunk])
@@ -131,7 +130,7 @@ class AnswerSignals:
     def _compare_words(
         self, question: Question, draft: Draft, hits: Sequence[Hit]
     ) -> dict[str, float]:
-        """Return how many of the question's words the chunk and the quote hold."""
+        """Return the signals of the question's words in the cited chunk and the quote."""
         question_terms, best = self.extract_terms(question.text), draft.evidence[0]
         shared_counts = [
             len(self.extract_terms(hit.chunk.context) & question_terms) for hit in hits
@@ -192,13 +191,13 @@ def _compare_others(
     readings: Sequence[tuple[Hit, Reading]],
     stuffed: frozenset[str],
 ) -> dict[str, float]:
-    """Return whether the other hits that were read give the same answer.
+    """Return the signals of whether the other hits give the same answer.
 
     Args:
         question: The question.
         draft: The last draft.
-        readings: The other hits with their readings.
-        stuffed: The documents whose agreement is worth nothing.
+        readings: The other hits that were read, with their readings.
+        stuffed: The ids of documents that repeat the question; their agreement does not count.
     """
     signals = {"others": -_LARGEST_LOGIT, "agreeing": 0.0, "disagreeing": -_LARGEST_LOGIT}
     if not readings:
@@ -223,7 +222,7 @@ def _compare_others(
 
 
 def _compute_margin(scores: Sequence[float]) -> float:
-    """Return how far the second score is behind the first, as a share of it."""
+    """Return the gap between the first two scores as a share of the first, in [0, 1]."""
     # Some retrievers give scores below 0, for which a share means nothing.
     if len(scores) < 2 or scores[0] <= 0:
         return 0.0
@@ -231,5 +230,5 @@ def _compute_margin(scores: Sequence[float]) -> float:
 
 
 def _divide(part: int, whole: int) -> float:
-    """Return a part as a share of the whole; 0 of nothing."""
+    """Return part / whole, or 0 if the whole is 0."""
     return part / whole if whole else 0.0

@@ -1,7 +1,7 @@
-"""Cells of tables: the row that a question names, and in it the column that it asks for.
+"""Corrections of spans in tables: the row that the question names, the column that it asks for.
 
-A reader of running text takes the cells of a table for words in a line and often takes one of
-another row. Here the row counts that holds more of the question's words than any other.
+The cross-reader reads a table as running text and often picks a cell of another row. The corrector
+moves its spans to the row that shares most words with the question.
 """
 
 import re
@@ -18,12 +18,12 @@ from fathom.types import DIGITS, Chunk, Span
 
 _WORD = re.compile(r"\w+")
 _NAMED_SHARE = 0.5
-"""The share of a cell's words that must stand in the question for it to name the cell."""
+"""The share of a cell's words that the question must contain to name the cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableCorrector:
-    """A corrector of the spans that a reader finds in tables.
+    """A corrector of the cross-reader's spans in tables.
 
     Attributes:
         extract_terms: A function that returns the content words of a text.
@@ -32,11 +32,11 @@ class TableCorrector:
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(self, question: Question, read_hit: ReadHit, session: ReadingSession) -> ReadHit:
-        """Return a hit that was read, its spans in tables moved to the cell asked for.
+        """Return the hit with its spans in tables moved to the cell that is asked for.
 
-        If the question names one row of a table, the reader's scores for all its rows go to that
-        row: to the cell of the column that the question names, else to the cell that the reader
-        finds likeliest. Other spans, and tables without a named row, stay as they are.
+        If the question names one row of a table, the scores of all spans in the table go to one
+        cell of that row: that of the column that the question names, else the one with the highest
+        score. Other spans, and tables without a named row, are unchanged.
         """
         spans = list(read_hit.reading.spans)
         for table in (raw_table.rows for raw_table in list_chunk_tables(read_hit.hit.chunk)):
@@ -57,7 +57,7 @@ class TableCorrector:
         chunk: Chunk,
         session: ReadingSession,
     ) -> NamedCell | None:
-        """Return the cell that the question asks for; `None` if it names no single row."""
+        """Return the cell that the question asks for; `None` if it does not name one row."""
         question_terms = self.extract_terms(question.text) | _list_capitalised(question.text)
         row = self._find_row(question_terms, table)
         if row is None:
@@ -75,7 +75,7 @@ class TableCorrector:
     def _find_row(
         self, question_terms: frozenset[str], table: Sequence[Sequence[NamedCell]]
     ) -> Sequence[NamedCell] | None:
-        """Return the one row that the question names; `None` if it names none or several."""
+        """Return the one row that the question names best; `None` for none or a tie."""
         counts = [
             len(frozenset().union(*(question_terms & self._list_words(cell.text) for cell in row)))
             if any(self._is_named(question_terms, cell) for cell in row)
@@ -87,7 +87,7 @@ class TableCorrector:
         return table[counts.index(best)] if best and counts.count(best) == 1 else None
 
     def _is_named(self, question_terms: frozenset[str], cell: NamedCell) -> bool:
-        """Return whether the question holds enough of a cell's words to name it."""
+        """Return whether the question contains enough of a cell's words to name it."""
         words = self._list_words(cell.text)
         return bool(words) and len(words & question_terms) >= _NAMED_SHARE * len(words)
 
@@ -97,7 +97,7 @@ class TableCorrector:
 
 
 def _list_capitalised(question: str) -> frozenset[str]:
-    """Return the words with a capital after the first one, such as the "May" of a month."""
+    """Return the capitalised words after the first: the month "May" is no stop word."""
     return frozenset(word.casefold() for word in _WORD.findall(question)[1:] if word[0].isupper())
 
 

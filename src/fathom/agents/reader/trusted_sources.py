@@ -1,4 +1,4 @@
-"""The sources that the operator trusts: their documents decide a conflict with all others."""
+"""Trusted sources: documents that win a conflict with all others (setting `sources.trusted`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from fathom.types import Chunk, Draft, Hit
 
 @dataclass(frozen=True, slots=True)
 class TrustedSources:
-    """The paths of trusted documents.
+    """The path patterns of trusted documents.
 
     Attributes:
-        patterns: Patterns with `*`, `?` and `[...]` for whole paths or their ends from a folder's
-            name on; a folder stands for all that is in it. An address must be named as one: a page
-            of a site chooses its own path.
+        patterns: Patterns with `*`, `?` and `[...]`. One matches a whole path or its end, from the
+            start of a folder's name on; a folder matches all files below it. Web addresses are
+            matched only by patterns that are addresses, because a site chooses its own paths.
     """
 
     patterns: tuple[str, ...] = ()
 
     def is_trusted(self, chunk: Chunk) -> bool:
-        """Return whether a chunk is of a trusted document; of the web nothing is."""
+        """Return whether a chunk is of a trusted document; results of a web search never are."""
         if chunk.source != "corpus":
             return False
         patterns = self.patterns
@@ -34,7 +34,7 @@ class TrustedSources:
         return [hit for hit in hits if self.is_trusted(hit.chunk)] if self.patterns else []
 
     def settles(self, draft: Draft) -> bool:
-        """Return whether the draft's best quote is trusted and none that denies it is."""
+        """Return whether the draft's best quote is trusted and no quote against it is."""
         if not self.patterns or not draft.evidence:
             return False
         denials = [place for reading in draft.alternatives for place in reading.evidence]
@@ -43,10 +43,12 @@ class TrustedSources:
         )
 
     def _is_trusted_at(self, draft: Draft, place: int) -> bool:
+        """Return whether the evidence at an index is of a trusted document."""
         return self.is_trusted(draft.evidence[place].hit.chunk)
 
 
 def _list_forms(patterns: Iterable[str]) -> Iterable[str]:
+    """Yield the four `fnmatch` patterns of each path pattern: file or folder, whole or end."""
     for pattern in patterns:
         folder = pattern.rstrip("/")
         yield from (folder, f"*/{folder}", f"{folder}/*", f"*/{folder}/*")

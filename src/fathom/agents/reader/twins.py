@@ -1,10 +1,9 @@
-"""Twins: a sentence of an answer and the same sentence of another document with another value.
+"""Twins: the sentence of an answer and a copy of it in another document with another value.
 
-Whoever forges a document writes down the true sentence and exchanges the value. The pair reader
-need not be sure of either sentence, and the question need not tell what kind of value it asks for:
-the words around the two values are the same, so both cannot be right. Two sentences are no twins if
-more differs between them than wording: a year, a number, a name or a place, which may be what the
-one is about and the other is not.
+A forger copies the true sentence and replaces the value. Because the words around the two values
+are the same, both cannot be right, even if the cross-reader is unsure of both or the question does
+not show the kind of value. Two sentences are not twins if another year, number, name or place
+differs between them too, because then they may be about different things.
 """
 
 import re
@@ -23,19 +22,19 @@ from fathom.text.quotable import list_units
 from fathom.types import Evidence, Hit, Span
 
 _FEWEST_SHARED = 4
-"""The least number of words that twins have in common."""
+"""The fewest words that twins have in common."""
 _LONG_SHARED = 8
-"""The number of shared words from which on sentences are about the same without a name in them."""
+"""The number of shared words that shows the same subject even without a shared name."""
 _SHARED_SHARE = 0.7
-"""The least share of the words of the shorter twin, its value left out, that are in both."""
+"""The lowest share of the shorter twin's words, without its value, that both contain."""
 _FILLED_SHARE = 0.5
-"""The least share of the words of a value that are numbers or in names."""
+"""The lowest share of a value's words that are numbers or parts of names."""
 _MOST_VALUE_WORDS = 8
 """The largest number of words of a value."""
 _LONGEST = 600
-"""The largest number of characters of a sentence that is compared."""
+"""The largest number of characters of a compared sentence; comparing takes quadratic time."""
 _TEXT = {"paragraph", "list_item", "footnote"}
-"""The kinds of blocks whose sentences have twins; rows of tables are all alike."""
+"""The kinds of blocks whose sentences are compared; table rows are too much alike."""
 _WORD = re.compile(r"[^\W_]+(?:['.,][^\W_]+)*")
 _MARK = re.compile(r"[\W_]")
 _DIGIT = re.compile(r"\d")
@@ -43,12 +42,12 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class SentenceWords:
-    """A sentence of a hit with its words.
+    """A sentence of a hit, split into words.
 
     Attributes:
         span: The place of the sentence in the text of the hit's chunk.
         spans: The places of its words in that text.
-        words: The words in small letters.
+        words: The words in lower case.
     """
 
     hit: Hit
@@ -58,19 +57,19 @@ class SentenceWords:
 
     @classmethod
     def of(cls, hit: Hit, span: Span) -> "SentenceWords":
-        """Read the words of a sentence."""
+        """Split the sentence at a span of a hit."""
         text = hit.chunk.text
         spans = tuple(Span(*match.span()) for match in _WORD.finditer(text, span.start, span.end))
         return cls(hit, span, spans, tuple(place.cut(text).casefold() for place in spans))
 
     def cut(self, start: int, end: int) -> str:
-        """Return the text from one word up to another one."""
+        """Return the text from word `start` up to, but not including, word `end`."""
         if start >= end:
             return ""
         return Span(self.spans[start].start, self.spans[end - 1].end).cut(self.hit.chunk.text)
 
     def find_words(self, words: Sequence[str]) -> Span | None:
-        """Return the places of words in a row, counted in words; `None` if they do not stand so."""
+        """Return the span of consecutive words, counted in words; `None` if it is not there."""
         size = len(words)
         for start in range(len(self.words) - size + 1):
             if size and self.words[start : start + size] == tuple(words):
@@ -78,7 +77,7 @@ class SentenceWords:
         return None
 
     def list_named(self) -> frozenset[int]:
-        """Return the places of words in names."""
+        """Return the indexes of the words in names."""
         names = find_names(self.span.cut(self.hit.chunk.text))
         spans = [name.shift(self.span.start) for name in names]
         return frozenset(
@@ -88,15 +87,20 @@ class SentenceWords:
         )
 
     def is_value(self, place: Span, *, named: bool) -> bool:
-        """Return whether the words at a place are numbers or names, or names alone, or one word."""
+        """Return whether words are a value: mostly numbers or names, or a single word.
+
+        Args:
+            place: The span of the words, counted in words.
+            named: Whether only names count.
+        """
         places = frozenset(range(place.start, place.end))
         values = self.list_named() if named else self.list_marked()
-        # One word may be a number that is written out.
+        # A single word may be a number that is spelled out.
         is_word = len(places) == 1 and not named
         return is_word or len(places & values) >= _FILLED_SHARE * len(places)
 
     def list_marked(self) -> frozenset[int]:
-        """Return the places of words that may tell what the sentence is about: numbers, names."""
+        """Return the indexes of the words that may identify the subject: numbers and names."""
         text = self.hit.chunk.text
         numbers = {place for place, word in enumerate(self.spans) if _DIGIT.search(word.cut(text))}
         return self.list_named() | numbers
@@ -104,21 +108,21 @@ class SentenceWords:
 
 @dataclass(frozen=True, slots=True)
 class WordBlock:
-    """A run of words in which two sentences differ, empty in one of them where words are added."""
+    """A run of words in which two sentences differ; it may be empty in one of them."""
 
     place: Span
     other_place: Span
 
     @property
     def is_lead(self) -> bool:
-        """True if one sentence has words here and the other one only begins."""
+        """True if one sentence has extra words before the start of the other."""
         return self.place.start == 0 == self.other_place.start and 0 in {
             self.place.end,
             self.other_place.end,
         }
 
     def holds(self, places: frozenset[int], other_places: frozenset[int]) -> bool:
-        """Return whether one of the places of either sentence is in the block."""
+        """Return whether any of the given word indexes of either sentence is in the block."""
         return any(
             span.start <= place < span.end
             for span, all_places in ((self.place, places), (self.other_place, other_places))
@@ -128,10 +132,10 @@ class WordBlock:
 
 @dataclass(frozen=True, slots=True)
 class SentenceAlignment:
-    """Two sentences, word by word.
+    """Two sentences aligned word by word.
 
     Attributes:
-        shared: The places of the words of the first sentence that the other one has too.
+        shared: The indexes of the words of the first sentence that the other one has too.
         blocks: The runs in which they differ.
     """
 
@@ -142,7 +146,7 @@ class SentenceAlignment:
 
     @classmethod
     def of(cls, sentence: SentenceWords, other: SentenceWords) -> "SentenceAlignment":
-        """Compare two sentences."""
+        """Align two sentences by their longest common runs of words."""
         codes = SequenceMatcher(None, sentence.words, other.words, autojunk=False).get_opcodes()
         shared = [range(code[1], code[2]) for code in codes if code[0] == "equal"]
         blocks = [
@@ -151,17 +155,17 @@ class SentenceAlignment:
         return cls(sentence, other, frozenset(chain.from_iterable(shared)), tuple(blocks))
 
     def find_other_answer(self, answer: Span) -> str:
-        """Return what the other sentence has for the answer; empty if the two are no twins."""
+        """Return the other sentence's value for the answer; empty if they are not twins."""
         value = self._find_value(answer)
         if value is None or self._differs_beside(value) or not self._is_about_same(value):
             return ""
-        # The words of the answer around its value stand in both sentences.
+        # Words of the answer around the value occur in both sentences, so they are included.
         start = value.other_place.start - max(0, value.place.start - answer.start)
         end = value.other_place.end + max(0, answer.end - value.place.end)
         return " ".join(self.other.cut(max(0, start), min(end, len(self.other.spans))).split())
 
     def _find_value(self, answer: Span) -> WordBlock | None:
-        """Return the one block within the answer that exchanges a value; `None` without one."""
+        """Return the one block in the answer that replaces a value; `None` without one."""
         inner = [
             block
             for block in self.blocks
@@ -180,25 +184,25 @@ class SentenceAlignment:
         return block if differs and self._is_filled(block) else None
 
     def _is_filled(self, block: WordBlock, *, named: bool = False) -> bool:
-        """Return whether both sides are numbers or names, or names alone, and little else."""
+        """Return whether both sides of a block are values; only names count if `named`."""
         return self.sentence.is_value(block.place, named=named) and self.other.is_value(
             block.other_place, named=named
         )
 
     def _differs_beside(self, value: WordBlock) -> bool:
-        """Return whether a number or name differs beside the value."""
+        """Return whether a number or name differs outside of the value."""
         marked, other_marked = self.sentence.list_marked(), self.other.list_marked()
-        # The first word of a sentence has a capital anyway, so in a lead it need not be a name.
+        # The first word of a sentence is capitalised anyway, so in a lead it need not be a name.
         inner, other_inner = marked - {0}, other_marked - {0}
         return any(
             block.holds(inner, other_inner) if block.is_lead else block.holds(marked, other_marked)
             for block in self.blocks
-            # The value may be exchanged several times.
+            # The same value may be replaced several times in the sentence.
             if self._cut_block(block) != self._cut_block(value)
         )
 
     def _is_about_same(self, value: WordBlock) -> bool:
-        """Return whether most words are shared, a name, a title or very many of them among them."""
+        """Return whether most words are shared, and with them a name, a title or many words."""
         shorter = min(
             len(sentence.words) - (place.end - place.start)
             for sentence, place in (
@@ -213,7 +217,7 @@ class SentenceAlignment:
         )
 
     def _cut_block(self, block: WordBlock) -> tuple[str, str]:
-        """Return the texts of both sentences in a block."""
+        """Return the text of a block in either sentence."""
         return (
             self.sentence.cut(block.place.start, block.place.end),
             self.other.cut(block.other_place.start, block.other_place.end),
@@ -223,15 +227,15 @@ class SentenceAlignment:
 def find_twins(
     question: Question, answer: str, evidence: Evidence, hits: Sequence[Hit]
 ) -> list[Rival]:
-    """Return the other values of the sentences that give an answer, the best-ranked first.
+    """Return other documents' values in copies of the sentences that give an answer.
 
-    A document that repeats the question has no twins.
+    The best-ranked come first. Documents that repeat the question (`voices`) are left out.
 
     Args:
         question: The question.
         answer: The answer in a few words.
         evidence: The evidence of the answer.
-        hits: The hits, best first; those that give the same answer count as its evidence too.
+        hits: The hits, best first; their sentences with the answer are compared as well.
     """
     others = [hit for hit in drop_stuffed(question, hits) if hit.chunk.id != evidence.hit.chunk.id]
     sentences = [
@@ -244,7 +248,7 @@ def find_twins(
         twins = [
             Rival(
                 text=text,
-                # The sentence says as much of its value as that of the answer does.
+                # The copied sentence supports its value as much as the original does.
                 evidence=Evidence(hit=twin.hit, span=twin.span, support=evidence.support),
             )
             for sentence in sentences
@@ -257,7 +261,7 @@ def find_twins(
 
 
 def _list_values(question: Question, answer: str) -> Iterator[list[str]]:
-    """Yield the words of an answer, then those of each of its names that the question lacks."""
+    """Yield the words of an answer, then those of its names, unless the question has them."""
     asked = set(_list_words(question.text))
     for text in (answer, *(name.cut(answer) for name in find_names(answer))):
         words = _list_words(text)
@@ -266,19 +270,20 @@ def _list_values(question: Question, answer: str) -> Iterator[list[str]]:
 
 
 def _list_words(text: str) -> list[str]:
+    """Return the words of a text in lower case."""
     return [match.group().casefold() for match in _WORD.finditer(text)]
 
 
 def _iterate_twins(
     question: Question, sentence: SentenceWords, place: Span, sentences: Sequence[SentenceWords]
 ) -> Iterator[tuple[SentenceWords, str]]:
-    """Yield the twins of a sentence among those of other documents, each with its other answer.
+    """Yield the twins of a sentence in other documents, each with its value.
 
     Args:
         question: The question.
         sentence: The sentence with the answer.
-        place: The place of the answer in it, in words.
-        sentences: All sentences.
+        place: The span of the answer in it, counted in words.
+        sentences: The sentences of all hits.
     """
     chunk = sentence.hit.chunk
     words = set(sentence.words)
@@ -293,19 +298,19 @@ def _iterate_twins(
         if len(words & other_words) < max(_FEWEST_SHARED, _SHARED_SHARE * shorter):
             continue
         text = SentenceAlignment.of(sentence, other).find_other_answer(place)
-        # What the title says of the case that is asked about, the other document must say too.
+        # Anchors that only the title and headings name must occur in the other document too.
         if text and not find_missing(in_head, other.hit.chunk.context):
             yield other, text
 
 
 def _have_same_title(one: Hit, other: Hit) -> bool:
-    """Return whether the titles of two hits hold the same words, or one more than the other."""
+    """Return whether the title of one hit contains that of the other."""
     titles = [one.chunk.title, other.chunk.title]
     return all(titles) and contains_answer(*titles)
 
 
 def _may_differ(one: str, other: str) -> bool:
-    """Return whether two texts are values that may be others: short, and of other words."""
+    """Return whether two texts can be different values: short and without a common word."""
     sizes = [len(text.split()) for text in (one, other)]
     if min(sizes) == 0 or max(sizes) > _MOST_VALUE_WORDS:
         return False

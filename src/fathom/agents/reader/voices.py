@@ -1,19 +1,19 @@
-"""The rules against poison: which text has a voice in an answer, and how often it counts.
+"""The rules against poisoned documents: which texts count for an answer, and how often.
 
-Anybody who can add a document can write into it, so words that a document spends on the question or
-on other documents prove nothing:
+Anybody who can add a document can write anything into it, so what a document says about the
+question or about other documents proves nothing:
 
-- A document that repeats the question around a value earns nothing for it. It is read last, is no
-  other answer beside that of another document, and its own answer is never given as sure.
-- A sentence that holds the whole question, word for word, and goes on to answer it ("Asked who ...,
-  experts name ...") is read after the others, and its answer is never given as sure either.
-- Text that sets itself above all other documents ("supersedes all earlier documents") is read after
-  those; it stays another answer beside theirs.
-- One document is one voice, however many of its chunks give an answer, and so are documents that
-  give it in copied words.
-- An answer that another document denies is never given as sure (`Finalizer`), and no debate hides
-  that document, however many others it has against it: both are shown.
-- Only the operator can say whom to believe (`sources.trusted`).
+- A document that repeats the question around a value ("stuffed") gains nothing by that. It is read
+  last, it is not a rival of another document's answer, and its own answer is tentative at best.
+- A sentence that contains the whole question word for word and goes on to answer it ("Asked who
+  ..., experts name ...") is read after the others, and its answer is tentative at best.
+- Text that places itself above all other documents ("supersedes all earlier documents") is read
+  after those; it stays a possible rival.
+- One document is one voice, however many of its chunks give an answer. Documents that give it in
+  copied words are one voice together.
+- An answer that another document contradicts is tentative at best (`Finalizer`), and a debate never
+  hides that document, however many others contradict it: both are shown.
+- Only the operator decides which sources to believe (`sources.trusted`).
 """
 
 import re
@@ -27,23 +27,23 @@ from fathom.text.sentences import split
 from fathom.types import Chunk, Draft, Evidence, Hit
 
 _REPEATED_SHARE = 0.7
-"""The share of the question's content words from which on a sentence repeats the question."""
+"""The lowest share of the question's content words in a sentence that repeats the question."""
 _OWN_SHARE = 0.5
-"""The share of a sentence's content words that are the question's if it repeats the question."""
+"""The lowest share of a sentence's content words that are the question's if it repeats it."""
 _FEWEST_TERMS = 3
-"""The least number of content words that a sentence has in common with the question it repeats."""
+"""The fewest content words that a sentence shares with a question that it repeats."""
 _STUFFED_SHARE = 0.25
-"""The least share of a document's sentences that repeat the question from chunk to chunk."""
+"""The lowest share of a document's sentences, over several chunks, that repeat the question."""
 _FEWEST_WORDS = 3
-"""The least number of words of a question that is looked for word for word."""
+"""The fewest words of a question whose word-for-word repetitions are counted."""
 _FEWEST_EMBEDDED = 4
-"""The least number of words of a question that a sentence may hold as a question within it."""
+"""The fewest words of a question that is looked for inside a sentence."""
 _MOST_KEPT = 256
-"""The number of texts of which it is kept whether they repeat a question."""
+"""The size of the cache of `repeats_asking`, in pairs of question and text."""
 _RUN_WORDS = 4
-"""The words of a run, by which two quotes are compared."""
+"""The number of words in a run (word n-gram) by which two quotes are compared."""
 _COPIED_SHARE = 0.5
-"""The share of the runs of the shorter quote from which on one quote is a copy of the other."""
+"""The lowest share of the shorter quote's runs in the longer one that makes it a copy."""
 _WORD = re.compile(r"[^\W_]+")
 _END = re.compile(r"[.?!:;\n]")
 _EXTRACT_TERMS = ContentTerms()
@@ -66,10 +66,11 @@ _DISMISSAL = re.compile(
 
 
 def list_stuffed(question: Question, hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the ids of the documents that repeat the question in the chunks of the hits.
+    """Return the ids of the documents whose hits repeat the question.
 
-    They do in one of the chunks, or from chunk to chunk in a good part of their sentences: a long
-    document may come back to its subject here and there.
+    A document counts if one of its chunks repeats the question, or if its chunks together do in at
+    least a quarter of their sentences. The share is needed because a long document may return to
+    its subject here and there.
     """
     chunks: dict[str, list[Chunk]] = {}
     for hit in hits:
@@ -86,9 +87,9 @@ def list_stuffed(question: Question, hits: Sequence[Hit]) -> frozenset[str]:
 
 
 def embeds_question(question: Question, text: str) -> bool:
-    """Return whether a sentence holds the whole question, word for word, and goes on after it.
+    """Return whether a sentence contains the whole question word for word and goes on after it.
 
-    A question that ends there is asked, as in pages of questions and answers, or is a heading.
+    A question at the end of a sentence is harmless: a heading, or a page of questions and answers.
     """
     asked = _list_words(question.text)
     words = list(_WORD.finditer(text))
@@ -101,18 +102,18 @@ def embeds_question(question: Question, text: str) -> bool:
     )
 
 
-# The reader, the search for rivals and the signals ask about the same hits.
+# Cached because the reader, the search for rivals and the signals check the same hits.
 @lru_cache(maxsize=_MOST_KEPT)
 def repeats_asking(question: Question, text: str, *, share: float = 0.0) -> bool:
     """Return whether a text repeats the question, word for word or in sentences of its words.
 
-    Once is no repetition: a page of questions and answers holds each question once. Headings do not
-    count.
+    One occurrence is not a repetition, because a page of questions and answers contains each
+    question once. Headings do not count.
 
     Args:
         question: The question.
         text: The text.
-        share: The least share of the text's sentences that repeat the question, in [0, 1].
+        share: The lowest share of the text's sentences that must repeat the question, in [0, 1].
     """
     sentences = [span.cut(text) for span in split(text)]
     count = max(
@@ -123,7 +124,7 @@ def repeats_asking(question: Question, text: str, *, share: float = 0.0) -> bool
 
 
 def _count_echoes(question: str, sentences: Sequence[str]) -> int:
-    """Return the number of sentences of the question's content words and little else."""
+    """Count the sentences that consist of the question's content words and little else."""
     terms = _EXTRACT_TERMS(question)
     least = max(_FEWEST_TERMS, _REPEATED_SHARE * len(terms))
     if len(terms) < least:
@@ -136,18 +137,18 @@ def _count_echoes(question: str, sentences: Sequence[str]) -> int:
 
 
 def dismisses_others(text: str) -> bool:
-    """Return whether a text sets itself above all other documents, whatever they are."""
+    """Return whether a text claims to replace or overrule all other documents."""
     return _DISMISSAL.search(text) is not None
 
 
 def put_suspects_last(
     question: Question, hits: Sequence[Hit], trusted: TrustedSources
 ) -> tuple[Hit, ...]:
-    """Return the hits in their order, but those behind the others that deserve no trust.
+    """Return the hits with the suspicious ones moved to the end.
 
-    Chunks that set themselves above other documents, or hold the question inside a sentence, come
-    after the rest, and after them those of documents that repeat the question; trusted documents
-    may do all that.
+    Chunks that claim to overrule other documents, or that contain the question inside a sentence,
+    come after the rest; chunks of documents that repeat the question come last. Trusted documents
+    are never moved.
     """
     stuffed = list_stuffed(question, hits)
 
@@ -171,12 +172,12 @@ def drop_stuffed(question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
 def rests_on_stuffing(question: Question, draft: Draft, hits: Sequence[Hit]) -> bool:
     """Return whether the best evidence of a draft repeats the question.
 
-    Its document does, or its sentence holds the whole question.
+    Either its document repeats the question, or its sentence contains the whole question.
 
     Args:
         question: The question.
         draft: The draft.
-        hits: The hits that the draft was made of, as far as they are known.
+        hits: The hits that the draft was made of; may be empty.
     """
     if not draft.evidence:
         return False
@@ -187,9 +188,9 @@ def rests_on_stuffing(question: Question, draft: Draft, hits: Sequence[Hit]) -> 
 
 
 def pick_voices(quotes: Sequence[Evidence]) -> list[int]:
-    """Return the places of the first quote of each voice.
+    """Return the index of the first quote of each voice.
 
-    Quotes of one document are one voice, and so are quotes in copied words.
+    Quotes of one document are one voice, and so are quotes that copy each other.
     """
     voices: list[int] = []
     for place, quote in enumerate(quotes):
@@ -199,25 +200,26 @@ def pick_voices(quotes: Sequence[Evidence]) -> list[int]:
 
 
 def has_own_voice(hit: Hit, evidence: Evidence) -> bool:
-    """Return whether a hit that gives the same answer as the evidence adds anything to it.
+    """Return whether a hit with the same answer is independent of the evidence.
 
-    It adds nothing if it is of the same document or copies the quote.
+    It is not if it is of the same document or copies the quote.
     """
     is_same_document = hit.chunk.document_id == evidence.hit.chunk.document_id
     return not is_same_document and not is_copy(evidence.quote, hit.chunk.text)
 
 
 def _speak_as_one(one: Evidence, other: Evidence) -> bool:
-    """Return whether two quotes are of one document, or one is a copy of the other."""
+    """Return whether two quotes are one voice: of one document, or copies."""
     if one.hit.chunk.document_id == other.hit.chunk.document_id:
         return True
     return is_copy(one.quote, other.quote)
 
 
 def is_copy(one: str, other: str) -> bool:
-    """Return whether the shorter of two texts consists of the words of the longer in their order.
+    """Return whether the shorter of two texts is a copy of a part of the longer.
 
-    Half of its runs of four words must stand there; so short a text could stand in any document.
+    At least half of its runs of four words must occur there. A text of four words or fewer is never
+    a copy, because it could occur in any document.
     """
     shorter, longer = sorted((_list_words(one), _list_words(other)), key=len)
     if len(shorter) <= _RUN_WORDS:
@@ -227,7 +229,7 @@ def is_copy(one: str, other: str) -> bool:
 
 
 def _join_chunks(chunks: Sequence[Chunk]) -> str:
-    """Return the text of chunks of one document in its order, what they share only once."""
+    """Join the texts of chunks of one document in order, without repeating their overlap."""
     parts: list[str] = []
     end = 0
     for chunk in sorted(chunks, key=lambda chunk: chunk.span.start):
@@ -237,17 +239,17 @@ def _join_chunks(chunks: Sequence[Chunk]) -> str:
 
 
 def _list_words(text: str) -> list[str]:
-    """Return the words of a text in small letters."""
+    """Return the words of a text in lower case."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 
 def _list_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return all runs of so many words."""
+    """Return all runs of `_RUN_WORDS` words."""
     return {tuple(words[at : at + _RUN_WORDS]) for at in range(max(1, len(words) - _RUN_WORDS + 1))}
 
 
 def _count_runs(run: Sequence[str], words: Sequence[str]) -> int:
-    """Return how often all words of a run stand in a row; 0 for a run of hardly any words."""
+    """Count the occurrences of a run of words; 0 if it has fewer than `_FEWEST_WORDS`."""
     if len(run) < _FEWEST_WORDS:
         return 0
     places = range(len(words) - len(run) + 1)

@@ -1,10 +1,10 @@
-"""Yes or no, decided from what sentences say to the statement and to its negation.
+"""Yes-or-no decisions: does a sentence support the question's statement or its negation?
 
-A cross-reader is better at telling whether a sentence supports or contradicts a claim than at
-answering yes or no to a question. A question is therefore turned into a statement and its negation
-(`parse_statement`), and the sentences that share most words with the statement are read with both.
-The answer of the whole hit to the question counts too. Of a row whose value says yes or no, such as
-`Has kids: FALSE`, a cross-reader reads the words and not the value, so there the value decides.
+The cross-reader judges better whether a sentence supports or contradicts a claim than whether the
+answer to a question is yes or no. A question is therefore turned into a statement and its negation
+(`question.statement`), and the sentences that share most words with the statement are read with
+both. The yes-or-no score of the whole hit is a factor too. For a flag such as `Has kids: FALSE` the
+value decides, because the cross-reader reads the words and ignores the value.
 """
 
 import math
@@ -22,13 +22,13 @@ from fathom.text.quotable import extract_chunk, list_units
 from fathom.types import DIGITS, Evidence
 
 _LEAST = 1e-4
-"""The least probability of which a logarithm is taken."""
+"""The lower bound of probabilities before a logarithm is taken."""
 _SENTENCES = 2
 """The largest number of sentences of a hit that are read with the statement."""
 _FLAG_CONFIDENCE = 0.9
-"""The confidence in a flag whose chunk holds all words of the question, with its headings."""
+"""The confidence in a flag whose chunk and headings contain all words of the question."""
 _LEAST_SHARE = 0.5
-"""The least share of a flag's key that the question holds."""
+"""The lowest share of a flag's key words that the question must contain."""
 _NEGATION = re.compile(r"\b(?:not|never|tidak|bukan|belum)\b|n't\b", re.IGNORECASE)
 _ASKING = re.compile(r"^\W*(?:apa|\w{2,}kah)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(
@@ -36,14 +36,14 @@ _NEGATIVE = re.compile(
     r"|dilarang)\b",
     re.IGNORECASE,
 )
-"""The words of a question that a denying value confirms: "Is duplex off?", `Duplex: off`."""
+"""Words of a question that a negative value confirms: "Is duplex off?" and `Duplex: off`."""
 FACTORS = ("tells", "decides", "words", "denial", "asked", "offset")
 """The names of the factors in `SentenceStance.factors`, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictLaw:
-    """The law of confidence in a verdict: slopes of its logit, one for each of `FACTORS`.
+    """A logistic law of the confidence in a verdict, with one slope for each of `FACTORS`.
 
     Attributes:
         yes: The slopes for a statement that a sentence supports.
@@ -73,10 +73,11 @@ class SentenceStance:
 
     Attributes:
         yes: Whether the sentence supports the statement rather than contradicts it.
-        factors: The log-odds of that; the log-odds of it over deciding nothing; the share of the
-            statement's words that the sentence or its headings hold, 0 to 1; the log-odds of the
-            side taken over the other one, by the support of statement and negation; the log-odds of
-            it as the answer to the question itself, by the whole hit; and 1.
+        factors: Six numbers for the side taken, larger for surer. `tells`: log-odds of support over
+            contradiction. `decides`: log-odds over being unrelated. `words`: share of the
+            statement's words in the sentence or its headings, in [0, 1]. `denial`: log-odds of the
+            statement's support over the negation's. `asked`: log-odds of this answer by the whole
+            hit. `offset`: 1.
         evidence: The sentence.
     """
 
@@ -90,7 +91,7 @@ class Verdict:
     """A verdict of yes or no.
 
     Attributes:
-        confidence: The probability that the verdict is right, 0 to 1.
+        confidence: The probability that the verdict is right, in [0, 1].
         evidence: The sentence that decides.
     """
 
@@ -101,12 +102,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YesNoJudge:
-    """A judge of questions for yes or no.
+    """A judge of yes-or-no questions.
 
     Attributes:
-        sure: The confidence from which on a sentence decides.
-        near: A sentence that says the opposite with a confidence so little below `sure` leaves the
-            question undecided.
+        sure: The lowest confidence at which a sentence decides.
+        near: The question stays undecided if an opposite verdict has a confidence of at least
+            `sure` - `near`.
         laws: The laws of confidence by the language of the question.
         extract_terms: A function that returns the content words of a text.
     """
@@ -118,9 +119,9 @@ class YesNoJudge:
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(self, question: Question, read_hits: Sequence[ReadHit]) -> Verdict | None:
-        """Return the surest verdict of the hits that were read.
+        """Return the verdict with the highest confidence over all hits; `None` if undecided.
 
-        `None` as `choose` says. If the form of the question is unknown, only flags decide.
+        If the question cannot be turned into a statement, only flags decide.
         """
         return self.choose(
             [
@@ -131,7 +132,7 @@ class YesNoJudge:
         )
 
     def choose(self, verdicts: Sequence[Verdict]) -> Verdict | None:
-        """Return the surest verdict; `None` if none is sure, or the opposite is nearly sure."""
+        """Return the surest verdict; `None` if it is not sure, or if an opposite one is near."""
         floor = self.sure - self.near
         likely = [verdict for verdict in verdicts if verdict.confidence >= floor]
         best = max(likely, key=lambda verdict: verdict.confidence, default=None)
@@ -139,7 +140,7 @@ class YesNoJudge:
         return None if best is None or best.confidence < self.sure or is_disputed else best
 
     def judge_sentences(self, question: Question, read_hit: ReadHit) -> list[Verdict]:
-        """Return the verdict of each sentence of a hit that decides at all; flags come first."""
+        """Return the verdict of each deciding sentence of a hit; flags come first."""
         law, parsed = self.laws[question.language], question.statement
         flags = self._judge_flags(question, read_hit)
         flagged = {flag.evidence.span for flag in flags}
@@ -150,9 +151,10 @@ class YesNoJudge:
         return [*flags, *(verdict for verdict in sentences if verdict.evidence.span not in flagged)]
 
     def _judge_flags(self, question: Question, read_hit: ReadHit) -> list[Verdict]:
-        """Return the verdicts of the flags of a hit whose key is nearest to the question.
+        """Return the verdicts of the flags of a hit whose keys match the question best.
 
-        The confidence is the share of the question's words that the chunk holds.
+        The confidence is `_FLAG_CONFIDENCE` times the share of the question's words in the chunk. A
+        question with a negation has no verdicts.
         """
         if _NEGATION.search(question.text):
             return []
@@ -176,16 +178,17 @@ class YesNoJudge:
         ]
 
     def _compute_share(self, key: str, words: frozenset[str]) -> float:
-        """Return the share of a key's words that the question holds; 0 of a key without any."""
+        """Return the share of a key's content words that are among `words`; 0 without any."""
         terms = self.extract_terms(key)
         return len(terms & words) / max(1, len(terms))
 
     def weigh_sentences(
         self, parsed: Statement, read_hit: ReadHit, *, every: bool = False
     ) -> Iterator[SentenceStance]:
-        """Yield the stances of the sentences of a hit that share most words with a statement.
+        """Yield the stances of the sentences that share most words with a statement.
 
-        Sentences that most likely decide nothing are left out, unless `every` one is wanted.
+        At most `_SENTENCES` of a hit are read. Sentences that are most likely unrelated are left
+        out, unless `every` is true (used in training).
         """
         words = self.extract_terms(parsed.says)
         chunk = read_hit.hit.chunk
@@ -222,9 +225,9 @@ class YesNoJudge:
 def _compute_factors(
     says: Reading, denies: Reading, asked: Reading, words: float
 ) -> tuple[bool, tuple[float, ...]]:
-    """Return the side that a sentence takes, and the factors of the confidence in it."""
+    """Return the side that a sentence takes, and the six factors for that side."""
     tells = _compute_log_odds(says.supported, says.contradicted)
-    # Every factor favours the side taken, whichever it is, so that more always means surer.
+    # Signs are chosen for the side taken, so that a larger factor always means surer.
     yes = tells >= 0
     decides = _compute_log_odds(says.supported if yes else says.contradicted, says.unrelated)
     sign = 1 if yes else -1

@@ -1,1 +1,1 @@
-"""The web search."""
+"""The web search role: `search` makes hits of pages, `engines` calls the search engines."""

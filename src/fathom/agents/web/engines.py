@@ -1,4 +1,4 @@
-"""SearXNG, Tavily and Brave: the form of their requests and the place of pages in their replies."""
+"""The web search engines SearXNG, Tavily and Brave: how to ask them and parse their replies."""
 
 import json
 import os
@@ -15,20 +15,20 @@ from fathom.llm.endpoint import check_url, read_key
 from fathom.llm.providers.http_limits import ReplyTooLarge, limit_bytes
 
 BuildRequest = Callable[[str, int], Mapping[str, Any]]
-"""A function that builds a request for a query and a number of results, in httpx's names."""
+"""A function that builds httpx request arguments from a query and a number of results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebProvider:
-    """The requests and replies of one kind of engine.
+    """The format of the requests and replies of one engine.
 
     Attributes:
-        base_url: The address; empty if every user has a server of their own.
+        base_url: The address; empty if every user runs a server of their own.
         key_env: The variable that usually holds the key; empty if the engine needs none.
         build_request: The function that builds the method and parameters of a request.
-        header: The name of the header that holds the key, and the words before the key.
-        pages: The names that lead to the list of pages in a reply.
-        texts: The names of the texts of a page.
+        header: The name of the header with the key, and the text before the key in it.
+        pages: The nested JSON keys of the list of pages in a reply.
+        texts: The JSON keys of the texts of a page.
     """
 
     base_url: str
@@ -70,11 +70,10 @@ PROVIDERS: Mapping[str, WebProvider] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpEngine:
-    """A `WebEngine` over HTTP; it follows no redirect and opens no page that it finds.
+    """A `WebEngine` over HTTP; it follows no redirects and opens none of the pages.
 
     Attributes:
-        most_bytes: The largest reply in bytes; a longer one is not read to its end and counts as
-            none.
+        most_bytes: The largest reply in bytes; a longer one is cut off and counts as a failure.
     """
 
     name: str
@@ -84,7 +83,7 @@ class HttpEngine:
     most_bytes: int = 512 << 10
 
     async def search(self, query: str, *, k: int) -> list[WebPage]:
-        """Ask the engine, and parse the pages of its reply."""
+        """Ask the engine and parse the pages of its reply."""
         try:
             status, body = await self._fetch_reply(query, k)
         except (httpx2.HTTPError, httpx2.InvalidURL, ReplyTooLarge) as error:
@@ -122,7 +121,7 @@ class HttpEngine:
             return reply.status_code, reply.content
 
     def _choose_hint(self, status: int) -> str:
-        """Return the next step for a user whose engine refused."""
+        """Return what the user can do about an engine's refusal."""
         # SearXNG refuses its JSON format with 403 until its settings allow it.
         if status in {401, 403} and self.name == "searxng":
             return "allow the format json in its settings.yml"
@@ -138,16 +137,16 @@ def load_web_engine(
     most_bytes: int = 512 << 10,
     environment: Mapping[str, str] = os.environ,
 ) -> HttpEngine:
-    """Return the engine called `name`, checked as far as possible without a socket.
+    """Build the engine called `name`; checks the settings without opening a socket.
 
     Args:
         name: `searxng`, `tavily` or `brave`.
         base_url: The address of the engine; the provider's own by default.
-        key_env: The name of the variable that holds the key. With a `base_url` of one's own, a key
-            is sent only if this names a variable.
-        offline: Refuse, because offline means no socket at all.
+        key_env: The name of the environment variable with the key; the provider's own by default.
+            With a `base_url`, a key is sent only if this is given.
+        offline: Whether no socket may be opened; the call is then refused.
         most_bytes: The largest reply in bytes.
-        environment: The variables, with the keys.
+        environment: The environment variables.
 
     Raises:
         UsageError: If the name is unknown, if the address or the key is missing, or when offline;
@@ -162,7 +161,7 @@ def load_web_engine(
         check_url(base_url, example="http://host:port")
     elif not provider.base_url:
         raise UsageError(f"web.provider {name} needs web.base_url, the address of your server")
-    # The provider's key must not reach a server that the user has put in its place.
+    # The provider's key must not be sent to another server that the user has configured.
     variable = key_env or ("" if base_url else provider.key_env)
     return HttpEngine(
         name=name,

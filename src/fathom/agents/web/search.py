@@ -1,4 +1,4 @@
-"""The web search: untrusted evidence from outside; there is none unless one is configured."""
+"""The web search role: makes hits of web pages; it exists only if an engine is configured."""
 
 import asyncio
 import html
@@ -22,21 +22,22 @@ LIST_PRICES = MappingProxyType({"searxng": 0.0, "tavily": 0.008, "brave": 0.005}
 """The price of one search in USD, by provider."""
 
 _LONGEST_QUERY = 400
-"""The characters of a query; some engines refuse longer ones."""
+"""The largest number of characters of a query; some engines refuse longer ones."""
 _LONGEST_TEXT = 4_000
-"""The characters of a page's text that are kept."""
+"""The largest number of characters of a page's text that are kept."""
 _LONGEST_URL = 2_000
+"""The largest number of characters of a page's address."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class WebFailure(RunError):
-    """A web search without a usable reply; the message names the engine and holds no key."""
+    """A web search without a usable reply; the message names the engine, never a key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """The text that an engine gives of a page, unchanged and untrusted."""
+    """A page as an engine describes it: unchanged, untrusted text."""
 
     url: str
     title: str
@@ -57,17 +58,18 @@ class WebEngine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSearch:
-    """A search whose hits are marked as coming from the web.
+    """A role that searches the web; its hits have the source "web".
 
-    The pages themselves are not opened: evidence is the text that the engine gives of them. The run
-    records that text and quotes are verified against the record, so a replay needs no network.
+    The pages are not opened: the evidence is the text that the engine returns. The run records that
+    text and quotes are verified against the record, so a replay needs no network.
 
     Attributes:
-        open_engine: The function that returns the engine; it is not called in a replay.
-        identity: The provider and address, on which the hits depend besides the query.
+        open_engine: The function that opens the engine; a replay does not call it.
+        identity: The provider and address; the recorder needs them to recognise the request.
         results: The largest number of hits.
-        seconds: The longest time of a search, from the first byte sent to the last one read.
-        fee_usd: The price of one search in USD; `None` is unknown, and refused if money is limited.
+        seconds: The time limit of a search in seconds, connecting and reading included.
+        fee_usd: The price of one search in USD; if it is unknown (`None`), a search is refused
+            under a money limit.
     """
 
     open_engine: Callable[[], WebEngine]
@@ -109,11 +111,11 @@ class WebSearch:
 
 
 def make_hits(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
-    """Return hits of the pages that have an address and a text; each address comes once."""
+    """Return hits of the pages with an address and a text; each address only once."""
     chunks: dict[str, Chunk] = {}
     for page in pages:
         text = clean_text(page.text)[:_LONGEST_TEXT]
-        # The address becomes the id of the document and a link, so nothing else may stand there.
+        # The address becomes the document's id and a link, so it must be a real address.
         if text and _is_address(page.url) and page.url not in chunks:
             chunks[page.url] = _make_chunk(page, text)
     return tuple(
@@ -124,7 +126,7 @@ def make_hits(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
 
 def clean_text(text: str) -> str:
     """Return a text without markup and invisible characters, in one line."""
-    # Tags go before entities are decoded, so that "&lt;" stays a character of the text.
+    # Tags are removed before entities are decoded, so that "&lt;b&gt;" stays text.
     return " ".join(_HIDDEN.sub(" ", html.unescape(_TAG.sub(" ", text))).split())
 
 
