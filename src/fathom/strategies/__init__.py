@@ -1,6 +1,7 @@
 """Ways of answering, one LangGraph graph per file.
 
-This is the only room that knows LangGraph.
+`run` runs a strategy's graph and replays it; `base` has the protocol. No other room imports
+LangGraph.
 """
 
 from fathom.strategies.langgraph_import import import_langgraph

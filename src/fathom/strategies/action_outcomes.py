@@ -1,8 +1,8 @@
-"""The outcomes of every choice that the planner of a strategy could make for one question.
+"""The outcomes of every sequence of actions that a planner could choose for one question.
 
-A planner that learns from records also needs the outcomes of the choices that were not made. The
-sequences of choices form a tree; each of them is worked on once, from the state that the sequence
-before it left.
+A planner is trained on records (`planner.train`) that need the outcomes of all choices, not only of
+those that a run made. The sequences form a tree. Each is run once, from the state that its prefix
+left.
 """
 
 import time
@@ -33,11 +33,12 @@ class ActionOutcome:
 
     Attributes:
         tried: The choices, in order; empty for the first look alone.
-        features: The numbers on which the next choice is made, by name; empty after the last.
-        answer: The answer if the work ended here; `None` where the strategy cannot end.
-        usage: The usage of the whole sequence, including the first look. Its seconds are those of
-            this machine, where later sequences find in caches what earlier ones have read.
-        waits: The parallel splits and serial sub-questions of the whole sequence.
+        features: The named numbers from which the next choice is made; empty after the last choice.
+        answer: The answer if the run ended here; `None` if the strategy cannot end here.
+        usage: The usage of the whole sequence, first look included. Its seconds depend on the
+            machine, and later sequences profit from the caches that earlier ones have filled.
+        waits: The number of rounds in which sub-questions are answered: one for a parallel split,
+            one for each sub-question of a serial split.
     """
 
     tried: tuple[str, ...]
@@ -49,7 +50,7 @@ class ActionOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedState:
-    """A state of the graph, with the choices and the usage up to it."""
+    """A state of the graph with the choices made and the usage so far."""
 
     state: Any
     tried: tuple[str, ...] = ()
@@ -57,22 +58,22 @@ class ReachedState:
 
 
 class ChoiceTree(Protocol):
-    """The protocol of the trees of choices for one question, one for each strategy."""
+    """The protocol of the tree of choices for one question; one for each strategy."""
 
     async def start(self, question: Question, filters: tuple[Filter, ...]) -> ReachedState:
         """Return the state after the first look."""
         ...
 
     async def extend(self, reached: ReachedState, action: str) -> ReachedState:
-        """Return the state in which the choice after this one is made, or the last."""
+        """Carry out a choice and return the state before the next choice, or the last state."""
         ...
 
     def list_next_actions(self, reached: ReachedState) -> list[str]:
-        """Return the choices that lead to further states."""
+        """Return the choices that are possible in a state; empty at a leaf."""
         ...
 
     async def build_outcome(self, reached: ReachedState) -> ActionOutcome:
-        """Return the outcome of the choices up to a state."""
+        """Return the outcome of ending in a state."""
         ...
 
 
@@ -84,17 +85,16 @@ async def iterate_outcomes(
     filters: tuple[Filter, ...] = (),
     most: int | None = None,
 ) -> AsyncIterator[ActionOutcome]:
-    """Yield the outcomes of all legal sequences, short ones first, each after its beginning.
+    """Yield the outcomes of all legal sequences of actions, short ones first.
 
-    No budget limits the runs, and no trace is kept.
+    Every sequence comes after its prefixes. The runs have no budget and leave no trace.
 
     Args:
-        strategy: The strategy, whose planner is not asked.
+        strategy: The strategy; its planner is not asked.
         question: The question.
-        executor: Runs synchronous work.
+        executor: The executor that runs synchronous work.
         filters: The conditions on the documents that may be used.
-        most: The largest number of executors of `adaptive` in a row; by default as many as the
-            strategy allows.
+        most: The longest sequence for `adaptive`; by default what the strategy allows.
     """
     recorder, ledger = (
         Recorder(Origin(question=question.text, strategy=strategy.name)),
@@ -106,7 +106,7 @@ async def iterate_outcomes(
         tree = WorkflowTree(strategy, meter)
     else:
         tree = ExecutorTree(strategy, meter, strategy.most if most is None else most)
-    # Breadth first, so that a sequence comes after its beginning.
+    # Breadth first, so that a sequence comes after its prefixes.
     waiting = [await tree.start(question, filters)]
     while waiting:
         worked = waiting.pop(0)
@@ -116,14 +116,14 @@ async def iterate_outcomes(
 
 @dataclass(frozen=True, slots=True)
 class _Meter:
-    """The measurement of what each node of a graph takes."""
+    """The measurement of the usage of each node of a graph."""
 
     context: RunContext
 
     async def run_node(
         self, strategy: Adaptive | Mao, name: str, reached: ReachedState
     ) -> ReachedState:
-        """Return the state that a node of the graph leaves, and the usage up to it."""
+        """Run a node of the graph and return the new state with the usage so far."""
         before, start = self.context.ledger.usage, time.monotonic()
         state = await getattr(strategy, name)(reached.state, Runtime(context=self.context))
         seconds = round(time.monotonic() - start, 6)
@@ -133,7 +133,7 @@ class _Meter:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorTree:
-    """The tree of the executors of `adaptive`; the work may end after each of them."""
+    """The tree of the executors of `adaptive`; the run may end after each."""
 
     strategy: Adaptive
     meter: _Meter
@@ -174,10 +174,9 @@ class ExecutorTree:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTree:
-    """The tree of the workflows of `mao`, one for each turn; it answers after the last turn.
+    """The tree of the workflows of `mao`, one for each turn; a run ends after the last turn.
 
-    Turns that the strategy plans at the same time follow one another here, as none of their
-    workflows is begun before all are chosen.
+    Parallel turns are planned one after another here. No workflow starts before all turns have one.
     """
 
     strategy: Mao
@@ -217,14 +216,14 @@ class WorkflowTree:
         return [spell_workflow(plan) for plan in list_legal_workflows(first=turn.number == 0)]
 
     async def build_outcome(self, reached: ReachedState) -> ActionOutcome:
-        """Return the answer after the last turn, and before it the features of the next turn."""
+        """Return the answer after the last turn, else the features of the next turn."""
         state: MaoState = reached.state
         turn = _find_unplanned(state)
         answer = None
         if turn is None:
             answer = await self.strategy.finish(state, self.meter.context)
         situation = self.strategy.observe_turn(turn) if turn else None
-        # Parallel sub-questions wait once for all.
+        # Parallel sub-questions are answered in one round.
         turns = len(state.sub_turns)
         return ActionOutcome(
             tried=reached.tried,
@@ -241,7 +240,7 @@ def _find_unplanned(state: MaoState) -> Turn | None:
 
 
 def _count_waits(observation: Observation) -> int:
-    """Count the waits for split retrievals: one if parallel, else one for each sub-question."""
+    """Count the rounds of a split: one if parallel, else one for each sub-question."""
     situation = observation.situation
     if "split" not in observation.tried:
         return 0
@@ -249,7 +248,7 @@ def _count_waits(observation: Observation) -> int:
 
 
 def _subtract_usage(after: Usage, before: Usage) -> Usage:
-    """Return the usage between two moments; seconds are measured apart."""
+    """Return the usage between two moments, without seconds, which the caller measures."""
     has_cost = after.cost_usd is not None and before.cost_usd is not None
     return Usage(
         llm_calls=after.llm_calls - before.llm_calls,

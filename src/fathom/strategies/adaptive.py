@@ -1,4 +1,8 @@
-"""The strategy `adaptive`: after a first look, a planner chooses what to do before the answer."""
+"""The strategy `adaptive`: after a first look, a planner chooses executors one at a time.
+
+An executor searches or reads further (`deeper`, `expand`, `bridge`, `split`, `debate`, `model`).
+After each, the gate keeps the better draft and the planner decides whether to go on.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +47,7 @@ if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 LOOK = "look"
-"""The phase of a draft of the first look; the phase of any other draft is its executor."""
+"""The phase of the first look's draft; the phase of any other draft is its executor."""
 EXECUTOR_ACTIONS: tuple[Action, ...] = tuple(
     action for action in ACTIONS if action not in END_ACTIONS
 )
@@ -55,20 +59,20 @@ class AdaptiveState(StrategyState):
     """The state of a question so far.
 
     Attributes:
-        pool: The hits so far, best first; its beginning is read.
-        read: The local reader's draft of them.
-        read_ids: Ids of the chunks that were read.
+        pool: The hits so far, best first; the first ones are read.
+        read: The local reader's last draft.
+        read_ids: The ids of the chunks that were read.
         situation: The features of the question and the first look.
-        agreement: Share of the first look's hits that more than one retriever found.
-        new_hits: Share of the last executor's hits that had not been read before.
-        same: Whether the last executor left the short answer as it was.
+        agreement: The share of the first look's hits that more than one retriever found.
+        new_hits: The share of the last executor's hits that had not been read before.
+        same: Whether the short answer stayed the same after the last executor.
         draft: The best supported draft so far.
-        phase: The phase that it comes from.
+        phase: The phase that produced `draft`.
         drafts: The features of the best draft after the first look and after each executor.
-        new: The last executor's draft, for the gate; `None` where it had nothing to do.
-        settles: Whether `new` settles what the draft left open, as `is_better_draft` takes it.
-        last: The last question of the chain that was followed, if one was, with its hits.
-        tried: The executors that have worked.
+        new: The last executor's draft, for the gate; `None` if it had nothing to do.
+        settles: Whether `new` replaces the draft in any case (`is_better_draft`).
+        last: The last question of a followed chain with its hits; `None` without a chain.
+        tried: The executors that have run, in order.
         decision: The planner's last decision.
     """
 
@@ -90,19 +94,20 @@ class AdaptiveState(StrategyState):
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(GraphStrategy):
-    """The strategy of a first look, then planner, executor and gate in turn, and the finalizer.
+    """The strategy: a first look, then planner, executor and gate in turn, then the finalizer.
 
     Attributes:
-        follow_anchors: Finds hits over anchors and bridges.
-        reader: Reads after every search; local, so that a language model is asked by choice only.
-        model_reader: Asks the language model; `None` where none is configured.
-        select_hits: Selects the hits of a pool that are read.
+        follow_anchors: The multi-hop search over anchors and bridges.
+        reader: The reader after every search; local, so that only the executor `model` asks a
+            language model.
+        model_reader: The reader with a language model; `None` if none is configured.
+        select_hits: The function that selects the hits of a pool to read.
         pool: The number of hits of a search.
-        agents: The number of documents that have an agent in a debate.
-        bounds: The largest cost of an executor; without one it spends only time.
-        most: The largest number of executors that work on a question.
-        least_reply: The confidence below which an answer of the language model does not replace a
-            surer draft; 0 where the local reader must not stand in for the model.
+        agents: The largest number of documents in a debate, each with an agent.
+        bounds: The largest cost of each executor; one without an entry costs only time.
+        most: The largest number of executors for a question.
+        least_reply: The confidence below which a model's answer does not replace a surer draft; 0
+            if the settings forbid the local reader as fallback.
     """
 
     search: Search
@@ -133,7 +138,7 @@ class Adaptive(GraphStrategy):
 
     @classmethod
     def with_search(cls, search: Search, assembly: "Assembly") -> Self:
-        """Build the strategy from the assembly, with this search."""
+        """Build the strategy from the assembly with a given search."""
         settings = assembly.settings
         adaptive_settings = settings.get_section(AdaptiveSettings)
         return cls(
@@ -159,11 +164,11 @@ class Adaptive(GraphStrategy):
         )
 
     def start(self, question: Question, filters: tuple[Filter, ...]) -> AdaptiveState:
-        """Return the state in which the graph begins."""
+        """Return the initial state of the graph."""
         return AdaptiveState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[AdaptiveState, RunContext, AdaptiveState, AdaptiveState]:
-        """Build the graph; it ends, as no executor works twice."""
+        """Build the graph; it ends because no executor runs twice."""
         builder = StateGraph(AdaptiveState, context_schema=RunContext)
         for node in ("look", "plan", *EXECUTOR_ACTIONS, "gate", "finalize"):
             builder.add_node(node, getattr(self, node))
@@ -202,7 +207,8 @@ class Adaptive(GraphStrategy):
         affordable = tuple(action for action in actions if action not in refused)
         with runtime.context.step("plan", agent="planner", inputs={"legal": affordable}) as step:
             decision = self.policy.choose(observation, actions)
-            # The budget changes the decision, so the answer must be able to name it as the reason.
+            # The budget changes the decision, so it is noted as a possible stop reason of the
+            # answer.
             if decision.action in refused:
                 runtime.context.refusals.append(refused[decision.action])
                 decision = self.policy.choose(observation, affordable)
@@ -237,7 +243,7 @@ class Adaptive(GraphStrategy):
         return await self._read_pool("bridge", state, pool or state.pool, runtime.context)
 
     async def split(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
-        """Answer the sub-questions, and draft an answer from theirs."""
+        """Split the question, answer the sub-questions, and draft an answer from their answers."""
         state = replace(state, tried=(*state.tried, "split"), new_hits=0.0)
         question = _quote_titles(state.question, state.pool)
         split_draft = await self.splitter(question, state.filters, runtime.context)
@@ -253,9 +259,9 @@ class Adaptive(GraphStrategy):
         )
 
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
-        """Let one agent per document debate, where the draft has a conflict."""
+        """Let one agent per document debate, if the draft has a conflict."""
         state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
-        # The pool is about the question as asked, and not about the last one of a chain.
+        # The pool belongs to the whole question; a chain's draft answers its last sub-question.
         if not has_conflict(state.draft) or state.phase == "split":
             return state
         hits = select_best_per_document(drop_stuffed(state.question, state.pool), self.agents)
@@ -269,9 +275,9 @@ class Adaptive(GraphStrategy):
         assert self.model_reader is not None
         hits = self.select_hits(state.pool)
         draft = await self.model_reader.read(state.question, hits, runtime.context)
-        # An equal draft means that the model failed and the local reader took its place.
+        # An equal draft means that the model failed and the local reader answered.
         is_reply = draft != state.read
-        # A doubtful reply does not replace a surer answer, such as that of a chain.
+        # A doubtful reply must not replace a surer answer, such as that of a chain.
         is_doubtful = draft.confidence < min(self.least_reply, state.draft.confidence)
         tried = (*state.tried, "model")
         settles = is_reply and not (draft.evidence and is_doubtful)
@@ -303,10 +309,10 @@ class Adaptive(GraphStrategy):
 
     @override
     async def finish(self, state: AdaptiveState, context: RunContext) -> Answer:
-        """Return the finalizer's answer, withheld where the planner abstained from a sure draft.
+        """Return the finalizer's answer, withheld if the planner abstained from a sure draft.
 
-        Below `min_confidence` the finalizer decides whether to abstain, even if the planner chose
-        to: the user may want all answers, or a limit on the rate of errors may hold.
+        Below `min_confidence` the finalizer decides, even if the planner abstained: the user may
+        want every answer, or may have set a largest error rate.
         """
         has_abstained = state.decision is not None and state.decision.action == "abstain"
         is_sure = state.draft.confidence >= self.finalizer.min_confidence
@@ -326,13 +332,13 @@ class Adaptive(GraphStrategy):
         signals = self.finalizer.signals
         if last is None or signals is None:
             return self.finalizer
-        # The quote of a chain's answer is not about the words of the whole question.
+        # The quote of a chain's answer matches its last question, not the words of the whole one.
         return replace(self.finalizer, signals=replace(signals, about=last))
 
     async def _read_pool(
         self, executor: Action, state: AdaptiveState, pool: tuple[Hit, ...], context: RunContext
     ) -> AdaptiveState:
-        """Return the state after an executor that ends in reading the best hits of a pool."""
+        """Read the best hits of an executor's pool and return the new state."""
         hits = self.select_hits(pool)
         draft = await self.reader.read(state.question, hits, context)
         fresh = _collect_ids(hits) - state.read_ids
@@ -347,7 +353,7 @@ class Adaptive(GraphStrategy):
         )
 
     def build_observation(self, state: AdaptiveState, context: RunContext) -> Observation:
-        """Return the planner's view of a state; without time, which differs in every run."""
+        """Return the planner's view of a state; without times, which differ in every run."""
         assert state.situation is not None
         return Observation(
             situation=state.situation,
@@ -363,7 +369,7 @@ class Adaptive(GraphStrategy):
         )
 
     def _find_refusals(self, actions: Sequence[Action], context: RunContext) -> dict[Action, str]:
-        """Return the executors whose worst case the ledger cannot reserve now, with reasons."""
+        """Return the executors whose largest cost the budget cannot cover now, with reasons."""
 
         def refusals() -> dict[Action, str]:
             reasons = {
@@ -376,9 +382,9 @@ class Adaptive(GraphStrategy):
         return dict(context.scope.observe("refused", actions, refusals))
 
     def _find_refusal(self, action: Action, context: RunContext) -> str:
-        """Return why the ledger cannot reserve an executor's worst case; empty if it can."""
+        """Return why the ledger cannot reserve an executor's largest cost; empty if it can."""
         try:
-            # Released at once: this only asks, and the executor reserves for itself.
+            # Released at once: this is only a test, and the executor reserves again when it runs.
             context.ledger.reserve(self.bounds.get(action, CostBound())).release()
         except BudgetRefused as refused:
             return str(refused)
@@ -386,7 +392,7 @@ class Adaptive(GraphStrategy):
 
 
 def compute_bounds(assembly: "Assembly") -> dict[Action, CostBound]:
-    """Return the largest cost of each executor besides time."""
+    """Return the largest cost of each executor, in retrievals and model calls."""
     settings, models = assembly.settings, assembly.models.language_models
     anchor_settings, sub_questions = (
         settings.get_section(AnchorSettings),
@@ -424,7 +430,7 @@ async def _choose_next_node(state: AdaptiveState) -> str:
 
 
 def _quote_titles(question: Question, hits: Sequence[Hit]) -> Question:
-    """Return the question with marks around the titles of hits that it names."""
+    """Return the question with quotation marks around titles of hits that it names."""
     return Question(quote_titles(question.text, [hit.chunk.title for hit in hits]))
 
 
@@ -439,9 +445,9 @@ def _compute_agreement(hits: Sequence[Hit]) -> float:
 
 
 def _compute_share_left(context: RunContext) -> float:
-    """Return the share of the budget that is left, of the scarcest kind; 1 without a cap.
+    """Return the smallest share left of any limit of the budget, in [0, 1]; 1 without limits.
 
-    Time is left out, as it differs in every run.
+    Time is left out because it differs in every run.
     """
     caps, remaining = context.ledger.budget, context.ledger.get_remaining_budget()
     pairs = [

@@ -1,4 +1,8 @@
-"""The strategy `anchor`: anchors, context selection and the budget-aware uncertainty gate."""
+"""The strategy `anchor`: anchors, context selection and the budget-aware uncertainty gate.
+
+It implements the study of anchors and BAUG with its configurations A, B and C. `control.gate`
+decides, `anchor_signals` measures what it decides from.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -50,9 +54,10 @@ class AnchorState(StrategyState):
     """The state of a question so far.
 
     Attributes:
-        pool: The rough ranking.
-        hits: The hits of it that are read.
-        read_ids: Ids of the chunks that earlier rounds read.
+        anchors: The anchors of the question, at most `settings.anchors`. pool: The retrieved hits,
+            best first.
+        hits: The hits of the pool that are read.
+        read_ids: The ids of the chunks that earlier rounds read.
         signals: The signals of the draft.
         verdict: The gate's verdict on the draft.
         judged: The draft that the judge was last asked about.
@@ -69,20 +74,20 @@ class AnchorState(StrategyState):
 
     @property
     def is_later_round(self) -> bool:
-        """The mark of a round after the first."""
+        """True in round 1b and in any round after the first."""
         return self.progress.round > 1 or self.progress.retried
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorGate(GraphStrategy):
-    """The study's agent with its configurations A, B and C.
+    """The strategy of the study with its configurations A, B and C.
 
     Attributes:
-        multihop: The workers for anchors, and the one for the whole question.
+        multihop: The first search: one worker for each anchor and one for the whole question.
         search: The search of later rounds.
-        reranker: The reranker of config C; `None` otherwise.
-        context_selector: Selects the hits to read from the pool.
-        hypothesis: Writes the query of config B's second round.
+        reranker: The reranker of configuration C; `None` otherwise.
+        context_selector: The role that selects the hits to read from the pool.
+        hypothesis: The role that writes the query of configuration B's second round.
     """
 
     multihop: MultiHop
@@ -176,7 +181,7 @@ class AnchorGate(GraphStrategy):
     async def retrieve(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Retrieve the pool with one worker per strong anchor, and one for the whole question."""
         settings = self.settings
-        # Weak anchors would send workers after words that hardly narrow the search.
+        # Weak anchors hardly narrow a search, so they get no worker.
         strong = [anchor.text for anchor in state.anchors if anchor.score >= settings.min_score]
         pool = await self.multihop(
             state.query, strong[: settings.workers], k=settings.pool, context=runtime.context
@@ -184,7 +189,7 @@ class AnchorGate(GraphStrategy):
         return replace(state, pool=pool)
 
     async def rerank(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        """Rerank the pool in config C."""
+        """Rerank the pool in configuration C; otherwise leave it."""
         if self.reranker is None:
             return state
         question, keep = state.question, self.settings.pool
@@ -210,7 +215,7 @@ class AnchorGate(GraphStrategy):
         return replace(state, hits=hits)
 
     async def read(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        """Read the hits; the better of the new and the old draft stays."""
+        """Read the hits and keep the better of the new and the old draft."""
         new = await self.reader.read(state.question, state.hits, runtime.context)
         new = shorten_to_tokens(new, self.settings.answer_tokens, self.allowance.count_tokens)
         bar = self.thresholds.tau_overlap
@@ -220,12 +225,12 @@ class AnchorGate(GraphStrategy):
         return replace(state, draft=new if is_new_better else state.draft)
 
     async def weigh(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        """Measure the signals of the draft, and ask the judge where the gate wants it."""
+        """Measure the signals of the draft, and ask the judge if the gate needs it."""
         evidence = self._gather_evidence(state, runtime.context)
         signals = measure_signals(
             state.question, state.draft, evidence, like_weight=self.settings.like_weight
         )
-        # A draft that did not change keeps its verdict: the judge is not paid twice for it.
+        # An unchanged draft keeps its score, so that the judge is not paid twice for it.
         if state.judged == state.draft and state.signals:
             signals = replace(signals, judge=state.signals.judge)
         elif wants_judge(signals, self.thresholds):
@@ -254,7 +259,7 @@ class AnchorGate(GraphStrategy):
         """Add the hits of another search to the pool."""
         read_ids = state.read_ids | {hit.chunk.id for hit in state.hits}
         more = await self._search_again(state, runtime.context)
-        # The old hits stay in the pool: a round may find less than the one before.
+        # Old hits stay in the pool, because a round may find less than the one before.
         pool = fuse_hits((state.pool, more), (1.0, 1.0), WeightedSum(), self.name)
         return replace(state, pool=pool[: self.settings.pool], read_ids=read_ids)
 
@@ -274,7 +279,7 @@ class AnchorGate(GraphStrategy):
         )
 
     async def reflect(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        """Edit the draft once."""
+        """Let the editor correct the draft once."""
         bar = self.thresholds.tau_overlap
         editor = Editor(reader=self.reader, faith=self.settings.faith, bar=bar)
         required = self._build_requirements(state)
@@ -300,18 +305,18 @@ class AnchorGate(GraphStrategy):
         )
 
     def _build_requirements(self, state: AnchorState) -> Requirements:
-        """Return what the question requires of a draft."""
+        """Return the requirements of the question for a draft."""
         least = self.settings.required_score
         return Requirements.of(state.question, state.anchors, least=least)
 
     def _count_tokens_left(self, state: AnchorState, context: RunContext) -> float:
-        """Return the tokens that the chunks of one more call may take."""
+        """Return the number of tokens that the chunks of one more call may have."""
         return self.allowance.compute_tokens_left(
             self.allowance.estimate_baseline(state.pool), self.allowance.count_spent(context)
         )
 
     def _gather_evidence(self, state: AnchorState, context: RunContext) -> RoundEvidence:
-        """Return the facts of this round for the signals."""
+        """Collect the facts of this round for the signals."""
         baseline, spent = (
             self.allowance.estimate_baseline(state.pool),
             self.allowance.count_spent(context),
@@ -331,5 +336,5 @@ class AnchorGate(GraphStrategy):
 
 
 async def _choose_next_node(state: AnchorState) -> str:
-    """Return the gate's action, which leads to the next node."""
+    """Return the gate's action, by which the graph chooses the next node."""
     return state.verdict.action if state.verdict else "STOP"

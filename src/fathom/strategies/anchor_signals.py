@@ -1,4 +1,4 @@
-"""The signals of `anchor`: the gate's view of a draft and its context."""
+"""The signals of `anchor`: the numbers about a draft from which the gate decides."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,15 +17,15 @@ _NUMBER = re.compile(r"(?<!\S)\S*\d\S*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenAllowance:
-    """The token costs of rounds; all zero where no language model reads.
+    """The token costs of rounds; all 0 if no language model reads.
 
     Attributes:
-        metered: Whether a language model reads.
-        count_tokens: Counts the tokens of a text.
-        chunks: The number of hits that the baseline reads.
-        evidence: The most tokens of its hits that the baseline shows.
-        overhead: Tokens of a call besides its chunks: prompt and reply.
-        ceiling: The multiple of the baseline's tokens that may be spent on a question.
+        metered: Whether a language model reads, so that tokens cost money.
+        count_tokens: The function that counts the tokens of a text.
+        chunks: The number of hits that the baseline (`naive`) reads.
+        evidence: The largest number of tokens of hits in the baseline's prompt.
+        overhead: The tokens of a call without its chunks: prompt and reply.
+        ceiling: The largest spending on a question, as a multiple of the baseline's tokens.
     """
 
     metered: bool
@@ -36,7 +36,7 @@ class TokenAllowance:
     ceiling: float
 
     def estimate_baseline(self, hits: Sequence[Hit]) -> int:
-        """Return the tokens that the baseline spends on a question with these hits."""
+        """Return the tokens that the baseline would spend on a question with these hits."""
         if not self.metered:
             return 0
         chunks = sum(self.count_tokens(hit.chunk.context) for hit in hits[: self.chunks])
@@ -49,7 +49,7 @@ class TokenAllowance:
         return int(context.scope.observe("spent", "tokens", lambda: context.ledger.usage.tokens))
 
     def compute_tokens_left(self, baseline: int, spent: int) -> float:
-        """Return the tokens that the chunks of one more call may take."""
+        """Return the tokens that the chunks of one more call may have; `inf` if not metered."""
         if not self.metered:
             return inf
         return max(0.0, self.ceiling * baseline - spent - self.overhead)
@@ -57,18 +57,19 @@ class TokenAllowance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundEvidence:
-    """The facts of a round in which a draft is weighed.
+    """The facts of a round from which the signals of its draft are computed.
 
     Attributes:
         requirements: The requirements of the question.
         hits: The hits that were read for the draft.
-        read_ids: Ids of the chunks that had been read before.
+        read_ids: The ids of the chunks that were read before.
         before: The signals of the round before; `None` in the first round.
-        baseline: Tokens that the baseline spends, as in `GateSignals`.
-        spent: Tokens of this question so far.
-        left: Tokens that the chunks of one more call may take.
-        context: Tokens that the chunks of the next round take at most.
-        overhead: Tokens of a call besides its chunks.
+        progress: The rounds, edits and judge calls so far. baseline: The tokens that the baseline
+            spends, as in `GateSignals`.
+        spent: The tokens spent on this question so far.
+        left: The tokens that the chunks of one more call may have.
+        context: The largest number of tokens of the next round's chunks.
+        overhead: The tokens of a call without its chunks.
     """
 
     requirements: Requirements
@@ -86,11 +87,11 @@ class RoundEvidence:
 def measure_signals(
     question: Question, draft: Draft, evidence: RoundEvidence, *, like_weight: float
 ) -> GateSignals:
-    """Return the signals of a draft that the judge has not been asked about yet.
+    """Measure the signals of a draft, except for the judge's score.
 
-    The support of a language model's draft is the share of its written sentences that hold, those
-    that were dropped included. Quotes that no model wrote cannot say more than the documents do;
-    their support is the probability that the best one holds the answer.
+    The support of a language model's draft is the share of its written sentences that are
+    supported; dropped sentences count as written. A draft of quotes cannot be unsupported; its
+    support is the probability that the best quote contains the answer.
     """
     lacks = evidence.requirements.find_gap(draft, evidence.hits)
     coverage = _compute_coverage(evidence.requirements, lacks)
@@ -120,13 +121,13 @@ def measure_signals(
 
 
 def _compute_coverage(requirements: Requirements, lacks: EvidenceGap) -> float:
-    """Return the share of the required anchors that are present; 1 without any."""
+    """Return the share of the required anchors that the evidence has; 1 if none is required."""
     required = len(requirements.anchors)
     return (required - len(lacks.missing)) / required if required else 1.0
 
 
 def _is_mendable(evidence: RoundEvidence, draft: Draft) -> bool:
-    """Return whether a hit other than those cited holds everything that is required."""
+    """Return whether a hit that the draft does not cite can meet all requirements."""
     cited = {citation.hit.chunk.id for citation in draft.evidence}
     others = (hit for hit in evidence.hits if hit.chunk.id not in cited)
     return any(map(evidence.requirements.can_be_met_by, others))
@@ -135,11 +136,11 @@ def _is_mendable(evidence: RoundEvidence, draft: Draft) -> bool:
 async def judge_draft(
     question: Question, draft: Draft, judge: Judge, context: RunContext
 ) -> float | None:
-    """Return the judge's mean support for the content of a draft; `None` without any content.
+    """Return the judge's mean support for a draft, in [0, 1]; `None` without any content.
 
-    For sentences the judge is asked whether their quotes say so. For quotes it is asked whether the
-    chunk of the best quote says that the short answer answers the question. The question's numbers
-    are left out there, as the requirements check whether the chunk holds them.
+    Sentences are judged against their quotes. For a draft of quotes, question and short answer
+    together are judged against the chunk of the best quote. The question's numbers are left out of
+    that claim, because the requirements already check them.
     """
     pairs = [
         (claim.text, draft.evidence[at].quote) for claim in draft.claims for at in claim.evidence
@@ -154,13 +155,13 @@ async def judge_draft(
 
 
 def _compute_new_share(evidence: RoundEvidence) -> float:
-    """Return the share of the hits that had not been read before; 0 without hits."""
+    """Return the share of the hits that were not read before; 0 without hits."""
     fresh = [hit for hit in evidence.hits if hit.chunk.id not in evidence.read_ids]
     return len(fresh) / len(evidence.hits) if evidence.hits else 0.0
 
 
 def _has_rival(draft: Draft, like_weight: float) -> bool:
-    """Return whether another answer has nearly the support of the best."""
+    """Return whether an alternative has at least `like_weight` times the best support."""
     best = max((evidence.support for evidence in draft.evidence), default=0.0)
     others = (
         draft.evidence[place].support for rival in draft.alternatives for place in rival.evidence

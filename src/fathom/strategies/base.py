@@ -1,4 +1,4 @@
-"""The protocol of strategies, and the making of one by its name."""
+"""The `Strategy` protocol, the shared state and base class, and the factory by name."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,17 +14,18 @@ if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 CompiledGraph = Any
-"""A compiled graph of LangGraph over a strategy's own state."""
+"""A compiled LangGraph graph over a strategy's own state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyState:
-    """The state of a question so far, as far as all strategies have it.
+    """The part of the state that all strategies share.
 
     Attributes:
-        filters: The conditions on the documents that may be used.
+        question: The question, cleaned and standing alone. filters: The conditions on the documents
+            that may be used.
         draft: The best draft so far.
-        answer: The answer; `None` until the last node has set it.
+        answer: The answer; `None` until the last node sets it.
     """
 
     question: Question
@@ -34,15 +35,15 @@ class StrategyState:
 
     @property
     def query(self) -> Query:
-        """The question as retrievers are given it."""
+        """The question as a query for retrievers."""
         return Query(text=self.question.text, filters=self.filters)
 
 
 class Strategy(Protocol):
-    """The protocol of strategies, which answer a question as one graph.
+    """The protocol of strategies; each answers a question with one graph.
 
-    Every strategy passes `StrategyConformance`. A strategy keeps nothing from one question to the
-    next, and may answer several at once. Its state is a `StrategyState`, or a frozen dataclass with
+    Every strategy passes `StrategyConformance`. A strategy object holds no state of a question and
+    may answer several at once. The graph's state is a `StrategyState`, or a frozen dataclass with
     the same fields.
     """
 
@@ -52,33 +53,33 @@ class Strategy(Protocol):
         ...
 
     def graph(self) -> Any:  # noqa: ANN401 - a StateGraph of the strategy's own state
-        """Build the graph, not compiled; its context is the `RunContext`.
+        """Build the uncompiled graph; its context is the `RunContext`.
 
-        Its nodes, and the functions that choose the next node, must be coroutines. LangGraph runs
-        other functions in threads of the loop, which are few and may be waiting for a name server.
+        Nodes and the functions that choose the next node must be coroutines. LangGraph runs other
+        functions in the event loop's threads, which are few and may be blocked by DNS lookups.
         """
         ...
 
     def start(self, question: Question, filters: tuple[Filter, ...]) -> Any:  # noqa: ANN401 - the strategy's own state
-        """Return the state in which the graph begins; documents must meet the filters."""
+        """Return the initial state of the graph; documents must meet the filters."""
         ...
 
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
-        """Return an answer from a state, also one in which the graph was cut; costs only time."""
+        """Return an answer from any state, also of an interrupted graph; it costs only time."""
         ...
 
 
 class GraphStrategy:
-    """The base of strategies whose graph ends with a draft, from which the finalizer answers."""
+    """The base class of strategies whose graph ends with a draft for the finalizer."""
 
     finalizer: Finalizer
 
     async def finalize(self, state: Any, runtime: Runtime[RunContext]) -> Any:  # noqa: ANN401
-        """Set the answer of the state; this is the last node."""
+        """Set the answer of the state; the last node of every graph."""
         return replace(state, answer=await self.finish(state, runtime.context))
 
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
-        """Return the finalizer's answer from the draft of a state, also of a graph that was cut."""
+        """Return the finalizer's answer from the draft of a state, also of an interrupted graph."""
         return await self.finalizer(
             state.question,
             state.draft,
@@ -89,10 +90,10 @@ class GraphStrategy:
 
 
 def make_strategy(name: str, assembly: "Assembly") -> Strategy:
-    """Build the strategy of this name, Fathom's own or one that a package adds.
+    """Build the strategy with a name, Fathom's own or one of an installed package.
 
     Raises:
-        UsageError: If there is no such strategy, or it cannot be used, as `Assembly.make` says.
+        UsageError: If there is no such strategy, or it cannot be built (`Assembly.make`).
     """
     strategy: Strategy = assembly.make("strategy", name)
     return strategy

@@ -1,4 +1,4 @@
-"""The lists that `hybrid` would compare for one question, for learning the weights of branches."""
+"""The hit lists of `hybrid` before the comparison, from which branch weights are learned."""
 
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ from fathom.usage import Budget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchLists:
-    """The state of a question before the comparison; pairs are (keyword, semantic).
+    """The hit lists of a question before the comparison; pairs are (keyword, semantic).
 
     Attributes:
         level: The complexity of the question.
-        usual: The weights that the strategy's settings give it.
+        usual: The weights by the strategy's settings.
         lists: The filtered hits of each branch.
-        factors: What the supervisor makes of the weight of each branch.
+        factors: The factor by which the supervisor changes the weight of each branch.
     """
 
     level: ComplexityLevel
@@ -37,12 +37,12 @@ class BranchLists:
 async def collect_lists(
     strategy: Hybrid, question: Question, executor: Executor, filters: tuple[Filter, ...] = ()
 ) -> BranchLists:
-    """Run the nodes of the graph up to the first decision of the supervisor, without a budget.
+    """Run the graph's nodes up to the supervisor's first decision, without a budget.
 
     Args:
-        strategy: The strategy; both of the paper's branches have a weight in it.
+        strategy: The strategy; both branches of the paper must have a weight.
         question: The question.
-        executor: Runs synchronous work.
+        executor: The executor that runs synchronous work.
         filters: The conditions on the documents that may be used.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The bus: the messages of agents that work side by side, failures included."""
+"""The message bus of `hybrid` and `rrf`: messages of parallel agents, failures included."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from fathom.types import Hit, Scalar
 
 T = TypeVar("T")
 CONFIDENCE_HITS = 10
-"""The number of best hits that a branch's confidence looks at."""
+"""The number of best hits from which a branch's confidence is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +20,12 @@ class AgentMessage:
     """The message of one agent to the others.
 
     Attributes:
-        hits: The partial scores: hits that it ranked or kept, best first.
+        hits: The hits that the agent ranked or kept, best first.
         confidence: The confidence in these hits, in [0, 1]; `None` if it has none.
-        complexity: The query type and the entities; from the analyser alone.
-        flags: The context in which it worked.
+        complexity: The rating of the question; only in messages of the analyser.
+        flags: Further values for the trace, such as the strictness of a filter.
         failed: Whether it failed; the reason is in its step.
-        final: Whether it failed for want of budget, so that asking it again is of no use.
+        final: Whether it failed because the budget is spent, so that a retry is useless.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -36,7 +36,7 @@ class AgentMessage:
     final: bool = False
 
     def describe(self) -> dict[str, object]:
-        """Return the message for a trace, its hits as a number."""
+        """Return the message for the trace, with the number of hits instead of the hits."""
         errors = {"failed": self.failed, "final": self.final}
         if self.complexity is not None:
             question = {"type": self.complexity.level, "entities": list(self.complexity.entities)}
@@ -51,9 +51,9 @@ AgentMessages = Mapping[str, AgentMessage]
 def merge_messages(old: AgentMessages, new: AgentMessages) -> AgentMessages:
     """Merge two sets of messages; the newer message of an agent replaces the older.
 
-    The order is by name, so that the merged messages do not depend on which branch came first.
+    The result is sorted by name.
     """
-    # Sorted, as branches end in any order and a replay must merge alike.
+    # Sorted, because branches end in any order and a replay must merge in the same way.
     return dict(sorted({**old, **new}.items()))
 
 
@@ -64,7 +64,7 @@ class Attempt(Generic[T]):
     Attributes:
         value: What the agent returned; `None` after a failure.
         failed: Whether it failed.
-        final: Whether it failed for want of budget.
+        final: Whether it failed because the budget is spent.
     """
 
     value: T | None
@@ -72,7 +72,7 @@ class Attempt(Generic[T]):
     final: bool
 
     def to_message(self: "Attempt[tuple[Hit, ...]]", **flags: Scalar) -> AgentMessage:
-        """Return the message about the outcome to the other agents."""
+        """Return the outcome as a message to the other agents."""
         return AgentMessage(
             hits=self.value or (), flags=flags, failed=self.failed, final=self.final
         )
@@ -81,9 +81,9 @@ class Attempt(Generic[T]):
 def measure_confidence(
     question: Question, hits: Sequence[Hit], extract_terms: Callable[[str], frozenset[str]]
 ) -> float | None:
-    """Return the largest share of the question's words that one of the best hits holds.
+    """Return the largest share of the question's content words in one of the best hits.
 
-    Scores of different retrievers cannot be compared, and this share can.
+    This share serves as confidence because scores of different retrievers cannot be compared.
 
     Returns:
         The share in [0, 1]; `None` without hits or words.
@@ -98,12 +98,12 @@ def measure_confidence(
 async def attempt_work(
     name: str, work: Callable[[RunContext], Awaitable[T]], context: RunContext
 ) -> Attempt[T]:
-    """Let an agent work as one step of the run, in a branch of its own that cannot end the run.
+    """Run an agent's work in a branch of its own, so that its failure does not end the run.
 
     Raises:
         FathomError: As from `RunContext.run_branches`.
     """
-    # Refusals of its own show whether this agent failed for want of budget.
+    # A separate list of refusals shows whether this agent failed because of the budget.
     branch = replace(context, refusals=[])
     values = await branch.run_branches({name: work})
     context.refusals.extend(branch.refusals)
@@ -111,10 +111,10 @@ async def attempt_work(
 
 
 def check_messages(messages: AgentMessages) -> None:
-    """Accept messages of which at least one brought hits, or failed for want of budget.
+    """Raise an error if every retriever failed for a reason other than the budget.
 
     Raises:
-        RunError: If all failed otherwise: something is broken that no other agent can replace.
+        RunError: If all failed that way: something is broken that no agent can replace.
     """
     broken = [name for name, message in messages.items() if message.failed and not message.final]
     if broken and len(broken) == len(messages):

@@ -1,4 +1,8 @@
-"""The strategy `hybrid`: branches of agents side by side, compared and reordered."""
+"""The strategy `hybrid`: parallel retrieval branches, compared, supervised and reordered.
+
+It implements the agentic-hybrid paper. The agents are in `agents` (complexity, filters, comparer,
+reorderer), the supervisor's rules in `control.supervisor`, their messages in `bus`.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -45,12 +49,13 @@ class HybridState(StrategyState):
     """The state of a question so far.
 
     Attributes:
-        weights: The weight of each branch, as the supervisor left it.
-        messages: The last message of each agent: of `analyse`, and by `search` or `filter` and its
-            branch.
-        rounds: The number of the supervisor's decisions.
-        orders: The branches that run again, each with its order.
-        doubted: The branches whose weight was reduced for low confidence.
+        weights: The weight of each branch after the supervisor's last decision.
+        messages: The last message of each agent, by name: `analyse`, `search BRANCH`, `filter
+            BRANCH`.
+        rounds: The number of decisions of the supervisor so far.
+        orders: The branches that run again, each with its order: to search or to filter.
+        doubted: The branches whose weight was reduced for low confidence. hits: The fused hits,
+            best first.
     """
 
     weights: BranchWeights = field(default_factory=dict)
@@ -63,12 +68,12 @@ class HybridState(StrategyState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A retrieval agent with its filter; further branches stand beside the paper's two.
+    """A retrieval agent with its filter; settings may add branches to the paper's two.
 
     Attributes:
         filter: The filter of its hits; `None` keeps every hit.
-        weight: The weight where no analyser decides it; the paper's two branches have an analyser.
-            A branch of weight 0 stands by until another branch brings nothing.
+        weight: The weight of a branch other than the paper's two, whose weights the analyser
+            chooses. A branch of weight 0 waits until another branch finds nothing.
     """
 
     name: str
@@ -78,7 +83,7 @@ class Branch:
 
     @property
     def search_node(self) -> str:
-        """The node of the search; LangGraph reserves colons in its name."""
+        """The node of the search; LangGraph does not allow colons in its name."""
         return f"search_{re.sub(r'[^0-9A-Za-z]', '_', self.name)}"
 
     @property
@@ -89,7 +94,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchWeighing:
-    """The weighing of the paper's two branches, as `HybridSettings.weights` selects it."""
+    """The choice of the weights of the paper's two branches, by `HybridSettings.weights`."""
 
     analyser: ComplexityAnalyser
     settings: HybridSettings
@@ -100,7 +105,7 @@ class BranchWeighing:
         return AgentMessage(complexity=outcome.value, failed=outcome.failed, final=outcome.final)
 
     def choose_weights(self, question: Question, complexity: Complexity | None) -> BranchWeights:
-        """Return the weights by branch; the paper's prior where the analyser failed."""
+        """Return the weights by branch; the paper's prior if the analyser failed."""
         return dict(zip((KEYWORD, SEMANTIC), self._choose_pair(question, complexity), strict=True))
 
     def _choose_pair(
@@ -109,8 +114,8 @@ class BranchWeighing:
         """Return the weights of the keyword branch and of the semantic branch."""
         if self.settings.weights in FIXED_WEIGHTS:
             return FIXED_WEIGHTS[self.settings.weights]
-        # The embedder was not made for this language, whatever the complexity of the question.
-        # Learned weights know the language of the questions already.
+        # The embedder was not made for Indonesian, however complex the question is. Learned weights
+        # already take the language into account.
         is_foreign = self.settings.weights == "complexity" and question.language == "id"
         if is_foreign and self.settings.foreign:
             return self.settings.foreign
@@ -119,16 +124,17 @@ class BranchWeighing:
 
 @dataclass(frozen=True, kw_only=True)
 class Hybrid(GraphStrategy):
-    """Multi-agent hybrid retrieval (the paper's figure 1 and its steps 1 to 8).
+    """Multi-agent hybrid retrieval (agentic-hybrid, figure 1, steps 1 to 8).
 
     Attributes:
-        branches: Any number of branches, which work at the same time; those of weight 0 stand by.
-        reorderer: The reorderer; `None` leaves the order of the comparison.
+        branches: The branches, which run in parallel; those of weight 0 wait.
+        reorderer: The reorderer; `None` keeps the order of the comparison.
         extract_terms: A function that returns the content words of a text, for the confidence of
             the branches.
-        candidates: The number of hits of each branch.
+        candidates: The number of hits that each branch retrieves.
         k: The number of hits to read.
-        positions: The order of the hits: best first, or the best at both ends.
+        positions: The order of the hits to read: `rank` for best first, `ends` for best at both
+            ends.
     """
 
     weighing: BranchWeighing
@@ -202,7 +208,7 @@ class Hybrid(GraphStrategy):
         return builder
 
     async def analyse(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        """Analyse the question, and weigh the branches by its type."""
+        """Rate the question's complexity and choose the weights of the branches."""
         message = await self.weighing.analyse(state.question, runtime.context)
         default_weights = {branch.name: branch.weight for branch in self.branches}
         weights = self.weighing.choose_weights(state.question, message.complexity)
@@ -213,7 +219,7 @@ class Hybrid(GraphStrategy):
         )
 
     async def choose_branches(self, state: HybridState) -> list[str]:
-        """Return the search nodes of the branches with a weight."""
+        """Return the search nodes of the branches with a weight above 0."""
         return [branch.search_node for branch in self.branches if state.weights[branch.name]]
 
     async def search(
@@ -221,7 +227,7 @@ class Hybrid(GraphStrategy):
     ) -> dict[str, AgentMessages]:
         """Search with one branch."""
         if state.orders.get(branch.name) == "filter":
-            # Its hits are still in the messages.
+            # The filter runs again on the old hits, which are still in the messages.
             return {}
         ask = partial(branch.search, state.query, k=self.candidates)
         name = f"search {branch.name}"
@@ -261,7 +267,7 @@ class Hybrid(GraphStrategy):
         return replace(message, hits=hits) if outcome.failed else message
 
     async def supervise(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        """Decide which branches run again, and how much each counts."""
+        """Decide which branches run again, and the weight of each branch."""
         sent = [branch.name for branch in self._list_sent_branches(state)]
         idle = [branch.name for branch in self.branches if branch.name not in sent]
         verdict = self.supervisor([_build_report(name, state) for name in sent], idle, state.rounds)
@@ -282,12 +288,12 @@ class Hybrid(GraphStrategy):
         )
 
     async def choose_next_nodes(self, state: HybridState) -> list[str]:
-        """Return the search nodes of the branches that run again; without any, the comparison."""
+        """Return the search nodes of the branches that run again; `compare` without any."""
         sent = [branch.search_node for branch in self.branches if branch.name in state.orders]
         return sent or ["compare"]
 
     async def compare(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        """Fuse the hits of all branches that were sent out, by their weights."""
+        """Fuse the hits of all branches that ran, by their weights."""
         sent = self._list_sent_branches(state)
         check_messages({branch.name: state.messages[f"search {branch.name}"] for branch in sent})
         lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in sent}
@@ -295,7 +301,7 @@ class Hybrid(GraphStrategy):
         return replace(state, hits=hits)
 
     async def reorder(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        """Reorder the best hits, and put them in the order in which they are read."""
+        """Reorder the best hits, and arrange them for reading."""
         hits = await self._reorder_hits(state, runtime.context)
         return replace(state, hits=put_best_at_ends(hits) if self.positions == "ends" else hits)
 
@@ -305,17 +311,17 @@ class Hybrid(GraphStrategy):
         return replace(state, draft=draft)
 
     async def _reorder_hits(self, state: HybridState, context: RunContext) -> tuple[Hit, ...]:
-        """Return the best hits as the reorderer ranks them; in their order if it fails."""
+        """Return the best hits as the reorderer ranks them; in the old order if it fails."""
         best = state.hits[: self.k]
         if self.reorderer is None or len(state.hits) < 2:
             return best
         reorder = partial(self.reorderer, state.question, state.hits, keep=self.k)
-        # A failed reorderer costs the new order, not the answer.
+        # If the reorderer fails, only the new order is lost, not the answer.
         outcome = await attempt_work("reorder", lambda context: reorder(context=context), context)
         return best if outcome.value is None else outcome.value
 
     def _list_sent_branches(self, state: HybridState) -> list[Branch]:
-        """Return the branches that were sent out."""
+        """Return the branches that have run."""
         return [branch for branch in self.branches if f"search {branch.name}" in state.messages]
 
 

@@ -1,4 +1,7 @@
-"""The strategy `maf`, a ladder of confidence: vector search, enhanced search, debate, web."""
+"""The strategy `maf`: vector search, enhanced search, debate and web, until one is confident.
+
+It implements MAF-RAG. `control.cascade` decides after each phase whether to accept or escalate.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +34,7 @@ if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 NOT_ACCEPTED = ", not accepted"
-"""The suffix of the phase where no phase was accepted and the surest draft is used."""
+"""The suffix of the phase's name if no phase was accepted and the surest draft is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +42,13 @@ class MafState(StrategyState):
     """The state of a question so far.
 
     Attributes:
-        cascade: The ladder, with the thresholds of the question's class.
-        retrieval: The retrieval of the question's class.
-        hits: The hits of the last search that had any, best first.
-        draft: The surest draft so far.
-        phase: The phase that it comes from.
-        conflict: Whether the documents of the hits give different answers, where that matters.
-        verdict: The ladder's verdict on the last phase.
+        cascade: The cascade with the thresholds of the question's class.
+        retrieval: The retrieval options of the question's class.
+        hits: The hits of the last search that found any, best first.
+        draft: The draft with the highest confidence so far.
+        phase: The phase that produced `draft`.
+        conflict: Whether the documents of the hits give different answers, if that was checked.
+        verdict: The cascade's verdict on the last phase.
     """
 
     cascade: Cascade
@@ -58,14 +61,13 @@ class MafState(StrategyState):
 
 @dataclass(frozen=True, kw_only=True)
 class Maf(GraphStrategy):
-    """Multi-agent fallback (the paper's figure 2, its Table I and algorithm 1).
+    """Multi-agent fallback (MAF-RAG, figure 2, Table I and algorithm 1).
 
     Attributes:
-        search: Vector search.
+        search: The vector search.
         foreign: The search for questions in a language that the embedder was not made for.
-        class_searches: The searches of classes of questions with a retriever of their own, by its
-            name.
-        web: The web search; `None` where there is none.
+        class_searches: The searches of question classes that name a retriever, by its name.
+        web: The web search; `None` if none is configured.
     """
 
     classifier: Classifier
@@ -108,7 +110,7 @@ class Maf(GraphStrategy):
         return MafState(question=question, filters=filters, cascade=self.cascade)
 
     def graph(self) -> StateGraph[MafState, RunContext, MafState, MafState]:
-        """Build the graph; every edge leads up the ladder."""
+        """Build the graph; every edge leads to a later phase or to the end."""
         builder = StateGraph(MafState, context_schema=RunContext)
         builder.add_node("classify", self.classify)
         builder.add_edge(START, "classify")
@@ -123,11 +125,11 @@ class Maf(GraphStrategy):
         return builder
 
     async def choose_next_phase(self, state: MafState) -> str:
-        """Return the phase that the ladder leads to, or the end."""
+        """Return the next phase by the cascade's verdict, or "finalize"."""
         return (state.verdict and state.verdict.to) or "finalize"
 
     async def classify(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        """Classify the question, and set the thresholds and the retrieval of its class."""
+        """Classify the question, and set the thresholds and retrieval options of its class."""
         question_class = await self.classifier.classify(state.question, runtime.context)
         return replace(
             state,
@@ -136,14 +138,14 @@ class Maf(GraphStrategy):
         )
 
     async def run_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        """Search by vectors and read the best hits."""
+        """Run the phase VOR: vector search, then reading."""
         with runtime.context.step("vor", agent="maf") as step:
             numbers = self._choose_numbers(state)
             hits = await self._search(state.query, state, numbers.vor_k, step)
             return await self._read(state, "vor", hits, numbers.vor_read, step)
 
     async def run_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        """Search with the question's synonyms, score the hits anew and read the best."""
+        """Run the phase EVR: search with synonyms, score the hits again, then read the best."""
         with runtime.context.step("evr", agent="maf") as step:
             text = expand_query(state.question.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
@@ -153,7 +155,7 @@ class Maf(GraphStrategy):
             return await self._read(state, "evr", hits, numbers.evr_read, step)
 
     async def run_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        """Let one agent per document debate the answer."""
+        """Run the debate, with one agent for each document."""
         with runtime.context.step("debate phase", agent="maf") as step:
             hits = select_best_per_document(
                 drop_stuffed(state.question, state.hits), self.settings.agents
@@ -164,13 +166,13 @@ class Maf(GraphStrategy):
             if self.settings.confidence == "reader":
                 draft = replace(draft, confidence=outcome.confidence)
                 confidence = outcome.verdict
-            # A draft from one side of a conflict is no longer the surest.
+            # After a debate, the earlier draft of one side must not win by its confidence.
             if state.conflict and draft.evidence:
                 state = replace(state, draft=Draft())
             return self._apply_verdict(state, "debate", draft, confidence, step)
 
     async def run_web(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        """Search the web and read its hits."""
+        """Run the web phase: search the web and read its hits."""
         with runtime.context.step("web phase", agent="maf") as step:
             hits = await self.web(state.question, step) if self.web else ()
             draft = await self.reader.read(state.question, hits, step)
@@ -178,11 +180,11 @@ class Maf(GraphStrategy):
 
     @override
     async def finish(self, state: MafState, context: RunContext) -> Answer:
-        """Answer from a draft that the ladder accepted; the finalizer judges any other."""
+        """Answer from the draft; one that the cascade accepted has no second threshold."""
         verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
         withheld: AbstentionReason | None = None
         if verdict and verdict.action == "accept":
-            # The ladder has decided already; a second threshold could withhold what it accepted.
+            # The cascade has decided; the finalizer's threshold could withhold what it accepted.
             finalizer = replace(finalizer, min_confidence=0.0)
             phase += ", low confidence" if verdict.low_confidence else ""
         else:
@@ -199,15 +201,15 @@ class Maf(GraphStrategy):
         )
 
     def _choose_numbers(self, state: MafState) -> MafSettings:
-        """Return the settings with the numbers of hits of the question's class."""
+        """Return the settings with the numbers of hits of the question's class filled in."""
         return self.settings.model_copy(update=state.retrieval.get_numbers())
 
     async def _search(
         self, query: Query, state: MafState, k: int, context: RunContext
     ) -> tuple[Hit, ...]:
-        """Search with the retriever that fits the class and the language of the question.
+        """Search with the retriever for the class and language of the question.
 
-        The conditions of the class hold unless no document meets them.
+        The class's filters apply unless no document meets them.
         """
         search = self._choose_search(Question(query.text), state.retrieval)
         if state.retrieval.filters:
@@ -217,7 +219,7 @@ class Maf(GraphStrategy):
         return await search(query, k=k, context=context)
 
     def _choose_search(self, question: Question, retrieval: ClassRetrieval) -> Search:
-        """Return the search for a question; where scores must be cosines, no class chooses it."""
+        """Return the search for a question; a class's own only if scores need not be cosines."""
         usual = self.foreign if question.language == "id" else self.search
         if self.settings.confidence == "top1":
             return usual
@@ -226,7 +228,7 @@ class Maf(GraphStrategy):
     async def _read(
         self, state: MafState, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
     ) -> MafState:
-        """Read the best hits, look for conflict where it matters, and return the state after."""
+        """Read the best hits, check for a conflict if needed, and apply the cascade's verdict."""
         best = reserve_lists(hits, most, state.retrieval.lists)
         draft = await self.reader.read(state.question, best, context)
         confidence = draft.confidence
@@ -245,9 +247,9 @@ class Maf(GraphStrategy):
     def _apply_verdict(
         self, state: MafState, phase: Phase, draft: Draft, confidence: float, context: RunContext
     ) -> MafState:
-        """Return the state with the ladder's verdict on a phase.
+        """Return the state with the cascade's verdict on a phase.
 
-        The surest draft stays, unless the new one is accepted.
+        The draft with the highest confidence stays, unless the new one is accepted.
         """
         is_by_hits = phase in {"vor", "evr"} and self.settings.confidence == "top1"
         is_unknown = is_by_hits and draft.confidence < self.settings.known_from
@@ -269,7 +271,13 @@ class Maf(GraphStrategy):
 
 
 def reserve_lists(hits: Sequence[Hit], most: int, places: int) -> tuple[Hit, ...]:
-    """Return the `most` hits to read, best first, with places reserved for chunks with lists."""
+    """Return the hits to read, best first, with room reserved for chunks with lists.
+
+    Args:
+        hits: The hits, best first.
+        most: The number of hits to read.
+        places: The number of them that is reserved for chunks with lists.
+    """
     lists = [hit for hit in hits if is_list(hit.chunk.text)][: min(places, most)]
     others = [hit for hit in hits if hit not in lists][: most - len(lists)]
     return tuple(sorted((*lists, *others), key=lambda hit: hit.rank))
