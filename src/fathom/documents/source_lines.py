@@ -13,6 +13,7 @@ from itertools import islice
 
 LOOK_AHEAD = 400
 """The most words of the file to skip because the text does not hold them."""
+_SOFT_HYPHEN = "\u00ad"
 _WORD = re.compile(r"\w+")
 _UNSEEN = re.compile(
     r"<!--.*?-->|<(?P<tag>script|style)\b.*?</(?P=tag)\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE
@@ -34,6 +35,8 @@ def map_lines(
     Returns:
         Empty after giving up: most lines would be wrong.
     """
+    if _SOFT_HYPHEN not in text:  # its parser drops them, so a word of the file is one in the text
+        file = file.replace(_SOFT_HYPHEN, "")
     words = _WordStream(file.replace("\r\n", "\n").replace("\r", "\n"))
     lines: list[tuple[int, int]] = []
     last_offset = -1

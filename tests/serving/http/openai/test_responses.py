@@ -119,8 +119,8 @@ def test_a_response_belongs_to_its_workspace(corpus: Path, tmp_path: Path) -> No
     app = create_app(settings)
     keys = app.state.access.keys
     headers, other = (
-        {"Authorization": f"Bearer {keys.add(Key(id='', name=name, workspace=name))[1]}"}
-        for name in ("", "other")
+        {"Authorization": f"Bearer {keys.add(Key(id='', name='ann', workspace=workspace))[1]}"}
+        for workspace in ("", "other")
     )
     body = {"model": "fathom-naive", "input": QUESTION}
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
