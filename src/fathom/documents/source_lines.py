@@ -35,7 +35,7 @@ def map_lines(
     Returns:
         Empty after giving up: most lines would be wrong.
     """
-    if _SOFT_HYPHEN not in text:  # its parser drops them, so a word of the file is one in the text
+    if _SOFT_HYPHEN not in text:  # its parser drops them, and would leave one word of two
         file = file.replace(_SOFT_HYPHEN, "")
     words = _WordStream(file.replace("\r\n", "\n").replace("\r", "\n"))
     lines: list[tuple[int, int]] = []

@@ -182,7 +182,7 @@ def test_a_workspace_has_a_plain_name(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["", " ", "ana\nbob", "caf\udce9", "\u200bana"])
 def test_a_key_has_a_holder_with_a_plain_name(tmp_path: Path, name: str) -> None:
     keys = create_key_store(EmbeddedIndex(tmp_path))
-    with pytest.raises(UsageError, match=r"the name .*: give the holder's"):
+    with pytest.raises(UsageError, match=r"the key's name .*: give its holder's name"):
         keys.add(Key(id="", name=name))
     assert not keys.has_keys()
     keys.close()

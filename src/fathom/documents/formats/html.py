@@ -14,7 +14,7 @@ from fathom.documents.decode import decode_markup
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.hidden_style import has_background, hides_text, parse_style
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.scripts import LONGEST_BEFORE, choose_sign
+from fathom.documents.formats.superscripts import LONGEST_BEFORE, choose_sign
 from fathom.types import Scalar
 
 _UNSEEN = frozenset({
@@ -31,7 +31,7 @@ _BLOCKS = frozenset({
 _ROW_GROUPS = frozenset({"table", "thead", "tbody", "tfoot"})
 """The elements at whose beginning no cell spans further rows."""
 _CELLS = frozenset({"td", "th"})
-_SCRIPTS = frozenset({"sup", "sub"})
+_SHIFTED = frozenset({"sup", "sub"})
 _BARS = frozenset({"/", "\u2044"})
 _ALL_ROWS = 1_000_000
 _HIDING = re.compile(
@@ -288,7 +288,7 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     _drop_hidden_text(builder, roots)
     for part in roots:
         if isinstance(part.tag, str):  # a comment may stand beside the page
-            _mark_scripts(part)
+            _mark_superscripts(part)
         HtmlWalk(builder).add_tree(part)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
 
@@ -315,20 +315,20 @@ def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> No
         todo.extend((child, on_white) for child in element)
 
 
-def _mark_scripts(root: Any) -> None:  # noqa: ANN401
-    """Part raised and lowered figures from the text before them; marks of notes get brackets."""
+def _mark_superscripts(root: Any) -> None:  # noqa: ANN401
+    """Keep superscripts and subscripts apart from the text before them; note marks get brackets."""
     before = ""
     for event, element in iterwalk(root, events=("start", "end")):
         tag = element.tag
         if not isinstance(tag, str) or tag in _BLOCKS or tag in _CELLS or tag == "br":
             before = ""
-        elif event == "start" and tag in _SCRIPTS:
-            _mark_script(element, before)
+        elif event == "start" and tag in _SHIFTED:
+            _mark_superscript(element, before)
         text = (element.text if event == "start" else element.tail) or ""
         before = (before + text)[-LONGEST_BEFORE:]
 
 
-def _mark_script(element: Any, before: str) -> None:  # noqa: ANN401
+def _mark_superscript(element: Any, before: str) -> None:  # noqa: ANN401
     script = "".join(element.itertext()).strip()
     behind = element.getnext()
     if element.tag == "sup" and script.isdigit() and _leads_to_note(element, script):

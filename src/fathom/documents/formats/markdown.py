@@ -8,7 +8,7 @@ from markdown_it.tree import SyntaxTreeNode as Node
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
-from fathom.documents.formats.scripts import choose_sign
+from fathom.documents.formats.superscripts import choose_sign
 from fathom.documents.scalars import parse_scalar
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

@@ -12,7 +12,7 @@ from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.html import add_fragment
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.scripts import choose_sign
+from fathom.documents.formats.superscripts import choose_sign
 
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
@@ -79,15 +79,15 @@ def parse(data: bytes) -> ParsedDocument:
     root = etree.fromstring(data, reader)
     if root is None:
         raise ParseRefusal("failed", "damaged XML")
-    _mark_scripts(root)
+    _mark_superscripts(root)
     builder = Builder()
     walk = _XmlWalk(builder, root)
     walk.add_tree(root)
     return builder.build(walk.title)
 
 
-def _mark_scripts(root: Any) -> None:  # noqa: ANN401
-    """Part raised and lowered figures from the text of the same element before them."""
+def _mark_superscripts(root: Any) -> None:  # noqa: ANN401
+    """Keep superscripts and subscripts apart from the text before them in the same element."""
     for element in root.iter("{*}sup", "{*}sub", "{*}superscript", "{*}subscript"):
         previous, around = element.getprevious(), element.getparent()
         if around is None:

@@ -137,7 +137,9 @@ class Keys:
         """
         # An empty name would own what the user of this machine owns.
         if not key.name.strip() or not key.name.isprintable():
-            raise UsageError(f"the name {key.name!r}: give the holder's in one line of plain text")
+            raise UsageError(
+                f"the key's name {key.name!r}: give its holder's name in one line of plain text"
+            )
         if key.workspace and not _NAME.fullmatch(key.workspace):
             raise UsageError(
                 f"workspace {key.workspace!r}: use up to 63 of a-z, 0-9, - and _; no capitals"

@@ -22,7 +22,7 @@ from fathom.documents.formats.office.package import (
     is_on,
 )
 from fathom.documents.formats.office.pictures import Pictures
-from fathom.documents.formats.scripts import choose_sign
+from fathom.documents.formats.superscripts import choose_sign
 from fathom.documents.xml_members import (
     Element,
     find_child,
@@ -228,7 +228,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     body = find_child(root, "body")
     builder = Builder()
     builder.skip_hidden(drop_hidden_runs(root, package.read_related(name, "styles")))
-    _mark_scripts(root)
+    _mark_superscripts(root)
     pictures = Pictures(package.archive, "/media/", recogniser)
     walk = _DocxWalk(package, name, builder, pictures)
     walk.add_margins()
@@ -238,8 +238,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     return pictures.build_document(builder, *package.read_properties())
 
 
-def _mark_scripts(root: Element) -> None:
-    """Part raised and lowered figures from the text before them."""
+def _mark_superscripts(root: Element) -> None:
+    """Keep superscripts and subscripts apart from the text before them."""
     before = last = ""
     for element in iter_descendants(root, "p", "r"):
         words = next(iter_children(element, "t"), None)

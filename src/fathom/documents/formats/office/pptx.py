@@ -15,7 +15,7 @@ from fathom.documents.formats.office.package import (
     get_relation_id,
 )
 from fathom.documents.formats.office.pictures import Pictures
-from fathom.documents.formats.scripts import choose_sign
+from fathom.documents.formats.superscripts import choose_sign
 from fathom.documents.xml_members import (
     Element,
     find_child,

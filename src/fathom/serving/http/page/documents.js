@@ -9,13 +9,14 @@ import { describeReaders } from "./readers.js";
 import { documentView } from "./source.js";
 
 const EVERY_MS = 400;
+const PAUSE_MS = 200;
 const PAGE = 100;
 
 export function documentsScreen() {
   const list = el("tbody", { on: { keydown: moveFocus } });
   const total = el("p", { class: "soft", role: "status" });
   const more = el("button", { type: "button", class: "plain", hidden: true, on: { click: () => loadDocuments(false) } }, t("more"));
-  const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: () => loadDocuments() } });
+  const filter = el("input", { type: "search", id: "filter", placeholder: t("documents.filter"), "aria-label": t("documents.filter"), on: { input: scheduleFilter } });
   const jobs = el("div", { class: "jobs" });
   const readersHead = el("th", { scope: "col", class: "c-readers", hidden: true }, t("documents.readers"));
   const table = el(
@@ -28,7 +29,14 @@ export function documentsScreen() {
   const screen = el("div", { class: "wide" }, el("h1", {}, t("documents.head")), dropZone(sendFiles), jobs, problemBox, el("div", { class: "bar-row" }, total, filter), table, more);
   let cursor = "";
   let latest = 0;
+  let pause = 0;
   let isWatching = true;
+
+  /** Load the matching documents when typing pauses; the server searches all documents at each request. */
+  function scheduleFilter() {
+    clearTimeout(pause);
+    pause = setTimeout(loadDocuments, PAUSE_MS);
+  }
 
   async function loadDocuments(fromStart = true) {
     const request = ++latest;
@@ -46,6 +54,7 @@ export function documentsScreen() {
       filter.hidden = !page.total && !words;
       fill(problemBox);
     } catch (problem) {
+      if (request !== latest) return;
       table.hidden = filter.hidden = true;
       fill(problemBox, problemView(problem, () => loadDocuments()));
     }

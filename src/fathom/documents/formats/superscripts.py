@@ -1,0 +1,24 @@
+"""Superscripts and subscripts: the sign that keeps them apart from a number before them."""
+
+import re
+
+LONGEST_BEFORE = 4
+"""The characters before a figure that decide whether it needs a sign."""
+_FIGURE = re.compile(r"\s*[+\-\u2212\u2013]?\d")
+_NUMBER_OR_WORD = re.compile(r"(?:\d|[^\W\d_]{4})\Z")
+
+
+def choose_sign(before: str, script: str, *, raised: bool) -> str:
+    """Return the sign to write between a text and the superscript or subscript behind it.
+
+    `10` with a raised `6` becomes `10^6`, because `106` would be another number. `m2`, `CO2` and
+    `1st` need no sign. Behind a word of four letters or more a raised figure is the mark of a note.
+
+    Args:
+        before: The text before the script; its last `LONGEST_BEFORE` characters suffice.
+        script: The superscript or subscript.
+        raised: Whether it is raised.
+    """
+    if not _FIGURE.match(script) or not _NUMBER_OR_WORD.search(before):
+        return ""
+    return "^" if raised else "_"
