@@ -26,10 +26,11 @@ class Entry:
     """A document ready to be stored, with its chunks and their vectors.
 
     Attributes:
-        vectors: (chunks, dimension) float32; `None` if they follow later. Until then the chunks are
-            found by their words.
+        vectors: (chunks, dimension) float32, rows of unit length; `None` if they follow later.
+            Until then only their words find the chunks.
         digest: sha256 of the bytes (or of the record) that the document was made from.
-        more: Vectors of the chunks in further spaces, by the names of the spaces.
+        more: The vectors of the chunks in further spaces, by the names of the spaces; shaped like
+            `vectors`.
     """
 
     document: Document
@@ -44,6 +45,7 @@ class Space:
     """A further vector space, for the vectors of one more embedder.
 
     Attributes:
+        name: The name of the embedder, as in `retrieval.embedders`; not empty.
         identity: The identity of the embedder; vectors of another embedder are not comparable.
     """
 
@@ -70,14 +72,16 @@ class SourceRecord:
     """The record that an index keeps of one place: a file or a record of a corpus.
 
     Attributes:
-        path: `file`, `file#_id`, or an address.
+        path: The path of a file, `FILE#ID` for a record in the file of a corpus, or an address such
+            as `s3://bucket/a.pdf`.
         digest: sha256 of the content that was read there; if `stale`, of the content that was read
             last.
         outcome: `ok`, `stale` (the earlier content is kept, because the place cannot be read any
-            more or is gone), or the reason why there is no document.
-        reason: One line; empty when `ok`.
-        document_id: The document read there; `None` if there is none, and for the file of a corpus,
-            whose records are places themselves. Equal files share one document.
+            more or is gone), or the kind of failure because of which there is no document.
+        reason: The reason of the outcome in one line; empty if `ok`.
+        document_id: The id of the document that was read there. `None` if there is none, and for
+            the file of a corpus: each of its records is a place of its own. Equal files share one
+            document.
     """
 
     path: str
@@ -88,20 +92,25 @@ class SourceRecord:
 
     @property
     def is_corpus(self) -> bool:
-        """Return whether the place is a file of records."""
+        """Return whether the place is the file of a corpus, which holds records."""
         return self.document_id is None and self.outcome in {"ok", "stale"}
 
 
 def is_address(place: str) -> bool:
     """Return whether a place is the address of an object elsewhere, such as `s3://bucket/a.pdf`.
 
-    Files have absolute paths as their places, so none looks like an address.
+    The place of a file is its absolute path, so no file looks like an address.
     """
     return _ADDRESS.match(place) is not None
 
 
 class Match(NamedTuple):
-    """A chunk that a search found; a higher `score` is a closer match."""
+    """A chunk that a search found; a higher score is a closer match.
+
+    Attributes:
+        chunk_id: The id of the chunk.
+        score: The cosine, in [-1, 1], or the BM25 score, above 0.
+    """
 
     chunk_id: str
     score: float
@@ -109,7 +118,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSummary:
-    """The entry of a document in a list; `updated` is ISO 8601 in UTC."""
+    """The entry of a document in a list.
+
+    Attributes:
+        chunks: The number of its chunks.
+        updated: The time at which it was stored last, ISO 8601 in UTC.
+    """
 
     id: str
     path: str
@@ -121,7 +135,12 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class MetadataKey:
-    """A metadata key; `kinds` are of `text`, `date`, `number`, `bool`, the commonest first."""
+    """A metadata key of the documents in an index.
+
+    Attributes:
+        kinds: The kinds of its values (`text`, `date`, `number`, `bool`), the commonest first.
+        documents: The number of documents that have the key.
+    """
 
     kinds: tuple[str, ...]
     documents: int
@@ -132,16 +151,20 @@ class IndexStatus:
     """The state of an index.
 
     Attributes:
-        revision: A number that grows by one with every published change.
-        failed: The number of places that gave no document.
+        revision: A number that grows with every published change.
+        sources: The number of places.
+        failed: The number of places that could not be read. Files that are no documents, such as
+            pictures, do not count.
         stale: The number of places whose document is kept although it cannot be read there any
             more.
-        content: sha256 over all documents, chunks and vectors, independent of the order in which
-            they were added. Further spaces do not count, because they are derived from the chunks.
+        content: sha256 over all documents, chunks, vectors and places, independent of the order in
+            which they were added. Further spaces do not count, because they are derived from the
+            chunks.
         keys: The metadata keys that filters may use, in addition to the columns that all documents
-            have: each key with the kinds of its values and the number of documents that have one.
-        bytes_on_disk: Sizes by component (`sqlite`, `tantivy`, `usearch`).
-        spaces: Further vector spaces, in the order in which they were added.
+            have (`filters.COLUMNS`).
+        bytes_on_disk: The size in bytes of each component of the index, by the component's name,
+            which depends on the engine (`sqlite`, `postings`); empty for a viewer.
+        spaces: The further vector spaces, in the order in which they were added.
         lacking: The number of chunks without a vector in the space that every index has; only their
             words find them.
     """
@@ -161,7 +184,7 @@ class IndexStatus:
 
 
 def check_k(k: int) -> None:
-    """Accept a number of hits.
+    """Check that at least one hit is asked for.
 
     Raises:
         UsageError: If the number is below 1.
@@ -186,10 +209,10 @@ def limit_k(k: int) -> int:
 
 
 def check_dimension(vector: Vector, dimension: int) -> None:
-    """Accept the vector of a query.
+    """Check that the vector of a query has the dimension of the stored vectors.
 
     Raises:
-        IndexMismatch: If the vector has another dimension than the stored ones.
+        IndexMismatch: If it has another dimension.
     """
     if vector.shape != (dimension,):
         raise IndexMismatch(
@@ -201,15 +224,16 @@ def check_dimension(vector: Vector, dimension: int) -> None:
 class IndexReader(Protocol):
     """A consistent view of an index, also while another process writes.
 
-    A reader sees each document wholly or not at all. Every implementation passes
+    A reader sees each document wholly or not at all. A reader for a viewer shows only the documents
+    that the viewer may read, in all of its methods. Every implementation passes
     `testing.IndexConformance`.
     """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Show all calls inside the `with` block one state, the last one published before it.
+        """Let all calls inside the `with` block see one state, the last one published before it.
 
-        This holds also for threads that carry the context of the block (`index.held`). Nested
-        blocks keep the state of the outer block. Writers do not wait for the block.
+        This holds also for threads that carry the context of the block (`index.context_slot`).
+        Nested blocks keep the state of the outer block. Writers do not wait for the block.
 
         Raises:
             RunError: From a call inside, if the state cannot be read any more.
@@ -224,27 +248,41 @@ class IndexReader(Protocol):
         filters: Sequence[Filter] = (),
         space: Space | None = None,
     ) -> list[Match]:
-        """Return the `k` chunks with the highest cosine to the unit vector, ties by chunk id.
+        """Return the `k` chunks with the highest cosine to a vector, best first, ties by chunk id.
 
-        Chunks without a vector in the space are skipped; `count_missing_vectors` counts them.
+        Chunks without a vector in the space are skipped; `count_missing_vectors` counts them. An
+        engine with a graph of neighbours may miss some of the best chunks.
 
         Args:
             vector: A vector of unit length.
-            k: The largest number of matches.
-            filters: Conditions that the documents must meet.
+            k: The largest number of matches, at least 1.
+            filters: The conditions that the documents must meet, all of them.
             space: The further space to search; by default the space that every index has.
 
         Raises:
-            IndexMismatch: If the space is missing or was made with another embedder.
+            UsageError: If `k` is below 1 or a filter is malformed.
+            IndexMismatch: If the space is missing or was made with another embedder, or if the
+                vector has another dimension than the stored ones.
         """
         ...
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
-        """Return the `k` chunks with the highest BM25 score for any word, ties by chunk id."""
+        """Return the `k` chunks with the highest BM25 score, best first, ties by chunk id.
+
+        A chunk matches if it has any word of the text. A text without words matches no chunk.
+
+        Args:
+            text: The query; its words are analysed as those of the documents are.
+            k: The largest number of matches, at least 1.
+            filters: The conditions that the documents must meet, all of them.
+
+        Raises:
+            UsageError: If `k` is below 1 or a filter is malformed.
+        """
         ...
 
     def count_missing_vectors(self) -> int:
-        """Return the number of chunks without a vector, in the space that lacks most.
+        """Return the number of chunks without a vector, in the space that lacks the most.
 
         The call is quick.
         """
@@ -253,8 +291,8 @@ class IndexReader(Protocol):
     def count_chunks_per_word(self, words: Sequence[str]) -> list[int]:
         """Return for each word the number of chunks that contain it.
 
-        Every form that keyword search accepts for a word counts. Numbers up to a thousand are
-        exact; larger numbers may be returned as a thousand.
+        A chunk contains a word if keyword search would find it by the word. Counts below 1,000 are
+        exact; a larger count may come out smaller, but not below 1,000.
         """
         ...
 
@@ -274,9 +312,10 @@ class IndexReader(Protocol):
         ...
 
     def get_entry(self, document_id: str) -> Entry | None:
-        """Return the document with this id and its vectors, ready to be stored elsewhere.
+        """Return the document with this id, its chunks and its vectors, or `None`.
 
-        The vectors of a space are left out if any chunk lacks one.
+        The entry is ready to be stored in another index. The vectors of a space are left out if any
+        chunk lacks one.
         """
         ...
 
@@ -295,10 +334,13 @@ class IndexReader(Protocol):
     def list_sources(
         self, below: str = "/", *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """Return the records of a place, of all places in it and of its records, by path.
+        """Return the records of a place and of all places in it, ordered by path.
+
+        The places in a folder are its files at any depth, those in the file of a corpus its records
+        (`FILE#ID`).
 
         Args:
-            below: The place; by default all places.
+            below: The place; by default all places, addresses too.
             after: Only places whose path comes after this path.
             most: The largest number of records; by default all.
         """
@@ -313,7 +355,7 @@ class IndexReader(Protocol):
         ...
 
     def get_rights(self) -> Sequence[ReadingRule]:
-        """Return the rules that say who may read which places; none if everybody may read all."""
+        """Return the rules that say who may read which places; empty if everybody may read all."""
         ...
 
     def get_reader_names(self) -> frozenset[str] | None:
@@ -323,15 +365,16 @@ class IndexReader(Protocol):
     def list_limits(self, ids: Sequence[str]) -> Mapping[str, Sequence[ReaderList]] | None:
         """Return the lists that limit who may read the existing documents among these, by id.
 
-        `None` without rules, and for viewers: the names of other readers are not theirs to see.
-        For the same reason a viewer finds no readers among the metadata of documents.
+        Returns:
+            The lists; `None` without rules, and for viewers, who must not see the names of other
+            readers. For the same reason a viewer finds no readers in the metadata of documents.
         """
         ...
 
     def get_calibrations(self) -> dict[str, str]:
         """Return the stored calibrations, as JSON by strategy.
 
-        They contain no document.
+        Calibrations contain no text of a document.
         """
         ...
 
@@ -367,13 +410,23 @@ class IndexWriter(IndexReader, Protocol):
         """Store documents and the records of their places, in one step.
 
         A place that pointed to another document releases it. A document that no place points to any
-        more is removed with all its chunks. Vectors from `keep_vectors` are dropped as soon as
-        their chunk is stored.
+        more is removed with all its chunks. A vector from `keep_vectors` is dropped as soon as a
+        chunk with its text is stored with a vector.
+
+        Args:
+            entries: The documents, with or without vectors; each replaces an earlier version.
+            sources: The records of places; each replaces the earlier record of its path.
+
+        Raises:
+            ValueError: If vectors, chunks and documents do not fit together.
+            IndexMismatch: If vectors have another dimension than the stored ones.
+            RunError: If the change cannot be stored (disk full); it is then stored wholly or not at
+                all.
         """
         ...
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
-        """Remove these places and the documents that only they held.
+        """Remove these places and the documents that only they hold.
 
         Args:
             paths: The places.
@@ -386,23 +439,24 @@ class IndexWriter(IndexReader, Protocol):
         ...
 
     def purge(self) -> None:
-        """Drop the words of removed documents, which no search finds any more.
+        """Drop the words of removed documents from the search data.
 
-        If searches still read some of these words, this is a change like any other, with a new
-        revision: scores may change where the words counted. Documents, chunks and
-        `IndexStatus.content` stay the same. The next `forget` that removes a document finishes a
-        purge that a kill interrupted.
+        No search finds these words any more, but an engine may still count them in its statistics.
+        If there are any, the purge is a change with a new revision, because scores may change.
+        Documents, chunks and `IndexStatus.content` stay the same. If a kill interrupts the purge,
+        the next `forget` that removes a document finishes it.
         """
         ...
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """Store which files and folders the index shall hold."""
+        """Store which files and folders the index shall hold, in place of the earlier ones."""
         ...
 
     def set_rights(self, rules: Sequence[ReadingRule]) -> None:
-        """Store who may read which places, for those that are stored and for later ones.
+        """Store who may read which places, in place of the earlier rules.
 
-        Viewers see the change from the return of the call on.
+        The rules hold for the places that are stored already and for later ones. Viewers see the
+        change as soon as the call returns.
 
         Raises:
             UsageError: If there are rules and the engine cannot hold them.
@@ -417,17 +471,26 @@ class IndexWriter(IndexReader, Protocol):
         ...
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """Keep vectors by their texts, until a chunk with the text is stored."""
+        """Keep vectors by their texts, until a chunk with the text is stored with a vector.
+
+        An interrupted ingest then need not embed these texts again. `optimize` drops the vectors
+        that are left.
+
+        Args:
+            vectors: float32 vectors by the texts (`Chunk.context`) that they stand for.
+            space: The name of the space; `""` is the space that every index has.
+        """
         ...
 
     def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """Return the vectors that are kept of these texts, by text."""
+        """Return the kept vectors of these texts, by text; texts without one are left out."""
         ...
 
     def create_spaces(self, spaces: Sequence[Space]) -> None:
-        """Create these further spaces, empty, if they are missing or were made otherwise.
+        """Create these further spaces, empty, if they are missing or have another identity.
 
-        Documents that are put from then on have their vectors in all of them.
+        A space of the same name with another identity is dropped with its vectors. `fill` adds the
+        vectors of the chunks that are stored already; later documents bring theirs.
         """
         ...
 
@@ -437,20 +500,27 @@ class IndexWriter(IndexReader, Protocol):
         Args:
             space: The name of the space; `""` is the space that every index has.
             most: The largest number of chunks.
-            after: Only chunks after the chunk with this id.
+            after: Only chunks after the chunk with this id; empty for all.
+
+        Raises:
+            ValueError: If the index has no such space.
         """
         ...
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
         """Store vectors in a space, by chunk id; this is a change with a new revision.
 
-        Ids that are gone, or that have a vector there, are skipped. Once all chunks of a document
-        have their vectors, `IndexStatus.content` is the same as if they had been stored with the
-        document.
+        Ids of chunks that are gone, or that have a vector there, are skipped. Once all chunks of a
+        document have their vectors, `IndexStatus.content` is the same as if they had been stored
+        with the document.
 
         Args:
             space: The name of the space; `""` is the space that every index has.
             vectors: Vectors of unit length.
+
+        Raises:
+            ValueError: If the index has no such space.
+            IndexMismatch: If the vectors have another dimension than the stored ones.
         """
         ...
 
@@ -459,8 +529,8 @@ class IndexWriter(IndexReader, Protocol):
         ...
 
     def optimize(self) -> None:
-        """Bring the derived files into their fastest form.
+        """Prepare the fastest searches: build graphs of neighbours, and drop kept vectors.
 
-        This changes no search, except where it also purges, as it may after many removals.
+        No score changes, unless so many documents were removed that the call also purges.
         """
         ...

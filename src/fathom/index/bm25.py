@@ -2,7 +2,7 @@
 
 A chunk's score for a query is the sum over the query's terms of `query weight * f / (f + norm)`,
 where `f` is the number of times that the chunk has the term. Source: Robertson and Zaragoza (2009),
-with tantivy's lengths of one byte.
+with chunk lengths rounded as tantivy stores them (`quantise_lengths`).
 """
 
 from collections.abc import Mapping
@@ -43,9 +43,9 @@ class Statistics:
 
 
 def quantise_lengths(lengths: Numbers) -> Numbers:
-    """Round lengths as tantivy stores them in a byte.
+    """Round lengths down to the values that tantivy stores in a byte.
 
-    Lengths are exact below 40; above, the first bit and the 3 bits after it are kept.
+    Lengths below 40 stay exact. Of a longer one, the four highest bits of `length - 24` are kept.
     """
     beyond = np.maximum(lengths - _OFFSET, 1)
     # Doubles hold every length that a chunk can have exactly.
@@ -55,14 +55,21 @@ def quantise_lengths(lengths: Numbers) -> Numbers:
 
 
 def compute_norms(lengths: Numbers, average: float) -> Floats:
-    """Compute the term that each quantised length adds to the denominator of the score."""
+    """Compute the norm of each quantised length: `K1 * (1 - B + B * length / average)`."""
     return np.asarray(K1 * (1 - B + B * lengths / average), dtype=np.float64)
 
 
 def compute_query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str, float]:
-    """Compute the largest share that each occurring term can give to a score; all are positive.
+    """Compute the query weight of each term that occurs in the index.
 
-    The statistics are those of the whole index, whatever part of it is searched.
+    The weight bounds what the term can add to a score.
+
+    Args:
+        terms: The number of times that the query has each term.
+        statistics: The statistics of the whole index, whatever part of it is searched.
+
+    Returns:
+        The positive weights by term, without terms that occur nowhere.
     """
     return {
         term: terms[term] * (K1 + 1) * _compute_inverse_frequency(statistics, count)
@@ -72,6 +79,7 @@ def compute_query_weights(terms: Mapping[str, int], statistics: Statistics) -> d
 
 
 def _compute_inverse_frequency(statistics: Statistics, count: int) -> float:
+    """Compute the inverse document frequency of a term that `count` chunks have."""
     rarity = (statistics.chunks - count + 0.5) / (count + 0.5)
     # Tantivy adds in single precision, which changes the sum for terms that are nearly everywhere.
     return float(np.log(np.float32(1) + np.float32(rarity)))

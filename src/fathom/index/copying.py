@@ -10,6 +10,7 @@ from fathom.index.base import Entry, IndexReader, IndexStatus, IndexWriter, Matr
 from fathom.index.traces import StoredTrace, TraceStore
 
 BATCH_SIZE = 256
+"""The number of documents that are copied in one step."""
 
 
 def copy_index(
@@ -17,14 +18,19 @@ def copy_index(
 ) -> IndexStatus:
     """Copy all content of one index to another and return the status of the copy.
 
-    Documents, chunks, vectors, places, roots and calibrations are copied; nothing is read from its
-    source or embedded again. The target is empty or holds a part of the source, as after an
-    interrupted copy: missing content is added then, and calibrations of the target stay.
+    Documents, chunks, vectors, spaces, places, rights, roots and calibrations are copied. No file
+    is read and no text embedded again. After a kill the call may be repeated: it adds what is
+    missing.
 
-    `before_copy` is called once the target is known to hold nothing else.
+    Args:
+        source: A reader of the index to copy.
+        target: A writer of an index that is empty or holds a part of the source. Its own
+            calibrations stay.
+        before_copy: A function to call before the first document is copied, after the checks.
 
     Raises:
-        UsageError: If the target holds a document that the source does not hold in the same form.
+        UsageError: If the target holds a document that the source does not hold in the same form,
+            or if it cannot hold the rights of the source.
         RunError: If the copy differs from the source, because another process wrote meanwhile.
     """
     # Checked before anything is written, so that a refused copy changes nothing.
@@ -60,6 +66,11 @@ def copy_traces(source: TraceStore, target: TraceStore) -> None:
 
 
 def _check_is_part(target: IndexReader, source: IndexReader) -> None:
+    """Check that the source holds every document of the target in the same form.
+
+    Raises:
+        UsageError: If it does not.
+    """
     for summary in target.list_documents():
         copied, original = target.get_entry(summary.id), source.get_entry(summary.id)
         if copied is not None and (
@@ -78,7 +89,7 @@ def _get_content(entry: Entry) -> tuple[object, ...]:
 def _find_missing_entries(
     source: IndexReader, target: IndexReader, ids: list[str]
 ) -> Iterator[Entry]:
-    """Yield the entries of these documents that the target lacks, with all their vectors."""
+    """Yield the entries of those documents that the target lacks, or of which it lacks vectors."""
     for document_id in ids:
         original, copied = source.get_entry(document_id), target.get_entry(document_id)
         if original is not None and (copied is None or not _has_vectors(copied, original)):
@@ -86,16 +97,19 @@ def _find_missing_entries(
 
 
 def _has_vectors(copied: Entry, original: Entry) -> bool:
+    """Return whether a copy has all vectors of the original, with equal numbers."""
     needed, present = _collect_vectors(original), _collect_vectors(copied)
     return all(name in present and np.array_equal(present[name], needed[name]) for name in needed)
 
 
 def _collect_vectors(entry: Entry) -> Mapping[str, Matrix]:
+    """Return the vectors of an entry by space; `""` is the space that every index has."""
     main = {} if entry.vectors is None else {"": entry.vectors}
     return {**main, **entry.more}
 
 
 def _copy_rest(source: IndexReader, target: IndexWriter) -> None:
+    """Copy the roots and the missing calibrations, then optimize the target."""
     target.set_roots(list(dict.fromkeys([*target.get_roots(), *source.get_roots()])))
     existing = target.get_calibrations()
     for strategy, data in source.get_calibrations().items():

@@ -8,8 +8,8 @@ class Database(Protocol):
     """A connection that runs statements one by one, each durable when it returns.
 
     The connection is safe for threads and processes. Statements use the SQL that all engines have
-    in common, with `?` for values and plain names of tables. On a server a workspace sees its own
-    rows only.
+    in common, with `?` for values and plain names of tables. On a database server the connection
+    sees only the rows of its workspace.
     """
 
     @property
@@ -23,7 +23,7 @@ class Database(Protocol):
         ...
 
     def is_there(self) -> bool:
-        """Return whether the database may already hold anything."""
+        """Return whether the database may hold rows; `False` if its file does not exist yet."""
         ...
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""The index engines and their URLs; no other module knows which engine an index uses."""
+"""The index engines and their URLs; no other room knows which engine an index uses."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -39,32 +39,52 @@ class Index(Protocol):
     def open_reader(
         self, expected_identity: Mapping[str, str] | None = None, *, viewer: Viewer | None = None
     ) -> IndexReader:
-        """Open the index for reading, as `testing.IndexConformance.open_reader` tells.
+        """Open the index for reading.
 
         Args:
-            expected_identity: As there.
+            expected_identity: The entries that the index's identity must have; other entries may
+                differ, and `None` accepts any identity.
             viewer: Show only the documents that this viewer may read.
+
+        Raises:
+            IndexMissing: If there is no index.
+            IndexMismatch: If the index has another identity; the message names the differences.
+            UsageError: If there is a viewer and the index holds no rights.
+            RunError: If the index is damaged or cannot be reached.
         """
         ...
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
-        """Open the index for writing, as `testing.IndexConformance.open_writer` tells."""
+        """Open the index for writing, and create it if it is missing.
+
+        Args:
+            identity: The whole identity of the index; `None` accepts an existing index as it is.
+
+        Raises:
+            IndexMissing: If there is no index and no identity to create it with.
+            IndexMismatch: If the index has another identity; the message names the differences.
+            IndexLocked: If another process writes, for engines with one writer.
+            RunError: If the index is damaged or cannot be reached.
+        """
         ...
 
     def rebuild(self, identity: Mapping[str, str], roots: Sequence[str]) -> RebuildContext:
-        """Open a writer of a new index, which replaces the old one at the end of the block.
+        """Open a writer of a new index, which replaces the old one at the end of the `with` block.
+
+        After an error or a kill inside the block the old index is as it was.
 
         Args:
             identity: The identity of the new index.
             roots: The files and folders that the index shall hold.
 
         Returns:
-            The writer, and a reader of the old index if that can be read.
+            A context of the writer and a reader of the old index; the reader is `None` if no old
+            index can be read.
         """
         ...
 
     def get_stamp(self) -> Hashable:
-        """Return a value that changes when another index takes this place; quick."""
+        """Return a value that changes when another index takes this place; the call is quick."""
         ...
 
     def describe_writer(self) -> str:
@@ -100,7 +120,7 @@ class Index(Protocol):
         ...
 
     def open_database(self, file: str, tables: Sequence[str]) -> Database:
-        """Open the tables of a server beside the index.
+        """Open the tables that `fathom serve` keeps beside the index, such as keys and jobs.
 
         Args:
             file: For an embedded index, the file in its folder.
@@ -128,7 +148,14 @@ class Index(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedIndex:
-    """An index in a directory."""
+    """An index in a directory.
+
+    Attributes:
+        directory: The folder of the index.
+        durability: The durability of commits, as in `embedded.schema.connect`.
+        ann_from_chunks: The number of chunks outside the graph of neighbours above which the graph
+            is built anew.
+    """
 
     directory: Path
     durability: Literal["normal", "full"] = "normal"
@@ -234,7 +261,9 @@ class PostgresIndex:
     """An index on a PostgreSQL server.
 
     Attributes:
-        shared: The connections for everything but the index itself.
+        address: The address of the workspace.
+        shared: The connections for traces, uploads and tables; readers and writers of the index
+            open their own.
         old_traces: The folder on this machine where older versions kept the traces.
         qdrant: The address of the Qdrant server that searches the chunks; `None` if PostgreSQL
             searches them.
@@ -266,6 +295,7 @@ class PostgresIndex:
         return rebuild(self.address, identity, roots, self._open_backend())
 
     def _open_backend(self) -> "SearchBackend | None":
+        """Return the search backend on Qdrant; `None` if PostgreSQL searches the chunks."""
         if self.qdrant is None:
             return None
         from fathom.index.qdrant.backend import QdrantBackend
@@ -310,6 +340,7 @@ class PostgresIndex:
         return store
 
     def _open_traces(self, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
+        """Open the traces on the server, without moving older ones there."""
         from fathom.index.postgres.traces import MIN_LAYOUT, PostgresTraces
         from fathom.index.postgres.workspace_tables import open_tables
 
@@ -373,10 +404,11 @@ def locate_index(
         url: `postgresql://...`, `postgresql://...+qdrant:https://...`, `embedded:DIR`, a plain
             path, or empty for `directory`.
         directory: The folder of the embedded index.
-        make_embedded: Builds the embedded index of a folder.
+        make_embedded: The function that returns the embedded index of a folder.
         qdrant_key_env: The name of the environment variable that holds the API key of Qdrant.
-        offline: Open no socket to another machine.
-        get_shared: Returns the connections that several workspaces of a server share.
+        offline: Refuse an index on another machine, and any index on Qdrant.
+        get_shared: The function that returns the connections which several workspaces of a server
+            share; by default each index gets its own.
 
     Raises:
         UsageError: If the URL is malformed, needs a package that is not installed, or needs a
@@ -414,7 +446,7 @@ def create_shared_connections() -> "SharedConnections":
 
 
 def make_index_settings(name: str) -> dict[str, object]:
-    """Return the settings of an index that is named by its URL or its folder."""
+    """Return the changed fields of `IndexSettings` for an index named by its URL or its folder."""
     if name.startswith(SERVER_SCHEMES):
         return {"url": name}
     return {"url": "", "directory": Path(name.removeprefix(EMBEDDED_SCHEME))}
@@ -423,7 +455,8 @@ def make_index_settings(name: str) -> dict[str, object]:
 def locate_side_directory(url: str, directory: Path) -> Path:
     """Return the folder for an index's files on this machine.
 
-    For an embedded index that is its own folder. An index on a server has one below `directory`.
+    For an embedded index that is its own folder. For an index on a server it is a folder below
+    `directory`, named by a hash of the URL.
     """
     if not url.startswith(SERVER_SCHEMES):
         return Path(url.removeprefix(EMBEDDED_SCHEME)) if url else directory

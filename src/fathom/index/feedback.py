@@ -1,4 +1,4 @@
-"""Feedback of people on answers, stored with the traces while the cited documents stand."""
+"""Feedback of people on answers, stored with the traces until a cited text changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,14 +17,15 @@ class Feedback:
     Attributes:
         trace_id: The id of the run's trace.
         key: The key of the question, from `compute_question_key`.
+        strategy: The strategy that answered.
         said: The kind of feedback: the answer was right, it was wrong, or another answer is right.
         answer: The right answer, if the person gave it.
         right: Whether the run's answer was right; `None` if the run gave none.
         signals: The signals of the run.
         made_for: The hash of everything that the run's strategy depended on, from
             `assembly.calibrations`.
-        again: The answer to give to the same question from now on, as JSON; `None` if no answer
-            stands in the documents.
+        again: The verified answer to give to the same question from now on, as JSON; `None` if
+            there is none, for example because the documents do not contain the right answer.
         note: Further remarks, for people.
         counts: Whether the feedback may change the answers that others get. Feedback that does not
             count is an opinion, kept for people: it is never given as an answer, nothing is learned
@@ -55,7 +56,10 @@ class Feedback:
 
 
 def compute_question_key(question: str, filters: Sequence[Filter] = ()) -> str:
-    """Compute the key of a question, which ignores capitals, spaces and the last mark."""
+    """Compute the key of a question with its filters, 32 hexadecimal digits.
+
+    Capitals, extra spaces, closing marks (`?.!`) and the order of the filters do not count.
+    """
     # Casefolded, since people type the same question with and without capitals.
     words = " ".join(question.casefold().split()).rstrip(" ?.!")
     conditions = sorted(

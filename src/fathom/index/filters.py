@@ -33,18 +33,21 @@ Numbers = TypeAliasType("Numbers", "NDArray[np.int64]")
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The numbers of the chunks and documents that filters let through, ascending."""
+    """The numbers of the chunks and documents that a search may return, ascending."""
 
     chunks: Numbers
     documents: Numbers
 
 
 class Dialect(Protocol):
-    """The SQL of an engine where engines differ; keys of metadata are checked before.
+    """The SQL of an engine where engines differ.
+
+    The caller has checked the keys of metadata: a key is a column of `COLUMNS` or matches `KEY`.
 
     Attributes:
-        items: The table of the columns `key` and `value` of a document's metadata.
-        item_kind: The kind of the value: `text`, `date`, `number` or `bool`.
+        items: A table expression with the columns `key` and `value`, and a row for each entry of a
+            document's metadata.
+        item_kind: An expression of the kind of such a value: `text`, `date`, `number` or `bool`.
     """
 
     items: str
@@ -55,36 +58,47 @@ class Dialect(Protocol):
         ...
 
     def bind_any(self, values: Sequence[object]) -> BoundValue:
-        """Return the one value that stands for several."""
+        """Return the single bound value that carries several values for `match_any`."""
         ...
 
     def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
-        """Write the condition that the stored value is of this kind and compares so."""
+        """Write the condition that `stored value op value` holds and the stored value has a kind.
+
+        Args:
+            key: A column or a key of the metadata.
+            kind: The kind of the stored value.
+            op: One of `COMPARISONS`.
+            value: The value to compare with; 0 or 1 for `bool`.
+        """
         ...
 
     def compare_date(self, key: str, op: str, value: str, *, or_text: bool) -> SqlCondition:
-        """Write the condition that the stored date, cut to the value's length, compares so.
+        """Write the condition that `stored date op value` holds, with the precision of the value.
 
         Args:
-            key: A key of the metadata.
+            key: A column or a key of the metadata.
             op: One of `COMPARISONS`.
-            value: A year, a month or a day.
-            or_text: Also compare texts that are no dates, as texts.
+            value: A year (`2021`), a month (`2021-05`) or a day (`2021-05-31`); the stored date is
+                cut to its length.
+            or_text: Whether stored texts that are no dates are compared too, as texts.
         """
         ...
 
     def match_prefix(self, key: str, value: str) -> SqlCondition:
-        """Write the condition that the stored value is a text that begins so."""
+        """Write the condition that the stored value is a text that begins with a value."""
         ...
 
 
 def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, list[BoundValue]]:
-    """Compile filters to a condition over the table `documents` and its bound values.
+    """Compile filters to one condition over the table `documents`, which meets all of them.
 
-    Texts compare by code point, numbers by value whatever their kind, `False < True`. A stored date
+    Texts compare by code point, integers and floats by value, `False < True`. A stored date
     compares with a day, a month or a year (`2021-05`, the number 2021) with the precision of that
-    value. Otherwise a value of another type than the stored one never matches, nor does a missing
-    value, also for `!=`.
+    value. In all other cases a filter, even one with `!=`, matches no document whose stored value
+    has another type or is missing.
+
+    Returns:
+        The condition (`TRUE` without filters), and the values that it binds, in order.
 
     Raises:
         UsageError: If a key, an operator or a value is malformed.
@@ -121,7 +135,7 @@ def _compile_any(condition: Filter, dialect: Dialect) -> SqlCondition:
 
 
 def _join_conditions(conditions: Sequence[str], operator: Literal["AND", "OR"]) -> str:
-    """Join conditions in halves: SQLite refuses 1,000 in a row, as they nest one in the other."""
+    """Join conditions as a balanced tree: SQLite nests a plain chain, and refuses 1,000 levels."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2
@@ -162,9 +176,14 @@ def _require_scalar(condition: Filter) -> Scalar:
 def describe_unmet_filters(
     filters: Iterable[Filter], open_reader: Callable[[], "IndexReader"]
 ) -> tuple[str, ...]:
-    """Return a line for each condition whose key no document has, so that none can meet it.
+    """Return a line for each filter key that no document has, so that no document can match.
 
-    The index is opened only where a key is no column of every document.
+    Args:
+        filters: The filters of a search.
+        open_reader: Opens the index; called only if a filter has a key that is not in `COLUMNS`.
+
+    Returns:
+        The lines, ordered by key; none if the index cannot be read, which is logged.
     """
     keys = {condition.key for condition in filters}.difference(COLUMNS)
     try:

@@ -16,19 +16,21 @@ def build_missing_error(place: object) -> IndexMissing:
 def select_expected(stored: Mapping[str, str], expected: Mapping[str, str]) -> dict[str, str]:
     """Return the entries of the stored identity that the expected identity names.
 
-    Where it names an embedder, the vector space of the stored one belongs to them.
+    If it names an embedder, the entry of the stored embedder's vector space is included, so that
+    `check_identity` can compare the spaces.
     """
     names = [*expected, *([_SPACE] if "embedder.sha256" in expected else [])]
     return {name: stored[name] for name in names if name in stored}
 
 
 def check_identity(place: object, stored: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    """Compare the identity of an index with the expected one.
+    """Check that the identity of an index equals the expected one.
 
-    Embedders of one vector space may take each other's place.
+    Two embedders whose vectors lie in one space count as equal if their dimensions are.
 
     Raises:
-        IndexMismatch: If they differ; the message names the differences and the way out.
+        IndexMismatch: If the identities differ; the message names the differences and the next
+            step.
     """
     if _share_space(stored, expected):
         stored, expected = _drop_embedder(stored), _drop_embedder(expected)
@@ -46,10 +48,15 @@ def check_identity(place: object, stored: Mapping[str, str], expected: Mapping[s
 
 
 def check_space(place: object, space: Space, identity: Mapping[str, str] | None) -> None:
-    """Check that a further space exists and was made as expected.
+    """Check that a further space exists and has the expected identity.
+
+    Args:
+        place: The place of the index, for messages.
+        space: The expected space.
+        identity: The identity of the stored space of this name; `None` if there is none.
 
     Raises:
-        IndexMismatch: If the space is missing or was made otherwise; the message says how to make
+        IndexMismatch: If the space is missing or has another identity; the message says how to make
             it.
     """
     if identity is None:
@@ -67,16 +74,17 @@ def check_space(place: object, space: Space, identity: Mapping[str, str] | None)
 
 
 def _share_space(stored: Mapping[str, str], expected: Mapping[str, str]) -> bool:
-    """Return whether the vectors of both embedders may be compared with each other.
-
-    An embedder names as its `space` the digest of the fp32 model whose vectors its own come close
-    to; that model itself names none.
-    """
+    """Return whether the vectors of both embedders may be compared with each other."""
     spaces = [_get_space(identity) for identity in (stored, expected)]
     return spaces[0] == spaces[1] != ""
 
 
 def _get_space(identity: Mapping[str, str]) -> str:
+    """Return the name of an embedder's vector space; empty if it shares no space.
+
+    A space is named by the digest of an fp32 model. An embedder whose vectors come close to those
+    of that model has the digest as its entry `embedder.space`; the model itself has no such entry.
+    """
     if _SPACE in identity:
         return identity[_SPACE]
     is_exact = identity.get("embedder.precision") == "fp32"
@@ -84,6 +92,7 @@ def _get_space(identity: Mapping[str, str]) -> str:
 
 
 def _drop_embedder(identity: Mapping[str, str]) -> dict[str, str]:
+    """Return an identity without the entries of its embedder, except for the dimension."""
     kept = "embedder.dimension"
     return {
         key: value

@@ -25,7 +25,7 @@ MAX_CODE = 127
 
 
 class DamagedRowError(Exception):
-    """Stored data differs from the data that was written."""
+    """A stored row that differs from the data that was written."""
 
 
 class StoredRow(Protocol):
@@ -40,22 +40,24 @@ class StoredRow(Protocol):
 
 _NARROW = json.JSONEncoder(separators=(",", ":"))
 _MANY_BLOCKS = 5000
-"""The number of blocks from which they are packed in columns."""
+"""The number of blocks from which on a document's blocks are packed in columns."""
 _COLUMNS = b"\x01"
 """The mark of blocks in columns; compressed JSON begins otherwise."""
 
 
 def pack_structure(document: Document) -> bytes:
-    """Pack blocks and lines, with each distinct heading path once.
+    """Pack the blocks, lines and tables of a document for storage.
 
-    They are compressed JSON; the blocks of a long document, compressed columns behind it. Packed
-    tables follow as they are.
+    Blocks and lines are compressed JSON, with each distinct heading path once. For a document with
+    many blocks (`_MANY_BLOCKS`) only the heading paths are JSON; the numbers follow in binary
+    columns, and a mark (`_COLUMNS`) stands before the compressed data. The document's tables, which
+    are packed already, follow unchanged.
     """
     return _pack_blocks(document) + document.tables
 
 
 def _pack_blocks(document: Document) -> bytes:
-    """Pack blocks and lines."""
+    """Pack blocks and lines as compressed data."""
     blocks = PackedBlocks.of(document.blocks)
     lines = [number for line in document.lines for number in line]
     if len(blocks) >= _MANY_BLOCKS:
@@ -80,7 +82,7 @@ class Structure(NamedTuple):
 
     Attributes:
         blocks: The blocks of the `Document`.
-        lines: Its lines; older rows hold blocks only.
+        lines: Its lines; none for rows of older versions.
         tables: Its packed tables.
     """
 
@@ -104,7 +106,12 @@ class Structure(NamedTuple):
 
 
 def _unzip(packed: bytes) -> tuple[bytes, bytes]:
-    """Return the data that are compressed, and those behind them."""
+    """Decompress the beginning of the data; return it and the bytes that follow.
+
+    Raises:
+        zlib.error: If the data is no compressed data.
+        ValueError: If its end is missing.
+    """
     stream = zlib.decompressobj()
     data = stream.decompress(packed)
     if not stream.eof:
@@ -113,6 +120,7 @@ def _unzip(packed: bytes) -> tuple[bytes, bytes]:
 
 
 def _read_json(data: bytes) -> tuple[PackedBlocks, tuple[tuple[int, int], ...]]:
+    """Read the blocks and lines of a document that were packed as JSON."""
     paths, flat, *rest = json.loads(data)
     # The confidence of recognised blocks stands behind the five numbers that all have.
     kinds, starts, lengths, headings, pages, *_ = zip(*flat, strict=False) if flat else [()] * 5
@@ -123,6 +131,7 @@ def _read_json(data: bytes) -> tuple[PackedBlocks, tuple[tuple[int, int], ...]]:
 
 
 def _read_columns(unpacked: bytes) -> tuple[PackedBlocks, tuple[tuple[int, int], ...]]:
+    """Read the blocks and lines of a document that were packed in columns."""
     head, _, data = unpacked.partition(b"\n")
     paths, recognised, count, line_count = json.loads(head)
     numbers = array("q", data[count:])
@@ -134,6 +143,7 @@ def _read_columns(unpacked: bytes) -> tuple[PackedBlocks, tuple[tuple[int, int],
 
 
 def _pair_lines(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return a flat list of numbers as pairs, one for each line."""
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
@@ -159,7 +169,7 @@ def pack_headings(headings: Sequence[str]) -> str:
 
 
 def compute_checksum(*parts: bytes) -> int:
-    """Compute CRC-32 over the parts; the sum reveals flipped bits, not forgery."""
+    """Compute CRC-32 over the joined parts; it reveals flipped bits, but no forgery."""
     value = 0
     for part in parts:
         value = zlib.crc32(part, value)
@@ -184,7 +194,7 @@ def compute_fingerprint(
     Args:
         document: The id, title, language, packed metadata and text of the document.
         chunks: The id, start and end of each chunk, in order.
-        vectors: The vectors of all chunks, in order; empty as long as one is missing.
+        vectors: The float16 vectors of the chunks, in order; empty as long as one is missing.
     """
     content = [*document, [list(chunk) for chunk in chunks]]
     return hashlib.sha256(json.dumps(content).encode() + vectors).digest()
@@ -193,7 +203,13 @@ def compute_fingerprint(
 def compute_document_fingerprint(
     document: Document, chunks: Iterable[Chunk], vectors: bytes
 ) -> bytes:
-    """Compute the fingerprint of a document with its chunks and their stored vectors."""
+    """Compute the fingerprint of a document with its chunks and their stored vectors.
+
+    Args:
+        document: The document.
+        chunks: All its chunks, in order.
+        vectors: The float16 vectors of the chunks, in order; empty as long as one is missing.
+    """
     metadata = pack_metadata(document.metadata)
     return compute_fingerprint(
         (document.id, document.title, document.language, metadata, document.text),
@@ -247,7 +263,14 @@ def build_document(row: StoredRow) -> Document:
 
 
 def build_chunk(row: StoredRow, text: str, blocks: Sequence[Block]) -> Chunk:
-    """Build a chunk from a row of chunks joined with id, title, path, metadata of its document."""
+    """Build a chunk of a document.
+
+    Args:
+        row: The row of the chunk, joined with `document_id`, `title`, `path` and `metadata` of the
+            document.
+        text: The text of the document.
+        blocks: The blocks of the document.
+    """
     span = Span(row["start"], row["end"])
     return Chunk(
         id=row["id"],
@@ -270,7 +293,15 @@ def build_matrix(vectors: Iterable[bytes], dimension: int) -> HalfMatrix:
 
 
 def compute_cosines(vectors: HalfMatrix, vector: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Compute the exact cosines of unit vectors with one unit vector."""
+    """Compute the exact cosines of unit vectors with one unit vector.
+
+    Args:
+        vectors: (n, dimension) float16.
+        vector: (dimension,) float32.
+
+    Returns:
+        (n,) float64.
+    """
     # Row by row: a matrix product may round a row differently when its neighbours differ.
     products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
     return np.asarray(products.sum(axis=1))

@@ -41,13 +41,18 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SqlTransaction:
-    """The statements of one transaction; `placeholder` is what the engine has for `?`."""
+    """A runner of statements in one transaction.
+
+    Attributes:
+        connection: A connection that is in the transaction.
+        placeholder: The mark of a value in the engine's SQL, which replaces each `?`.
+    """
 
     connection: Connection
     placeholder: str = "?"
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
+        """Run one statement and return its rows; none for a statement without rows."""
         cursor = self.connection.cursor()
         cursor.execute(statement.replace("?", self.placeholder), values)
         return cursor.fetchall() if cursor.description else []

@@ -35,10 +35,13 @@ ValueT = TypeVar("ValueT")
 
 
 class ChunkIds:
-    """A cache of chunk ids by number; within a lineage no number is used twice."""
+    """A cache of chunk ids by number.
+
+    The cache stays valid after changes, because within a lineage no number is used twice.
+    """
 
     def __init__(self, most: int) -> None:
-        """Create the cache for at most so many ids."""
+        """Create an empty cache, which starts anew when it would hold more than `most` ids."""
         self._most = most
         self._ids: dict[str, dict[int, str]] = {}
 
@@ -61,14 +64,14 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
     """An `IndexReader` over a `SqlStore`; an engine adds its transactions and searches."""
 
     _is_limited = False
-    """True if some documents are hidden, so that every search must know the others."""
+    """True if the reader shows only a viewer's documents, so that every search is restricted."""
 
     def __init__(self, place: object, most_ids: int) -> None:
         """Create the reader.
 
         Args:
             place: The folder or the address of the index, for messages.
-            most_ids: The number of chunk ids that are cached.
+            most_ids: The largest number of cached chunk ids.
         """
         self._place = place
         self._analyzer = Analyzer()
@@ -76,10 +79,10 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
 
     @abstractmethod
     def _open_store(self) -> AbstractContextManager[StoreT]:
-        """Open a store that reads the state of the snapshot, or the last one."""
+        """Open a store that reads the snapshot's state; without a snapshot, the last published."""
 
     def _open_word_store(self) -> AbstractContextManager[StoreT]:
-        """Open a store whose state is also that of the keyword index."""
+        """Open a store whose state the keyword index has too."""
         return self._open_store()
 
     @abstractmethod
@@ -91,24 +94,48 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
         k: int,
         allowed: SearchScope | None,
     ) -> ScoredChunks:
-        """Return at least the `k` chunks with the highest cosine, if there are, with all ties."""
+        """Return at least the `k` chunks with the highest cosine, and all ties of the last.
+
+        Args:
+            store: The store to search.
+            vector: A vector of unit length.
+            space: The space to search, as the store lists it.
+            k: The number of chunks, in [1, `MAX_K`].
+            allowed: The chunks that may be returned; `None` for all.
+
+        Returns:
+            The numbers and cosines of the chunks, in any order; fewer than `k` if fewer match.
+
+        Raises:
+            IndexMismatch: If the vector has another dimension than the stored ones.
+        """
 
     @abstractmethod
     def _score_words(
         self, store: StoreT, terms: Mapping[str, int], k: int, allowed: SearchScope | None
     ) -> ScoredChunks:
-        """Return at least the `k` chunks with the highest BM25 score, with all ties."""
+        """Return at least the `k` chunks with the highest BM25 score, and all ties of the last.
+
+        Args:
+            store: The store to search.
+            terms: The number of times that the query has each term; not empty.
+            k: The number of chunks, in [1, `MAX_K`].
+            allowed: The chunks that may be returned; `None` for all.
+
+        Returns:
+            The numbers and scores of the chunks, in any order; fewer than `k` if fewer match.
+        """
 
     @abstractmethod
     def _count_chunks_with(self, store: StoreT, forms: Sequence[str]) -> int:
-        """Return the number of chunks that have any of these forms."""
+        """Return the number of chunks that have any of these terms, exact below 1,000."""
 
     @abstractmethod
     def _measure_sizes(self, store: StoreT) -> Mapping[str, int]:
-        """Return `IndexStatus.bytes_on_disk`."""
+        """Return the sizes for `IndexStatus.bytes_on_disk`."""
 
     def _read(self, read: Callable[[StoreT], ValueT]) -> ValueT:
-        """Return what a function reads from the store."""
+        """Open a store and return what a function reads from it."""
         with self._open_store() as store:
             return read(store)
 
@@ -145,7 +172,7 @@ class SqlReader(IndexReader, ABC, Generic[StoreT]):
             return self._rank_chunks(store, self._score_words(store, terms, k, allowed), k)
 
     def _choose_scope(self, store: StoreT, filters: Sequence[Filter]) -> SearchScope | None:
-        """Return what may be found; `None` for everything."""
+        """Return the chunks and documents that a search may return; `None` for all."""
         return store.apply_filters(filters) if filters or self._is_limited else None
 
     def _rank_chunks(self, store: StoreT, scored: ScoredChunks, k: int) -> list[Match]:

@@ -12,7 +12,12 @@ from fathom.index.sql_store import SqlStore
 
 
 def read_status(store: SqlStore[Any], bytes_on_disk: Mapping[str, int]) -> IndexStatus:
-    """Return the state of the index; called inside a transaction."""
+    """Return the status of the index; the store must be in a transaction.
+
+    Args:
+        store: The store.
+        bytes_on_disk: The sizes, as in `IndexStatus`.
+    """
     [counts] = store.select_rows(
         "SELECT count(*) AS sources, "  # noqa: S608 - constant
         "count(*) FILTER (WHERE outcome NOT IN ('ok', 'stale', 'no_document')) AS failed, "

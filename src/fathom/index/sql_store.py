@@ -19,7 +19,7 @@ _SOURCE_COLUMNS = "path, digest, outcome, reason, document_id"
 
 
 class StoredSpace(Protocol):
-    """A space of vectors, which lie in a table of their own."""
+    """A space of vectors, which are stored in a table of their own."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,14 @@ SpaceT = TypeVar("SpaceT", bound=StoredSpace)
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document with its number and digest, and its chunks in order with their numbers."""
+    """A stored document with its chunks.
+
+    Attributes:
+        no: The number of the document's row.
+        digest: The digest, as in `Entry`.
+        document: The document.
+        chunks: The number and the content of each chunk, in order.
+    """
 
     no: int
     digest: str
@@ -71,7 +78,7 @@ class SqlStore(ABC, Generic[SpaceT]):
     own_chunks: ClassVar[str]
     """The condition that a row of `chunks` belongs to the row of `documents`."""
     is_limited = False
-    """True if only what a viewer may read is visible."""
+    """True if only the documents that a viewer may read are visible."""
 
     @property
     @abstractmethod
@@ -81,32 +88,37 @@ class SqlStore(ABC, Generic[SpaceT]):
     @property
     @abstractmethod
     def lineage(self) -> str:
-        """A name that no other index has; a rebuilt index has another one."""
+        """The name of this index, which no other index has; a rebuilt index gets a new one."""
 
     @property
     @abstractmethod
     def revision(self) -> int:
-        """The number of the index's state."""
+        """The number of the state, which grows with every published change."""
 
     @property
     def state(self) -> str:
-        """The name of the index's state."""
+        """The name of the state, which no other state of any index has."""
         return f"{self.lineage}.{self.revision}"
 
     @abstractmethod
     def select_rows(self, query: str, *values: object) -> Sequence[StoredRow]:
-        """Return the rows of a statement whose first `?` is the one of `scope`."""
+        """Run a query and return its rows.
+
+        Args:
+            query: A statement with `?` for values; the first `?` is the one of `scope`.
+            values: The values for the other marks; `scope_value` is bound to the first.
+        """
 
     def stream_rows(self, query: str, *values: object) -> Iterable[StoredRow]:
-        """Yield the rows that `select_rows` returns, in less memory if the engine can."""
+        """Run a query and yield its rows, in less memory than `select_rows` if the engine can."""
         return self.select_rows(query, *values)
 
     @abstractmethod
     def select_column(self, query: str, *values: object) -> list[Any]:
-        """Return the first column of the rows that `select_rows` returns."""
+        """Run a query, as `select_rows` does, and return the first column of its rows."""
 
     def select_value(self, query: str, *values: object) -> Any:  # noqa: ANN401 - columns have many types
-        """Return the first value of the column that `select_column` returns."""
+        """Run a query and return the first value of its first row; `None` without rows."""
         return next(iter(self.select_column(query, *values)), None)
 
     @abstractmethod
@@ -118,7 +130,7 @@ class SqlStore(ABC, Generic[SpaceT]):
         """Return the files and folders that the index shall hold, as the user named them."""
 
     def read_rights(self) -> Sequence[ReadingRule]:
-        """Return who may read which places; an engine without rights holds no rules."""
+        """Return the rules that say who may read which places; none if the engine has no rights."""
         return ()
 
     def read_reader_names(self) -> frozenset[str] | None:
@@ -126,7 +138,11 @@ class SqlStore(ABC, Generic[SpaceT]):
         return None
 
     def read_limits(self, ids: Sequence[str]) -> dict[str, Sequence[ReaderList]] | None:
-        """Return the lists of readers that limit documents, by id; `None` if none are told."""
+        """Return the lists of readers that limit the existing documents among these, by id.
+
+        Returns:
+            The lists; `None` without rules, and for a store that is limited to a viewer.
+        """
         rules = () if self.is_limited else self.read_rights()
         if not rules:
             return None
@@ -152,7 +168,7 @@ class SqlStore(ABC, Generic[SpaceT]):
 
     @abstractmethod
     def read_calibrations(self) -> dict[str, str]:
-        """Return the stored calibrations, by strategy."""
+        """Return the stored calibrations, as JSON by strategy."""
 
     @abstractmethod
     def list_spaces(self) -> Sequence[SpaceT]:
@@ -164,14 +180,18 @@ class SqlStore(ABC, Generic[SpaceT]):
 
     @abstractmethod
     def read_vectors(self, numbers: Sequence[int], space: SpaceT) -> tuple[Numbers, HalfMatrix]:
-        """Return the ascending numbers of those chunks that have a vector, and their vectors."""
+        """Return the vectors of those chunks that have one in a space.
+
+        Returns:
+            The numbers of these chunks, ascending, and their vectors, (n, dimension) float16.
+        """
 
     @abstractmethod
     def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """Return the chunks with these ids, by id."""
+        """Return the existing chunks among these, by id."""
 
     def find_space(self, name: str) -> SpaceT | None:
-        """Return the space of this name; `""` is the one that every index has."""
+        """Return the space of this name, or `None`; `""` is the one that every index has."""
         return next((space for space in self.list_spaces() if space.name == name), None)
 
     def require_space(self, name: str) -> SpaceT:
@@ -190,7 +210,13 @@ class SqlStore(ABC, Generic[SpaceT]):
         return int(self.select_value(f"SELECT count(*) FROM chunks WHERE {self.scope}"))  # noqa: S608 - constant
 
     def list_unembedded_ids(self, space: SpaceT, most: int, after: str) -> list[str]:
-        """Return ids of chunks without a vector in a space, at most so many after one of them."""
+        """Return the ids of the first chunks that have no vector in a space, by number.
+
+        Args:
+            space: The space.
+            most: The largest number of ids.
+            after: Only chunks after the chunk with this id; all if there is no such chunk.
+        """
         return self.select_column(
             f"SELECT id FROM chunks WHERE {self.scope} AND no > coalesce("  # noqa: S608 - constants and a number
             f"(SELECT no FROM chunks WHERE {self.scope} AND id = ?), 0) AND NOT EXISTS("
@@ -199,7 +225,7 @@ class SqlStore(ABC, Generic[SpaceT]):
         )
 
     def look_up_numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the numbers of chunks by id."""
+        """Return the numbers of those chunks that exist, by id."""
         rows = self.select_rows(
             f"SELECT id, no FROM chunks WHERE {self.scope} AND {self.dialect.match_any('id')}",  # noqa: S608 - constants
             self.dialect.bind_any(list(ids)),
@@ -217,14 +243,14 @@ class SqlStore(ABC, Generic[SpaceT]):
         return {row["no"]: row["id"] for row in rows}
 
     def apply_filters(self, filters: Sequence[Filter]) -> SearchScope:
-        """Return the chunks and documents that pass the filters.
+        """Return the visible chunks and documents that pass all filters.
 
         Raises:
             UsageError: If a filter is malformed.
         """
         condition, values = compile_filters(filters, self.dialect)
         if self.is_limited and any(filter_.key == METADATA_KEY for filter_ in filters):
-            condition, values = "FALSE", []  # the names of other readers could be guessed
+            condition, values = "FALSE", []  # a viewer could try out the names of other readers
         documents = self.select_column(
             f"SELECT no FROM documents WHERE {self.scope} AND {condition} ORDER BY no",  # noqa: S608 - holds no value
             *values,
@@ -246,6 +272,7 @@ class SqlStore(ABC, Generic[SpaceT]):
         return self._build_document(rows[0]) if rows else None
 
     def _build_document(self, row: StoredRow) -> Document:
+        """Build a document; for a viewer, without its readers in the metadata."""
         document = build_document(row)
         if not self.is_limited or METADATA_KEY not in document.metadata:
             return document
@@ -262,7 +289,11 @@ class SqlStore(ABC, Generic[SpaceT]):
         return {row["id"]: row["path"] for row in rows}
 
     def read_contents(self, ids: Sequence[str]) -> list[StoredDocument]:
-        """Return whole documents with their chunks, by number."""
+        """Return the existing documents among these with their chunks, ordered by number.
+
+        Raises:
+            DamagedRowError: If a document differs from the one that was stored.
+        """
         rows = self.select_rows(
             f"SELECT {self.document_columns} FROM {self.document_tables} "  # noqa: S608 - constants
             f"WHERE {self.scope} AND {self.dialect.match_any('id')} ORDER BY no",
@@ -285,7 +316,7 @@ class SqlStore(ABC, Generic[SpaceT]):
         ]
 
     def read_entry(self, document_id: str) -> Entry | None:
-        """Return the document with this id, with its chunks and their vectors."""
+        """Return the document with this id, with its chunks and their vectors, or `None`."""
         contents = self.read_contents([document_id])
         if not contents:
             return None
@@ -333,7 +364,7 @@ class SqlStore(ABC, Generic[SpaceT]):
     def list_sources(
         self, below: str, *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """Return the records of a place, of all places in it and of its records, by path."""
+        """Return the records of a place and of all places in it, as `IndexReader` does."""
         base = below.rstrip("/")
         select = f"SELECT {_SOURCE_COLUMNS} FROM sources WHERE {self.scope} AND path > ?"  # noqa: S608 - constants
         limit = sys.maxsize if most is None else most
@@ -341,7 +372,7 @@ class SqlStore(ABC, Generic[SpaceT]):
             rows = self.stream_rows(f"{select} ORDER BY path LIMIT ?", after, limit)
             return (SourceRecord(**row) for row in rows)
         # "0" is the character after "/", so one range of the index over the paths holds all
-        # matches: no other condition may be one that the engine looks up in the index.
+        # matches. The test by `substr` cannot use an index, so the engine takes the range.
         rows = self.stream_rows(
             f"{select} AND path >= ? AND path < ? AND substr(path, ?, 1) IN ('', '/', '#') "
             "ORDER BY path LIMIT ?",

@@ -38,13 +38,16 @@ _TEXT_COLUMNS = ", ".join(_TEXT)
 _BATCH = 200
 """The number of ids in one statement."""
 _NEXT = "\x7f"
-"""The character after all that ids have: ids with a beginning sort before beginning + `_NEXT`."""
+"""A character that sorts after every character of an id.
+
+So all ids with a beginning sort before the beginning + `_NEXT`.
+"""
 
 
 class SqlTraces(TraceStore, ABC):
     """A `TraceStore` in SQL tables.
 
-    They are named `traces`, `held`, `feedback`, `feedback_held`, `swept`, `trace_owners` and
+    The tables are named `traces`, `held`, `feedback`, `feedback_held`, `swept`, `trace_owners` and
     `trace_documents`. An engine adds its transactions and locks, and the columns in which its
     tables differ.
     """
@@ -52,14 +55,17 @@ class SqlTraces(TraceStore, ABC):
     scope: ClassVar[str]
     """The condition that a row belongs to this store."""
     owner: ClassVar[tuple[str, str]]
-    """The columns that assign a new row to this store, and their values; both end in a comma."""
+    """The columns that assign a new row to this store, and their values, as SQL.
+
+    Both end in a comma; both are empty if all rows of the tables belong to this store.
+    """
     signals: ClassVar[str]
     """The signals of a trace as an SQL expression, empty or NULL if there are none."""
     warnings: ClassVar[str]
     """The warnings of a trace as an SQL expression, empty or NULL if there are none."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """Create a store that removes the oldest traces beyond so many bytes of compressed data."""
+        """Create a store that drops the oldest traces beyond `max_bytes` of compressed data."""
         self.max_bytes = max_bytes
 
     @abstractmethod
@@ -75,13 +81,20 @@ class SqlTraces(TraceStore, ABC):
         """Insert a trace and return its number; `None` if its id is stored already."""
 
     def _lock_sweeps(self, transaction: SqlTransaction, *, shared: bool = False) -> None:
-        """Keep sweeps away until the transaction ends; without `shared`, writers too."""
+        """Keep sweeps out until the transaction ends.
+
+        An engine overrides this if its write transactions may run at the same time.
+
+        Args:
+            transaction: The transaction.
+            shared: Whether other holders of a shared lock may run; `False` keeps all writers out.
+        """
 
     def _lock_evictions(self, transaction: SqlTransaction) -> None:
-        """Keep other evictions away until the transaction ends."""
+        """Keep other evictions out until the transaction ends."""
 
     def _erase(self) -> None:
-        """Erase deleted rows from the disk, where the engine would leave them readable."""
+        """Erase deleted rows from the disk, if the engine would leave them readable there."""
 
     def _select(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
         """Return the rows of one statement in a transaction of its own."""
@@ -158,7 +171,7 @@ class SqlTraces(TraceStore, ABC):
 
     @property
     def _owner_condition(self) -> str:
-        """The condition that a trace belongs to an owner, who is the next value."""
+        """The condition that a trace belongs to an owner, who is its bound value."""
         return f"no IN (SELECT trace_no FROM trace_owners WHERE {self.scope} AND owner = ?)"  # noqa: S608 - constant
 
     @override
@@ -184,11 +197,11 @@ class SqlTraces(TraceStore, ABC):
         lookup = TextLookup(index)
         with self._begin(write=False) as transaction:
             held = self._read_all_texts(transaction)
-        # Looked up before the write transaction, which makes others wait for it.
+        # Looked up before the write transaction, because others wait for that one.
         lookup.find_missing(held)
         with self._begin() as transaction:
             self._lock_sweeps(transaction)
-            # Others may have been stored meanwhile; the lookup remembers all texts from above.
+            # More texts may have been stored meanwhile; the lookup remembers those from above.
             gone = lookup.find_missing(self._read_all_texts(transaction))
             removed = self._remove(transaction, "traces", "trace_no FROM held", gone)
             forgotten = self._remove(
@@ -259,18 +272,25 @@ class SqlTraces(TraceStore, ABC):
             self._evict(transaction)
 
     def _add_trace(self, transaction: SqlTransaction, stored: StoredTrace) -> None:
+        """Insert a trace with its texts and owner, unless it is stored already."""
         number = self._insert_trace(transaction, stored)
         if number is None:
             return
         self._insert_texts(transaction, "held", "trace_no", number, stored.held)
         self._insert_ownership(transaction, number, stored.ownership)
-        # If the index changed while the question was answered, the next sweep must not be skipped.
+        # If the index changed while the question was answered, or its revision is unknown, the next
+        # sweep must not be skipped.
         transaction.execute(
             f"DELETE FROM swept WHERE {self.scope} AND revision <> ?",  # noqa: S608 - constant
             (stored.revision,),
         )
 
     def _replace_feedback(self, transaction: SqlTransaction, stored: StoredFeedback) -> None:
+        """Store feedback in place of the earlier feedback on the same trace.
+
+        Raises:
+            OutrankedFeedbackError: As in `check_rank`.
+        """
         feedback = stored.feedback
         for (before,) in transaction.execute(
             f"DELETE FROM feedback WHERE {self.scope} AND trace_id = ? RETURNING data",  # noqa: S608 - constant
@@ -284,11 +304,16 @@ class SqlTraces(TraceStore, ABC):
             (feedback.trace_id, feedback.key, feedback.strategy, data),
         )
         self._insert_texts(transaction, "feedback_held", "feedback_no", number, stored.held)
-        # The index may have changed since the run: sweep again.
+        # The index may have changed since the run, so the next sweep must not be skipped.
         transaction.execute(f"DELETE FROM swept WHERE {self.scope}")  # noqa: S608 - constant
 
     def _build_insert(self, table: str, *columns: str) -> str:
-        """Return the statement that inserts a row of this store; its values are in this order."""
+        """Return the statement that inserts a row of this store.
+
+        Args:
+            table: The table.
+            columns: The columns, in the order in which their values are bound.
+        """
         owner, number = self.owner
         marks = ", ".join("?" * len(columns))
         return f"INSERT INTO {table}({owner}{', '.join(columns)}) VALUES ({number}{marks})"  # noqa: S608 - names
@@ -301,6 +326,15 @@ class SqlTraces(TraceStore, ABC):
         number: int,
         held: Iterable[QuotedText],
     ) -> None:
+        """Insert the quoted texts of one trace or one piece of feedback.
+
+        Args:
+            transaction: The transaction.
+            table: `held` or `feedback_held`.
+            column: The column of the number in this table.
+            number: The number of the trace or the feedback.
+            held: The texts.
+        """
         transaction.execute_many(
             self._build_insert(table, *_TEXT, column),
             [(*astuple(text), number) for text in dict.fromkeys(held)],
@@ -309,6 +343,7 @@ class SqlTraces(TraceStore, ABC):
     def _insert_ownership(
         self, transaction: SqlTransaction, number: int, ownership: Ownership
     ) -> None:
+        """Insert the owner of a trace and the documents in it; nothing for an unowned trace."""
         if not ownership.owner:
             return
         transaction.execute(
@@ -320,6 +355,7 @@ class SqlTraces(TraceStore, ABC):
         )
 
     def _read_ownership(self, number: int) -> Ownership:
+        """Return the owner of the trace with a number; `UNOWNED` if it has none."""
         owners = self._select(
             f"SELECT owner FROM trace_owners WHERE {self.scope} AND trace_no = ?",  # noqa: S608 - constant
             number,
@@ -334,7 +370,15 @@ class SqlTraces(TraceStore, ABC):
     def _remove(
         self, transaction: SqlTransaction, table: str, quoting: str, gone: Sequence[QuotedText]
     ) -> int:
-        """Delete the rows of a table that quote one of these texts and return how many."""
+        """Delete the rows of a table that quote one of these texts and return their number.
+
+        Args:
+            transaction: The transaction.
+            table: `traces` or `feedback`.
+            quoting: The column and table that give the numbers of quoting rows, as `column FROM
+                table`.
+            gone: The texts.
+        """
         return transaction.execute_many(
             f"DELETE FROM {table} WHERE {self.scope} AND no IN (SELECT {quoting} "  # noqa: S608 - names
             f'WHERE {self.scope} AND document = ? AND start = ? AND "end" = ? AND mark = ?)',
@@ -372,7 +416,11 @@ class SqlTraces(TraceStore, ABC):
         return tuple(QuotedText(*row) for row in rows)
 
     def _find_id(self, beginning: str) -> str:
-        """Return the whole id of the only trace with this beginning."""
+        """Return the whole id of the only trace with this beginning.
+
+        Raises:
+            MissingTraceError: If no trace, or more than one, has it.
+        """
         rows: Sequence[tuple[Any, ...]] = ()
         if _is_possible_id(beginning):
             rows = self._select(

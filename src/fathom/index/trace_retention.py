@@ -1,4 +1,4 @@
-"""Texts of documents that traces hold, and the check whether the documents still contain them."""
+"""The texts of documents that traces hold, and the check that the documents still contain them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,14 @@ from fathom.types import Document, Span
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """The place of a text in a document, and a hash of the document's title and of the text."""
+    """The place of a text in a document, with a hash by which a change is noticed.
+
+    Attributes:
+        document: The id of the document.
+        start: The offset of the text's first character in the document's text.
+        end: The offset after its last character.
+        mark: A hash of the document's title and of the text, 32 hexadecimal digits.
+    """
 
     document: str
     start: int
@@ -21,11 +28,15 @@ class QuotedText:
 
     @classmethod
     def of(cls, document: str, title: str, span: Span, text: str) -> Self:
-        """Record the text at a place of a document."""
+        """Build the record of a text at a place in a document."""
         return cls(document, span.start, span.end, hash_text(f"{title}\n{text}")[:32])
 
     def is_still_in(self, document: Document | None) -> bool:
-        """Return whether the document still contains the text at this place."""
+        """Return whether a document still contains the text here and has the same title.
+
+        Args:
+            document: The present version of the document; `None` if it is gone.
+        """
         if document is None:
             return False
         span = Span(self.start, self.end)

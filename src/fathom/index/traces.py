@@ -19,13 +19,15 @@ from fathom.runs.chain import TamperedTraceError, decode_trace
 from fathom.runs.trace import Trace
 
 MAX_BYTES = 256 << 20
+"""The default cap on the compressed data of all traces in a store, in bytes."""
 MAX_TRACE_BYTES = 64 << 20
+"""The largest accepted size of an unpacked trace, in bytes."""
 QUESTION_CHARS = 1_000
 """The number of a question's characters in a list of traces."""
 
 
 class MissingTraceError(UsageError):
-    """No trace, or more than one, has this id."""
+    """An id, or beginning of an id, that no trace has or several traces have."""
 
 
 class OutrankedFeedbackError(UsageError):
@@ -34,10 +36,14 @@ class OutrankedFeedbackError(UsageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSummary:
-    """The entry of a trace in a list; `size` is in bytes as stored.
+    """The entry of a trace in a list.
 
     Attributes:
-        status: The status of the answer; `tentative` if it is only shown as not sure.
+        started_at: The time at which the run began, ISO 8601 in UTC.
+        question: The question, cut to `QUESTION_CHARS` characters.
+        status: The status of the answer; `tentative` if it is only shown as not sure; empty if the
+            run gave no answer.
+        size: The size of the stored, compressed trace in bytes.
     """
 
     id: str
@@ -71,12 +77,12 @@ class StoredTrace:
     """A trace as it is stored, with all data that is deleted together with it.
 
     Attributes:
-        data: The lines of the trace, compressed.
-        revision: The revision of the index that was searched; empty if the index has another one
-            now.
+        data: The lines of the trace, compressed by zlib.
+        revision: The revision of the index that was searched; empty if it is unknown, as in an
+            exported trace.
         signals: The signals of the answer, as JSON; empty if there are none.
         warnings: The warnings of the answer, as JSON; empty if there are none.
-        held: The texts of documents in the trace.
+        held: The texts of documents that the trace contains.
         ownership: The owner of the trace.
     """
 
@@ -91,7 +97,7 @@ class StoredTrace:
 
 @dataclass(frozen=True, slots=True)
 class StoredFeedback:
-    """Feedback on an answer, with the texts of documents that it cites."""
+    """Feedback on an answer, with the texts of documents that the feedback cites."""
 
     feedback: Feedback
     held: tuple[QuotedText, ...] = ()
@@ -110,9 +116,10 @@ def build_summary(row: Sequence[Any]) -> TraceSummary:
 
 
 class TraceStore(Protocol):
-    """The traces of one index, safe for several threads and several processes at once.
+    """The traces of one index and the feedback on them, safe for threads and processes.
 
-    The store is capped in size: beyond the cap the oldest traces are dropped.
+    The store is capped in size: beyond the cap the oldest traces are dropped. Every method raises a
+    `RunError` if the store cannot be used.
     """
 
     def put(
@@ -134,16 +141,16 @@ class TraceStore(Protocol):
         ...
 
     def get(self, trace_id: str) -> Trace:
-        """Return the verified trace with this id, or the only one whose id starts so.
+        """Return the trace with this id or beginning of an id, verified.
 
         Raises:
-            MissingTraceError: If there is none or more than one.
+            MissingTraceError: If no trace, or more than one, has this id or beginning.
             TamperedTraceError: If it differs from the trace that was stored.
         """
         ...
 
     def get_warnings(self, trace_id: str) -> tuple[str, ...]:
-        """Return the warnings of the answer of the trace with this whole id."""
+        """Return the warnings of the answer of a trace, by its whole id; empty without a trace."""
         ...
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
@@ -155,16 +162,18 @@ class TraceStore(Protocol):
         ...
 
     def get_documents(self, trace_ids: Sequence[str], owner: str) -> dict[str, frozenset[str]]:
-        """Return the ids of the documents in those of the traces that an owner has.
+        """Return the ids of the documents from which an owner's traces hold something, by trace id.
+
+        Traces of other owners are left out.
 
         Args:
-            trace_ids: Whole ids.
-            owner: The owner; not empty.
+            trace_ids: The whole ids of traces.
+            owner: The name of the owner; not empty.
         """
         ...
 
     def delete(self, trace_id: str) -> str:
-        """Remove a trace for good and return its whole id.
+        """Remove a trace and the feedback on it for good, and return its whole id.
 
         Raises:
             MissingTraceError: If no trace, or more than one, has this id or beginning.
@@ -201,7 +210,12 @@ class TraceStore(Protocol):
         ...
 
     def list_feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
-        """Return feedback, oldest first: on a strategy's answers, or on answers to a question."""
+        """Return the feedback that meets all given conditions, oldest first.
+
+        Args:
+            strategy: The strategy whose answers were judged; empty for any.
+            key: The key of the question (`compute_question_key`); empty for any.
+        """
         ...
 
     def export_records(self) -> Iterator[StoredRecord]:
@@ -209,7 +223,15 @@ class TraceStore(Protocol):
         ...
 
     def import_records(self, records: Iterable[StoredRecord]) -> None:
-        """Store the exported records of another store, in one step; existing records stay."""
+        """Store the exported records of another store in one step, all or none.
+
+        A trace that is stored already stays as it is. Feedback replaces earlier feedback on the
+        same trace, as in `put_feedback`.
+
+        Raises:
+            OutrankedFeedbackError: If feedback does not count and the earlier one does; nothing is
+                stored then.
+        """
         ...
 
     def close(self) -> None:
@@ -224,7 +246,8 @@ class TraceStore(Protocol):
 def sweep_store(store: TraceStore, index: IndexReader) -> TraceStore:
     """Sweep a newly opened store and return it.
 
-    A process that changed the index may have been killed before it swept the traces.
+    The sweep is needed because a process that changed the index may have been killed before it
+    swept the traces.
 
     Raises:
         RunError: If the store cannot be swept; it is then closed.
@@ -285,7 +308,11 @@ def unpack_trace(trace_id: str, data: bytes) -> Trace:
 
 
 def resolve_trace_id(matches: Sequence[str], beginning: str) -> str:
-    """Return the id that a beginning means, out of at most two ids that match.
+    """Return the only id that has a beginning.
+
+    Args:
+        matches: The ids that have the beginning; two are enough to show that it is ambiguous.
+        beginning: The beginning, as the user gave it.
 
     Raises:
         MissingTraceError: If there is none or more than one.
@@ -315,7 +342,11 @@ def build_dropped_error(trace_id: str) -> MissingTraceError:
 
 
 def describe_damaged_traces(stored: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Yield a line for each stored trace that is damaged."""
+    """Yield a line for each stored trace that is damaged.
+
+    Args:
+        stored: The id and the compressed data of each trace.
+    """
     for trace_id, data in stored:
         try:
             unpack_trace(trace_id, data)

@@ -35,6 +35,12 @@ def check_entries(entries: Sequence[Entry], dimensions: Mapping[str, int]) -> No
 
 
 def _check_dimension(vectors: Sequence[tuple[Entry, Matrix]], dimension: int) -> None:
+    """Check that each matrix has a row for each chunk, and that all have one dimension.
+
+    Args:
+        vectors: The entries with their vectors in one space.
+        dimension: The dimension of the stored vectors; 0 if there are none.
+    """
     for entry, matrix in vectors:
         if matrix.ndim != 2 or len(matrix) != len(entry.chunks):
             raise ValueError(
@@ -52,7 +58,12 @@ def _check_dimension(vectors: Sequence[tuple[Entry, Matrix]], dimension: int) ->
 
 
 def check_vectors(vectors: Sequence[Vector], name: str, dimension: int) -> None:
-    """Check the vectors for the space of this name, whose dimension may still be 0.
+    """Check that vectors fit into a space.
+
+    Args:
+        vectors: The vectors.
+        name: The name of the space; `""` is the space that every index has.
+        dimension: The dimension of the stored vectors; 0 if there are none.
 
     Raises:
         IndexMismatch: If their dimensions differ from the stored ones or from each other.
@@ -68,6 +79,7 @@ def check_vectors(vectors: Sequence[Vector], name: str, dimension: int) -> None:
 
 
 def _check_chunks(entry: Entry) -> None:
+    """Check that the chunks of an entry are numbered in order and are parts of its text."""
     document = entry.document
     for ordinal, chunk in enumerate(entry.chunks):
         if chunk.document_id != document.id or chunk.ordinal != ordinal:

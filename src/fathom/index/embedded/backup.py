@@ -1,9 +1,9 @@
 """Backup of an embedded index: a folder that holds all that the index's folder holds.
 
-The index may be in use. Each database is copied as it is at one instant, and the order makes the
-copies fit each other: what refers to something is copied before it. Conversations refer to traces,
-traces and jobs to documents, and documents to uploaded files. Something that is removed meanwhile
-may be missing at the end; nothing that was stored at the beginning is.
+The index may be in use. Each database is copied as it is at one instant. The order of the copies
+makes them fit each other: a record is copied before the records that it refers to. Conversations
+refer to traces, traces and jobs to documents, and documents to uploaded files. The backup contains
+everything that was stored when it began, except what was removed meanwhile.
 """
 
 import os
@@ -29,7 +29,7 @@ _GRAPH = "vectors-"
 _WORKSPACES = "workspaces"
 """The folder of the indexes of workspaces, each in a folder of its name."""
 _SOURCES, _STAGING = "sources", "staging"
-"""The folder of the sources, and in that of each the folder of objects that are read next."""
+"""The folder of the sources, and the folder in each source's own of objects yet to be read."""
 _LOGS = tuple(f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))
 _LAST = (traces.FILE, schema.FILE)
 
@@ -39,9 +39,9 @@ class Backup:
     """A finished backup.
 
     Attributes:
-        folder: Where it lies.
+        folder: The folder of the backup.
         files: The number of its files.
-        size: Their bytes.
+        size: The sum of their sizes in bytes.
     """
 
     folder: Path
@@ -65,8 +65,8 @@ def back_up_index(
     Args:
         directory: The folder of the index.
         target: The folder of the backup, which must not exist or be empty.
-        uploads: The name of the folders of uploaded files, which are copied as they are, whatever
-            their names.
+        uploads: The name of the folders of uploaded files. All files in them are copied unchanged,
+            also those with the name of a database or a log.
         on_file: A callback for tests, called with the path of each file, below `directory`, before
             it is copied.
 
@@ -105,6 +105,11 @@ def back_up_index(
 
 
 def _check_target(directory: Path, target: Path) -> None:
+    """Check that the target is new or an empty folder, and outside the index.
+
+    Raises:
+        UsageError: If it is not.
+    """
     if target.is_dir():
         if any(target.iterdir()):
             raise UsageError(f"{target}: not empty; name a new folder for the backup")
@@ -115,14 +120,17 @@ def _check_target(directory: Path, target: Path) -> None:
 
 
 def _order_databases(directory: Path, uploads: str) -> list[Path]:
-    """Return the databases below the directory: what refers to another one comes before it."""
+    """Return the paths of the databases, each before those that it refers to."""
     databases = [path for path in _list_files(directory, uploads) if _is_database(path, uploads)]
     ranks = {name: rank for rank, name in enumerate(_LAST, 1)}
     return sorted(databases, key=lambda path: (ranks.get(path.name, 0), path))
 
 
 def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
-    """Yield the files below a directory that are neither links nor derived nor temporary."""
+    """Yield the paths of the files below a directory that belong to a backup.
+
+    Links, logs of databases, derived files and files of a download in progress are left out.
+    """
     for place, folders, files in os.walk(directory, onerror=_refuse_unlisted):
         folder = Path(place).relative_to(directory)
         is_upload = _is_upload(folder, uploads)
@@ -134,7 +142,7 @@ def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
             if not ((is_index and _is_derived_folder(name)) or (is_source and name == _STAGING))
         ]
         for name in files:
-            # The log of a database is in its copy; beside the copy, another state would damage it.
+            # The copy of a database contains its log; a log of another state would damage the copy.
             is_log = not is_upload and name.endswith(_LOGS)
             is_derived = is_log or (is_index and _is_derived_file(name))
             if not (is_derived or Path(place, name).is_symlink()):
@@ -148,7 +156,7 @@ def _refuse_unlisted(error: OSError) -> None:
 
 
 def _is_upload(path: Path, uploads: str) -> bool:
-    """Return whether a path lies in the folder of uploaded files of an index or a workspace."""
+    """Return whether a path is in the folder of uploaded files of the index or of a workspace."""
     parts = path.parts
     # A workspace or a source may have the name of that folder.
     own_parts = parts[2:] if parts[:1] == (_WORKSPACES,) else parts
@@ -209,13 +217,14 @@ def _copy_database(source: Path, target: Path) -> int:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
+    """Open an existing database; its statements wait for locks for up to 10 seconds."""
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)
     connection.execute("PRAGMA busy_timeout = 10000")
     return connection
 
 
 def _replace(target: Path, unfinished: Path) -> None:
-    """Give the finished folder its name, so that a loss of power does not take it away."""
+    """Give the finished folder its name, and bring the folders to the disk first."""
     for place, _, _ in os.walk(unfinished):
         sync_folder(Path(place))
     with suppress(FileNotFoundError):

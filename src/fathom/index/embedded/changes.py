@@ -50,7 +50,10 @@ class AddedDocument:
 
 
 class Changes:
-    """Writes of new revisions; the caller must hold the writer's lock."""
+    """The writes of new revisions to SQLite; the caller must hold the writer's lock.
+
+    A change is stored first, invisible to readers, and published later (`EmbeddedWriter`).
+    """
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -62,7 +65,7 @@ class Changes:
         This is step 1 of a put.
 
         Returns:
-            The documents with their numbers.
+            The documents with their numbers, in the order of the entries.
         """
         with open_transaction(self._connection, write=True):
             revision = self._next_revision()
@@ -79,16 +82,19 @@ class Changes:
         return added
 
     def forget(self, paths: Sequence[str]) -> int:
-        """Mark places and their documents as removed, unpublished; return how many documents go.
+        """Mark places, and the documents that only they hold, as removed by the next revision.
 
-        This is step 1 of a forget.
+        The removal is durable but unpublished. This is step 1 of a forget.
+
+        Returns:
+            The number of removed documents.
         """
         with open_transaction(self._connection, write=True):
             revision = self._next_revision()
             return self._remove_unheld(self._remove_sources(paths, revision), revision)
 
     def purge(self) -> None:
-        """Start a revision for which the keyword index is filled anew, as step 1 of a purge."""
+        """Begin a revision for which the keyword index is filled anew; step 1 of a purge."""
         with open_transaction(self._connection, write=True):
             self._set("purged_at", self._next_revision())
 
@@ -104,7 +110,7 @@ class Changes:
         with open_transaction(self._connection, write=True):
             revision = self._read_number("revision")
             execute = self._connection.execute
-            # Counted before the rows go: the keyword index still holds their words.
+            # Counted before the rows are deleted: the keyword index still holds their words.
             gone = "SELECT no FROM chunks WHERE removed <= ?"
             dead = execute("SELECT count(*) FROM chunks WHERE removed <= ?", (revision,))
             removed = int(dead.fetchone()[0])
@@ -158,7 +164,7 @@ class Changes:
                 self._connection.execute("INSERT INTO calibrations VALUES (?, ?)", (strategy, data))
 
     def create_spaces(self, spaces: Sequence[Space]) -> None:
-        """Create spaces that are missing or were made otherwise."""
+        """Create spaces, each in a transaction, if they are missing or have another identity."""
         existing = {space.name: space for space in self._store.list_spaces() if space.name}
         for space in spaces:
             stored = existing.get(space.name)
@@ -181,7 +187,7 @@ class Changes:
                 self._set(f"lacking.{cursor.lastrowid}", chunks[0])
 
     def drop_space(self, name: str) -> bool:
-        """Remove a space; return whether it existed."""
+        """Remove a further space with its vectors; return whether it existed."""
         stored = self._store.find_space(name) if name else None
         if stored is None:
             return False
@@ -190,14 +196,18 @@ class Changes:
         return True
 
     def _drop(self, space: SqliteSpace) -> None:
+        """Delete a space with its table, in the present transaction."""
         self._connection.execute(f"DROP TABLE {space.table}")
         self._connection.execute("DELETE FROM meta WHERE key = ?", (space.lacking_key,))
         self._connection.execute("DELETE FROM spaces WHERE no = ?", (space.number,))
 
     def fill(self, space: SqliteSpace, vectors: Mapping[int, Vector], texts: Sequence[str]) -> None:
-        """Store vectors in a space, by chunk number, and publish them in the same step.
+        """Store vectors in a space and publish them, in one transaction.
 
-        Kept vectors of `texts` are dropped.
+        Args:
+            space: The space.
+            vectors: The vectors by chunk number; chunks that have a vector already are skipped.
+            texts: The texts whose kept vectors are dropped.
         """
         with open_transaction(self._connection, write=True):
             rows = self._connection.execute(
@@ -215,7 +225,7 @@ class Changes:
             self._set("published", self._next_revision())
 
     def _update_fingerprints(self, chunks: Sequence[int]) -> None:
-        """Update the fingerprints of these chunks' documents that have all their vectors now."""
+        """Update the fingerprints of those documents of these chunks that now have all vectors."""
         rows = self._connection.execute(
             "SELECT DISTINCT document_no FROM chunks AS one "
             "WHERE no IN (SELECT value FROM json_each(?)) AND NOT EXISTS ("
@@ -229,7 +239,7 @@ class Changes:
         )
 
     def note_all_lacking(self) -> None:
-        """Store how many chunks each space lacks, if an older version did not."""
+        """Store how many chunks of each space lack a vector, if an older version did not."""
         for space in self._store.list_spaces():
             if not self._store.read_meta(space.lacking_key):
                 self.note_lacking(space, space.lacking)
@@ -239,12 +249,14 @@ class Changes:
         self.note(space.lacking_key, str(chunks))
 
     def _add_lacking(self, entries: Sequence[Entry], spaces: Sequence[SqliteSpace]) -> None:
+        """Count the chunks that were stored without a vector, for each space."""
         for space in spaces:
             more = sum(len(entry.chunks) for entry in entries if _get_vectors(entry, space) is None)
             if more:
                 self._set(space.lacking_key, space.lacking + more)
 
     def _add_vectors(self, space: SqliteSpace, vectors: Mapping[int, Vector]) -> None:
+        """Insert vectors by chunk number into a space, rounded to float16."""
         rows = [
             (number, half, compute_checksum(half))
             for number, vector in vectors.items()
@@ -266,7 +278,7 @@ class Changes:
             )
 
     def get_kept_vectors(self, texts: Sequence[str], space: str = "") -> dict[str, Vector]:
-        """Return the vectors that are kept of these texts, by text."""
+        """Return the kept vectors of these texts, by text; texts without one are left out."""
         by_key = {compute_kept_key(text, space): text for text in texts}
         rows = self._connection.execute(
             "SELECT key, vector FROM kept WHERE key IN (SELECT value FROM json_each(?))",
@@ -280,7 +292,7 @@ class Changes:
         return bool(row[0])
 
     def _drop_kept_vectors(self, entries: Sequence[Entry]) -> None:
-        # Most puts keep nothing, so the keys (hashes of all texts) are computed only on demand.
+        # Usually no vectors are kept; then the keys, the hashes of all texts, are not computed.
         if self.keeps_vectors():
             self._drop_kept(list_kept_keys(entries))
 
@@ -291,7 +303,7 @@ class Changes:
         )
 
     def drop_vectors(self) -> None:
-        """Drop all vectors that `keep_vectors` kept: no ingest needs them any more."""
+        """Drop all kept vectors, once no ingest needs them any more."""
         with open_transaction(self._connection, write=True):
             self._connection.execute("DELETE FROM kept")
 
@@ -311,11 +323,13 @@ class Changes:
             self._set(key, value)
 
     def _next_revision(self) -> int:
+        """Raise the number of the last stored revision by one, and return it."""
         revision = self._read_number("revision") + 1
         self._set("revision", revision)
         return revision
 
     def _note_dimension(self, space: SqliteSpace, dimension: int) -> None:
+        """Store the dimension of a space's vectors, in the present transaction."""
         if space.number:
             self._connection.execute(
                 "UPDATE spaces SET dimension = ? WHERE no = ?", (dimension, space.number)
@@ -324,14 +338,16 @@ class Changes:
             self._set("dimension", dimension)
 
     def _read_number(self, key: str) -> int:
+        """Return a number of `meta`; the key must exist."""
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return int(row[0])
 
     def _set(self, key: str, value: object) -> None:
+        """Store a value in `meta`, in the present transaction."""
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
     def _add(self, entries: Sequence[Entry], revision: int) -> list[AddedDocument]:
-        """Store documents with their chunks, table by table."""
+        """Insert documents with their chunks, table by table, and return them with numbers."""
         next_chunk = self._read_last_number("chunks") + 1
         added = []
         for number, entry in enumerate(entries, start=self._read_last_number("documents") + 1):
@@ -361,7 +377,10 @@ class Changes:
         return added
 
     def _read_last_number(self, table: str) -> int:
-        """Return the last number that a table gave; numbers of deleted rows are never reused."""
+        """Return the highest number that a table ever gave to a row; 0 if it gave none.
+
+        The numbers of deleted rows are never given again.
+        """
         row = self._connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)
         ).fetchone()
@@ -370,6 +389,7 @@ class Changes:
     def _add_documents(
         self, entries: Sequence[Entry], added: Sequence[AddedDocument], revision: int
     ) -> None:
+        """Insert documents with their contents and the readers that they name."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         documents, contents = [], []
         for entry, stored in zip(entries, added, strict=True):
@@ -415,7 +435,11 @@ class Changes:
         self._add_vectors(space, vectors)
 
     def _replace_sources(self, sources: Sequence[SourceRecord], revision: int) -> set[str]:
-        """Store the records of places; return the documents that some place released."""
+        """Insert the records of places, in place of earlier ones, with their readers.
+
+        Returns:
+            The ids of the documents that these places held before.
+        """
         latest = {source.path: source for source in sources}
         released = self._remove_sources(list(latest), revision)
         self._connection.executemany(
@@ -455,6 +479,7 @@ class Changes:
                 self._write_document_readers((row[0], json.loads(row[1])) for row in rows)
 
     def _write_place_readers(self, rights: Rights, paths: Sequence[str]) -> None:
+        """Store the readers of places by the rules, in place of earlier ones."""
         rows = [
             (path, number, reader)
             for path in paths
@@ -469,6 +494,7 @@ class Changes:
     def _write_document_readers(
         self, documents: Iterable[tuple[int, Mapping[str, Scalar]]]
     ) -> None:
+        """Store the readers that documents, by number, name in their metadata."""
         rows = [
             (number, reader)
             for number, metadata in documents
@@ -477,6 +503,7 @@ class Changes:
         self._connection.executemany("INSERT OR IGNORE INTO document_readers VALUES (?, ?)", rows)
 
     def _remove_sources(self, paths: Sequence[str], revision: int) -> set[str]:
+        """Mark the records of places as removed; return the ids of the documents they held."""
         path_list = json.dumps(list(paths))
         rows = self._connection.execute(
             "SELECT document_id FROM sources WHERE removed IS NULL AND document_id IS NOT NULL "
@@ -492,6 +519,7 @@ class Changes:
         return released
 
     def _remove_unheld(self, documents: Iterable[str], revision: int) -> int:
+        """Mark those documents as removed that no place holds any more; return their number."""
         rows = self._connection.execute(
             "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) "
             "AND removed IS NULL AND NOT EXISTS ("
@@ -503,6 +531,7 @@ class Changes:
         return len(unheld)
 
     def _remove_documents(self, ids: Sequence[str], revision: int) -> None:
+        """Mark documents and their chunks as removed by a revision."""
         id_list = json.dumps(list(ids))
         self._connection.execute(
             "UPDATE chunks SET removed = ? WHERE removed IS NULL AND document_no IN "
@@ -518,5 +547,5 @@ class Changes:
 
 
 def _get_vectors(entry: Entry, space: SqliteSpace) -> Matrix | None:
-    """Return the vectors of a document's chunks in a space, if they come with the document."""
+    """Return the vectors of an entry in a space; `None` if they follow later."""
     return entry.more.get(space.name) if space.name else entry.vectors

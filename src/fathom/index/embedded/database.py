@@ -1,4 +1,4 @@
-"""Tables of a server in a small SQLite file beside an index, readable by its owner only."""
+"""Tables of `fathom serve` in a SQLite file beside an index, readable by its owner only."""
 
 import os
 import sqlite3
@@ -18,7 +18,12 @@ class FileDatabase:
     is_near = True
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
-        """Prepare the database, which opens or creates its file and missing tables on first use."""
+        """Prepare the database; nothing is opened before the first statement.
+
+        Args:
+            path: The SQLite file, which the first statement creates if it is missing.
+            tables: The statements that create missing tables.
+        """
         self.path = path
         self._tables = tables
         self._lock = threading.Lock()
@@ -53,6 +58,7 @@ class FileDatabase:
             self._disconnect()
 
     def _disconnect(self) -> None:
+        """Close the connection if it is open; the caller holds the lock."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -66,6 +72,7 @@ class FileDatabase:
                 self._disconnect()
 
     def _open(self) -> sqlite3.Connection:
+        """Open the file, and create it and its tables if they are missing."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Created here, because SQLite would let others read a new file.
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,7 +90,7 @@ class FileDatabase:
 
 
 def _identify(status: os.stat_result) -> tuple[int, int]:
-    """Return a value that tells the file from all others that exist at the same time."""
+    """Return a value that no other file has at the same time."""
     return status.st_dev, status.st_ino
 
 

@@ -14,6 +14,7 @@ from fathom.index.filters import Numbers
 from fathom.text.analyzer import Analyzer
 
 MOST_DEAD = 0.2
+"""The share of removed chunks in a graph above which the graph is built anew."""
 
 
 def catch_up(
@@ -25,13 +26,19 @@ def catch_up(
     *,
     added: Sequence[AddedDocument] | None = None,
 ) -> None:
-    """Bring the keyword index to the last stored revision and publish that.
+    """Bring the keyword index to the last stored revision, then publish that revision.
 
-    Whatever state the keyword index is in, it is left alone, receives the last changes, or is
-    filled anew, as a purge demands. An interrupted call may be repeated without harm.
+    A keyword index of the published state receives the unpublished changes. One of the last stored
+    revision stays as it is. In any other state, or for a purge, it is filled anew. An interrupted
+    call may be repeated without harm.
 
-    `on_step` is called with `applied` and `published`. `added` holds all documents that are stored
-    and not published; without it they are read.
+    Args:
+        store: The store, outside any transaction.
+        changes: The writes to the same database.
+        keyword: The keyword index.
+        analyzer: The analyzer of the index.
+        on_step: A callback for tests, called with `applied` and `published`.
+        added: All documents that are stored and not published; `None` reads them from the store.
     """
     latest, published = int(store.read_meta("revision")), store.read_published_revision()
     is_purging = changes.is_purging()
@@ -61,7 +68,10 @@ def catch_up(
 def list_keyword_entries(
     store: SqliteStore, analyzer: Analyzer, *, after: int
 ) -> Iterator[KeywordEntry]:
-    """Yield the keyword entries of the documents added after a revision."""
+    """Yield the keyword entries of the documents that were added after a revision.
+
+    Documents that are marked as removed are left out. An `after` of -1 takes all documents.
+    """
     latest = int(store.read_meta("revision"))
     documents = store.list_added_documents(after, latest)
     return _build_entries(
@@ -74,6 +84,7 @@ def list_keyword_entries(
 
 
 def _build_entries(added: Iterable[AddedDocument], analyzer: Analyzer) -> Iterator[KeywordEntry]:
+    """Yield a keyword entry for each chunk of some documents."""
     for addition in added:
         document = addition.document
         for number, chunk in addition.chunks:
@@ -93,10 +104,16 @@ def discard_graphs(directory: Path, store: SqliteStore) -> None:
 def is_graph_worn(
     directory: Path, record: GraphRecord | None, numbers: Numbers, from_chunks: int
 ) -> bool:
-    """Return whether the graph should be built anew.
+    """Return whether the graph of a space should be built anew.
 
     That is the case if its file is gone, if more than `from_chunks` chunks are outside it, or if
-    more than a fifth of its chunks have been removed.
+    more than a fifth of its chunks (`MOST_DEAD`) have been removed.
+
+    Args:
+        directory: The folder of the index.
+        record: The record of the graph; `None` if there is none.
+        numbers: The numbers of the chunks with a vector in the space, ascending.
+        from_chunks: The largest number of chunks outside the graph.
     """
     # Chunk numbers only grow, so all chunks up to `until` that still exist are in the graph.
     until = record.until if record else 0

@@ -13,7 +13,7 @@ _COLUMNS: Mapping[str, str] = {
     "language": "documents.language",
     "document": "documents.id",
 }
-"""The columns in SQL; `schema.connect` defines the functions."""
+"""The columns in SQL; `schema.connect` defines the two functions."""
 _TYPES: Mapping[Kind, str] = {
     "text": "'text'",
     "bool": "'true', 'false'",
@@ -41,7 +41,7 @@ class SqliteDialect:
         return json.dumps(list(values))
 
     def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
-        """Write the condition that the stored value is of this kind and compares so."""
+        """Write the condition that `stored value op value` holds for a stored value of a kind."""
         field, names = _test_kind(key, kind)
         return f"({field} AND {_select_value(key)} {op} ?)", [
             *names,
@@ -50,7 +50,7 @@ class SqliteDialect:
         ]
 
     def compare_date(self, key: str, op: str, value: str, *, or_text: bool) -> SqlCondition:
-        """Write the condition that the stored date, cut to the value's length, compares so."""
+        """Write the condition that `stored date op value` holds, with the value's precision."""
         field, names = _test_kind(key, "text")
         stored, path = _select_value(key), _bind_path(key)
         other = stored if or_text else "NULL"
@@ -61,7 +61,7 @@ class SqliteDialect:
         return f"({field} AND {condition} {op} ?)", bound
 
     def match_prefix(self, key: str, value: str) -> SqlCondition:
-        """Write the condition that the stored value is a text that begins so."""
+        """Write the condition that the stored value is a text that begins with a value."""
         field, names = _test_kind(key, "text")
         bound = [*names, *_bind_path(key), len(value), value]
         return f"({field} AND substr({_select_value(key)}, 1, ?) = ?)", bound
@@ -75,15 +75,18 @@ def _test_kind(key: str, kind: Kind) -> SqlCondition:
 
 
 def _select_value(key: str) -> str:
+    """Write the expression of the stored value of a key."""
     return _COLUMNS.get(key, "json_extract(documents.metadata, ?)")
 
 
 def _bind_path(key: str) -> list[BoundValue]:
+    """Return the values that `_select_value` binds for a key: none for a column."""
     # Quoted, because a key may contain hyphens; `KEY` admits no quotation mark.
     return [] if key in _COLUMNS else [f'$."{key}"']
 
 
 def _make_bindable(value: BoundValue) -> BoundValue:
+    """Return a value as SQLite can bind it."""
     # SQLite binds 64-bit integers only; JSON numbers beyond that are kept as floats.
     if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
         return float(value)

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from usearch.index import Index
 
 CONNECTIVITY = 16
+"""The number of links of a vector in a layer of the graph (M)."""
 EXPANSION_ADD = 128
+"""The number of candidates for the links of a new vector (efConstruction)."""
 EXPANSION_SEARCH = 192
+"""The number of candidates of a search (ef)."""
 BLOCK = 10_000
 """The number of vectors that are added to the graph at a time."""
 
@@ -30,14 +33,14 @@ class GraphRecord:
     """The record that SQLite keeps of a graph file.
 
     Attributes:
-        file: The name in the index directory.
+        file: The name of the file in the index directory.
         until: The largest chunk number in the graph; later chunks are scanned.
         chunks: The number of chunks in the graph.
         size: The size of the file in bytes.
         crc: The CRC-32 of the file, for `verify`.
         kind: The type of the compared numbers: `i8`, or `f16` in older graphs.
-        vectors_at: The offset in the file at which the vectors follow; 0 in older graphs, which
-            hold none.
+        vectors_at: The offset in bytes of the numbers and vectors that follow the graph in the
+            file; 0 in older graphs, which hold none.
     """
 
     file: str
@@ -49,7 +52,7 @@ class GraphRecord:
     vectors_at: int = 0
 
     def dumps(self) -> str:
-        """Return the record as text for `meta`."""
+        """Return the record as text, which `loads` parses."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -59,11 +62,11 @@ class GraphRecord:
 
 
 class Graph:
-    """A memory-mapped graph that finds likely neighbours, whose scores are then computed exactly.
+    """A memory-mapped graph that finds likely neighbours; the caller then scores them exactly.
 
-    The graph compares bytes. The vectors that the bytes were made from follow in the same file, by
-    number: they are read when a score is needed, in a third of the time that SQLite takes. (Older
-    graphs compare 16 bits and hold no vectors.)
+    The graph compares vectors that are rounded to bytes. The exact vectors follow in the same file,
+    by number, because reading them there takes a third of the time that SQLite takes. (Older graphs
+    compare 16-bit floats and hold no vectors.)
     """
 
     def __init__(self, directory: Path, record: GraphRecord, dimension: int) -> None:
@@ -86,7 +89,12 @@ class Graph:
         self._vectors = _VectorFile(path, record, dimension) if record.vectors_at else None
 
     def find_nearest(self, vector: Vector, count: int) -> Numbers:
-        """Return the numbers of about `count` chunks near the vector, ascending."""
+        """Return the numbers of at most `count` chunks near a vector, ascending.
+
+        Args:
+            vector: A vector of unit length, (dimension,).
+            count: The number of chunks to ask for.
+        """
         if self.record.kind == "i8":
             query = _encode(vector, float(np.abs(vector).max()) or 1.0)
         else:
@@ -96,12 +104,19 @@ class Graph:
         return np.sort(matches.keys.astype(np.int64))
 
     def read_vectors(self, numbers: Numbers) -> HalfMatrix | None:
-        """Return the vectors of chunks, given ascending; `None` if the file holds no vectors."""
+        """Return the vectors of chunks of the graph, (n, dimension).
+
+        Args:
+            numbers: The numbers of the chunks; all are in the graph.
+
+        Returns:
+            The vectors in the order of the numbers; `None` if the file holds no vectors.
+        """
         return self._vectors.read(numbers) if self._vectors else None
 
 
 class _VectorFile:
-    """The part of a graph file behind the graph: the numbers of the chunks, then their vectors.
+    """The part of a graph file after the graph: the numbers of the chunks, then their vectors.
 
     The vectors are read, not mapped: a mapped page would bring its surroundings into memory.
     """
@@ -114,6 +129,7 @@ class _VectorFile:
         weakref.finalize(self, os.close, self._file)
 
     def read(self, numbers: Numbers) -> HalfMatrix:
+        """Return the vectors of chunks in the order of their numbers, (n, dimension)."""
         size = 2 * self._dimension
         rows = np.searchsorted(self._numbers, numbers).tolist()
         return build_matrix(
@@ -122,10 +138,19 @@ class _VectorFile:
 
 
 def build_graph(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> GraphRecord:
-    """Build the graph of these chunks and put its file in place in one step.
+    """Build the graph of chunks and put its file in place in one step.
+
+    Args:
+        directory: The folder of the index.
+        name: The name of the file.
+        numbers: The numbers of the chunks, ascending; at least one.
+        vectors: Their vectors of unit length, (n, dimension).
+
+    Returns:
+        The record of the graph, which the caller stores.
 
     Raises:
-        OSError: If the disk is full; no file is left behind then.
+        OSError: If the file cannot be written, for example on a full disk; no file is left then.
     """
     index = _create_index(vectors.shape[1], "i8")
     blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
@@ -160,12 +185,13 @@ def build_graph(directory: Path, name: str, numbers: Numbers, vectors: HalfMatri
 
 
 def _encode(vectors: NDArray[np.floating], largest: float) -> NDArray[np.int8]:
-    """Scale numbers to bytes, so that `largest` is 127; products keep the order of the cosines."""
+    """Scale and round numbers to bytes, so that `largest` becomes 127 (`MAX_CODE`)."""
     whole: NDArray[np.float32] = np.rint(vectors.astype(np.float32) * (MAX_CODE / largest))
     return whole.astype(np.int8)
 
 
 def _create_index(dimension: int, kind: str) -> "Index":
+    """Create an empty graph for vectors of a dimension, compared as numbers of a kind."""
     from usearch.index import Index  # slow to import, and small indexes have no graph
 
     return Index(

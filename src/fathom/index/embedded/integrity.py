@@ -16,7 +16,7 @@ REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"
 
 
 def find_database_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
-    """Yield the faults of the SQLite file, which cannot be restored from any other file."""
+    """Yield the faults of the SQLite file, which no other file can restore."""
     file = directory / FILE
     for row in store.connection.execute("PRAGMA integrity_check"):
         if row[0] != "ok":
@@ -31,6 +31,7 @@ def find_database_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
 
 
 def _find_damaged_contents(store: SqliteStore) -> Iterator[str]:
+    """Yield the documents with a wrong checksum, and the chunks outside their documents."""
     select = store.connection.execute
     lengths: dict[int, int] = {}
     for number, text, blocks, expected in select("SELECT * FROM contents"):
@@ -43,6 +44,7 @@ def _find_damaged_contents(store: SqliteStore) -> Iterator[str]:
 
 
 def _find_damaged_vectors(store: SqliteStore, space: SqliteSpace) -> Iterator[str]:
+    """Yield the vectors of a space with a wrong size or checksum."""
     size = 2 * space.dimension
     owner, remedy = "", REBUILD
     if space.number:
@@ -56,6 +58,7 @@ def _find_damaged_vectors(store: SqliteStore, space: SqliteSpace) -> Iterator[st
 
 
 def _find_broken_references(store: SqliteStore) -> Iterator[str]:
+    """Yield the rows that refer to missing rows, and wrong counts of missing vectors."""
     select = store.connection.execute
     orphans = select(
         "SELECT count(*) FROM documents LEFT JOIN contents ON no = document_no "
@@ -83,10 +86,10 @@ def find_keyword_faults(
 ) -> Iterator[str]:
     """Yield the faults of the keyword index, which can be made anew.
 
-    A writer that is at work, or was killed, between applying and publishing a change leaves the
-    keyword index one change ahead. That is sound: the next process that opens the index finishes
-    the change. So is an index into which nothing was ever stored, whose writer may have been killed
-    before it made a keyword index.
+    Two states look like faults but are sound. A writer that is at work, or was killed, between
+    applying and publishing a change leaves the keyword index one change ahead; the next writer
+    finishes the change. An index into which nothing was ever stored may have no keyword index,
+    because its writer was killed early.
     """
     if int(store.read_meta("revision")) == 0 and not keyword.count_chunks():
         return
@@ -115,6 +118,7 @@ def find_graph_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
 
 
 def _check_graph(directory: Path, record: GraphRecord, dimension: int) -> Iterator[str]:
+    """Yield a line if the file of a graph is missing, differs from its record or is damaged."""
     try:
         # Opening compares the size, the dimension and the number of chunks with the record.
         Graph(directory, record, dimension)

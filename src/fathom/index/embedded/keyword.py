@@ -1,4 +1,4 @@
-"""The keyword index: BM25 with tantivy, derived from SQLite and of the same revision."""
+"""The keyword index: BM25 with tantivy, derived from SQLite and kept at the same revision."""
 
 import json
 import os
@@ -16,10 +16,14 @@ from fathom.index.filters import SearchScope
 from fathom.index.rows import compute_file_checksum
 
 FOLDER = "tantivy"
+"""The beginning of the name of a keyword index's folder."""
 WRITER_HEAP_BYTES = 64_000_000
 FEW_DOCUMENTS = 1000
+"""Up to so many allowed documents are named in a query."""
 MAX_COUNTED = 1000
+"""The number up to which chunks with a word are counted."""
 MAX_FOOTER_BYTES = 4096
+"""The number of bytes at the end of a file that contain its footer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class KeywordEntry:
 
 
 def _build_schema() -> tantivy.Schema:
+    """Build the schema: the numbers of chunk and document, the terms, and the marker."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("chunk", indexed=True, fast=True)
     builder.add_unsigned_field("document", indexed=True)
@@ -53,8 +58,12 @@ class KeywordIndex:
     def __init__(self, folder: Path | None, *, create: bool) -> None:
         """Open the index.
 
+        Args:
+            folder: The folder; `None` for a new index in memory.
+            create: Create a missing index in the folder.
+
         Raises:
-            RunError: If it is missing or cannot be read.
+            RunError: If the index is missing, damaged or cannot be read.
         """
         self.folder = folder
         self._schema = _build_schema()
@@ -71,14 +80,14 @@ class KeywordIndex:
         self._refresh_searcher()
 
     def _refresh_searcher(self) -> None:
-        """Take a searcher of the current state, which stays the same until the next call."""
+        """Take a searcher of the index's present state; it sees no later commit."""
         self._searcher = self._index.searcher()
         self._marker: str | None = None
 
     def _open_unwritable(self, folder: Path) -> tantivy.Index:
-        """Open a folder without write permission, through links in a temporary folder.
+        """Open a folder without write permission through links in a temporary folder.
 
-        Even a reader of tantivy writes a lock file beside the index.
+        The links are needed because even a reader of tantivy writes a lock file beside the index.
         """
         # Tantivy starts a thread that may lock the files while the folder is removed.
         self._links = tempfile.TemporaryDirectory(prefix="fathom-", ignore_cleanup_errors=True)
@@ -96,14 +105,14 @@ class KeywordIndex:
             self._links = None
 
     def reload(self) -> None:
-        """Move to the last commit."""
+        """Move the searches to the last commit."""
         if self._links is not None and self.folder is not None:
             _link(self.folder, Path(self._links.name))
         self._index.reload()
         self._refresh_searcher()
 
     def get_marker(self) -> str:
-        """Return the name of the current state; empty if it has none.
+        """Return the name of the state that searches see; empty before the first commit.
 
         Every search asks for the marker, so it is cached.
         """
@@ -132,18 +141,24 @@ class KeywordIndex:
     def apply(self, entered: Iterable[KeywordEntry], removed: Sequence[int], marker: str) -> None:
         """Add and remove chunks and set the marker, in one commit: all of it or nothing.
 
+        Args:
+            entered: The chunks to add.
+            removed: The numbers of the chunks to remove.
+            marker: The name of the state that the commit brings.
+
         Raises:
             RunError: If the disk is full or the folder cannot be written.
         """
         self._commit(entered, removed, marker)
 
     def refill(self, entered: Iterable[KeywordEntry], marker: str) -> None:
-        """Replace all chunks; otherwise like `apply`."""
+        """Replace all chunks and set the marker, in one commit, as `apply` does."""
         self._commit(entered, None, marker)
 
     def _commit(
         self, entered: Iterable[KeywordEntry], removed: Sequence[int] | None, marker: str
     ) -> None:
+        """Run the commit of `apply`; `None` for `removed` removes all chunks first."""
         try:
             writer = self._index.writer(WRITER_HEAP_BYTES, 1)
             # Files that a killed commit left behind have the names that this commit will use.
@@ -166,6 +181,7 @@ class KeywordIndex:
         self.reload()
 
     def _remove(self, writer: tantivy.IndexWriter, numbers: Sequence[int]) -> None:
+        """Remove chunks, and the markers that are documents of their own."""
         # By query, because deletion by term reads the number as signed and finds nothing.
         if numbers:
             writer.delete_documents_by_query(
@@ -176,9 +192,15 @@ class KeywordIndex:
     def search(
         self, terms: Mapping[str, int], *, k: int, allowed: SearchScope | None
     ) -> list[tuple[int, float]]:
-        """Return the best chunks by number, with their scores and with all ties.
+        """Return at least the `k` best chunks, and all ties of the last, best first.
 
-        There are at least `k` of them if enough chunks match.
+        Args:
+            terms: The number of times that the query has each term.
+            k: The number of chunks, at least 1.
+            allowed: The chunks that may be returned; `None` for all.
+
+        Returns:
+            The numbers of the chunks and their BM25 scores; fewer than `k` if fewer match.
         """
         if not terms or (allowed is not None and not len(allowed.chunks)):
             return []
@@ -194,8 +216,8 @@ class KeywordIndex:
             limit *= 4
 
     def count_chunks_with(self, terms: Sequence[str]) -> int:
-        """Return how many chunks contain any of the terms, counted up to `MAX_COUNTED`."""
-        # Frequencies count removed chunks, too, until their segment is merged: chunks are counted.
+        """Return the number of chunks that contain any of the terms, at most `MAX_COUNTED`."""
+        # Tantivy's frequencies include removed chunks until a merge, so the chunks are counted.
         occurring = [term for term in terms if self._searcher.doc_freq("body", term)]
         if not occurring:
             return 0
@@ -205,6 +227,7 @@ class KeywordIndex:
     def _resolve_numbers(
         self, hits: list[tuple[float, tantivy.DocAddress]], allowed: SearchScope | None
     ) -> list[tuple[int, float]]:
+        """Return the chunk numbers and scores of hits, without the chunks that are not allowed."""
         addresses = [address for _, address in hits]
         numbers = np.array(self._searcher.fast_field_values("chunk", addresses), dtype=np.int64)
         scores = [float(score) for score, _ in hits]
@@ -215,6 +238,7 @@ class KeywordIndex:
         return [pair for pair, is_inside in zip(pairs, inside, strict=True) if is_inside]
 
     def _build_query(self, terms: Mapping[str, int], allowed: SearchScope | None) -> tantivy.Query:
+        """Build the query for any of the terms, in the allowed documents if these are few."""
         words = [
             (tantivy.Occur.Should, self._build_term_query(term, count))
             for term, count in terms.items()
@@ -233,6 +257,7 @@ class KeywordIndex:
         )
 
     def _build_term_query(self, term: str, count: int) -> tantivy.Query:
+        """Build the query for a term that occurs `count` times in the user's query."""
         query = tantivy.Query.term_query(self._schema, "body", term, index_option="freq")
         return tantivy.Query.boost_query(query, float(count)) if count > 1 else query
 
@@ -252,6 +277,11 @@ def _parse_revision(marker: str) -> int:
 
 
 def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Index:
+    """Open the index in a folder, or with `create` create a missing one.
+
+    Raises:
+        RunError: If it is missing, damaged or cannot be read.
+    """
     try:
         if create and not tantivy.Index.exists(str(_make_folder(folder))):
             return tantivy.Index(schema, str(folder))
@@ -264,6 +294,7 @@ def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Inde
 
 
 def _link(folder: Path, links: Path) -> None:
+    """Link the files of an index, except its lock files, into another folder."""
     for path in folder.iterdir():
         link = links / path.name
         if not (path.name.startswith(".tantivy") or link.is_symlink()):
@@ -271,7 +302,10 @@ def _link(folder: Path, links: Path) -> None:
 
 
 def find_damaged_files(folder: Path) -> list[Path]:
-    """Return the files of the last commit that do not match the checksum at their end."""
+    """Return the files of the last commit that do not match the checksum at their end.
+
+    If the commit itself cannot be read, `meta.json` is returned.
+    """
     try:
         segments = json.loads((folder / "meta.json").read_bytes())["segments"]
     except (OSError, ValueError, KeyError):
@@ -282,6 +316,7 @@ def find_damaged_files(folder: Path) -> list[Path]:
 
 
 def _footer_matches(path: Path) -> bool:
+    """Return whether the CRC-32 in the footer of a file is that of the bytes before it."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -297,6 +332,7 @@ def _footer_matches(path: Path) -> bool:
 
 
 def _make_folder(folder: Path) -> Path:
+    """Create a folder if it is missing, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -304,8 +340,8 @@ def _make_folder(folder: Path) -> Path:
 def discard_unlisted_files(folder: Path) -> None:
     """Remove files that belong neither to the last commit nor to tantivy's list of its files.
 
-    After a loss of power the list may be older than the files. Tantivy removes only what is on it,
-    and refuses to write a file of a name that is taken.
+    After a loss of power the list may be older than the files. Tantivy removes only listed files,
+    and refuses to write a file whose name is taken.
     """
     try:
         listed = set(json.loads((folder / ".managed.json").read_bytes()))

@@ -1,7 +1,7 @@
 """The limits of a viewer: connections on which the rows of hidden documents do not exist.
 
-Views of the same names stand before the tables, so that every statement is limited, also one that
-is written later. SQLite looks for a name among the views of the connection first.
+Temporary views have the names of the tables. SQLite looks for a name among the views of the
+connection first, so every statement is limited, also one that is written later.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ _HIDES_ITSELF = (
     "SELECT 1 FROM main.document_readers JOIN temp.viewer ON name = reader "
     "WHERE document_no = {number})"
 )
-"""The condition that a document names readers, and the viewer is none of them."""
+"""The condition that a document names readers, but not the viewer."""
 _HAS_HIDDEN_PLACE = (
     "EXISTS(SELECT 1 FROM main.sources AS place WHERE place.document_id = {document} "  # noqa: S608 - constant
     f"AND {_IS_HIDDEN_PLACE.format(path='place.path')})"
@@ -56,7 +56,11 @@ _VIEWS = (
 
 
 def connect_viewer(directory: Path, viewer: Viewer | None) -> sqlite3.Connection:
-    """Open the database for reading, limited to what a viewer may read; `None` reads all.
+    """Open the database for reading, limited to the documents that a viewer may read.
+
+    Args:
+        directory: The folder of the index.
+        viewer: The viewer; `None` limits nothing.
 
     Raises:
         UsageError: If there is a viewer and the index holds no rights.
@@ -72,7 +76,11 @@ def connect_viewer(directory: Path, viewer: Viewer | None) -> sqlite3.Connection
 
 
 def _hide_documents(connection: sqlite3.Connection, viewer: Viewer) -> None:
-    """Hide the documents that a viewer may not read, for as long as the connection lives."""
+    """Hide the documents that a viewer may not read until the connection is closed.
+
+    Raises:
+        UsageError: If the index holds no rights.
+    """
     has_rights = connection.execute(
         "SELECT EXISTS(SELECT 1 FROM main.sqlite_master WHERE name = 'document_readers')"
     ).fetchone()[0]
@@ -88,11 +96,11 @@ def _hide_documents(connection: sqlite3.Connection, viewer: Viewer) -> None:
 
 
 def write_rights_copy(directory: Path, rules: Sequence[ReadingRule]) -> None:
-    """Write the rules beside the database."""
+    """Write a copy of the rules beside the database."""
     (directory / COPY).write_text(dump_rules(rules), encoding="utf-8")
 
 
 def read_rights_copy(directory: Path) -> tuple[ReadingRule, ...]:
-    """Return the rules beside a database that cannot be read; none if there never were any."""
+    """Return the copy of the rules beside a database; none if no rules were ever stored."""
     file = directory / COPY
     return load_rules(file.read_text(encoding="utf-8")) if file.is_file() else ()

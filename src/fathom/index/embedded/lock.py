@@ -12,14 +12,16 @@ from fathom.errors import IndexLocked, RunError
 from fathom.system import lock_file
 
 TRIES = 5
+"""The number of tries to take the lock, which `describe_holder` may hold for an instant."""
 WAIT_S = 0.01
+"""The wait between two tries, in seconds."""
 
 
 class WriterLock:
     """An exclusive lock on a file, held by this process until `release` or its death.
 
     The kernel frees the lock however the process ends, so a lock is never stale. The content of the
-    file only serves the message for other processes. The lock does not work on network file systems
+    file is only for the messages of other processes. The lock does not work on network file systems
     that do not implement `flock`.
     """
 
@@ -51,6 +53,7 @@ class WriterLock:
         self._unlock = unlock
 
     def _try_to_take(self, path: Path) -> Callable[[], None] | None:
+        """Take the lock; return the function that frees it, or `None` if another holds it."""
         for tries_left in reversed(range(TRIES)):
             unlock = lock_file(self._handle, path)
             if unlock is None and tries_left:  # `describe_holder` takes the lock for an instant

@@ -30,8 +30,9 @@ from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"
 MEND_WAIT_S = 30.0
+"""The longest wait in seconds for a writer that may mend or create the keyword index."""
 REBUILD = "rebuild"
-"""The folder in the directory in which a new index is made that will replace the old one."""
+"""The folder in the directory for a new index that will replace the old one."""
 
 
 def open_reader(
@@ -47,13 +48,17 @@ def open_reader(
         directory: The folder of the index.
         expected_identity: The entries that the index's identity must have; other entries may
             differ, and `None` accepts any identity.
-        mend: Make derived files anew if they are unsound; otherwise change no file.
+        mend: Whether to make an unsound keyword index anew at once. Without it opening changes no
+            file; the first search by words then makes the index anew.
         viewer: Show only the documents that this viewer may read.
 
     Raises:
         IndexMissing: If there is no index.
-        IndexMismatch: If the index was made otherwise; the message names the differences.
+        IndexMismatch: If the index has another identity (the message names the differences), or if
+            another version of Fathom made its tables.
         IndexCorrupt: If its SQLite file is damaged.
+        UsageError: If there is a viewer and the index holds no rights.
+        RunError: If its SQLite file cannot be read.
     """
     if not (directory / schema.FILE).is_file():
         raise build_missing_error(directory)
@@ -83,8 +88,8 @@ def open_writer(
 ) -> EmbeddedWriter:
     """Open the index in `directory` for writing, creating it if there is none.
 
-    The remains of an interrupted rebuild are dropped: they may hold documents that shall be
-    removed.
+    An unfinished change of an earlier writer is finished first. The remains of an interrupted
+    rebuild are dropped, because they may hold documents that are about to be removed.
 
     Args:
         directory: The folder of the index.
@@ -95,9 +100,12 @@ def open_writer(
 
     Raises:
         IndexMissing: If there is no index and no identity to create it with.
-        IndexMismatch: If the index was made otherwise; the message names the differences.
+        IndexMismatch: If the index has another identity (the message names the differences), or if
+            another version of Fathom made its tables.
         IndexLocked: If another process is writing.
         IndexCorrupt: If its SQLite file is damaged.
+        UsageError: If the place of the directory is taken by a file.
+        RunError: If the directory cannot be written.
     """
     if identity is None and not (directory / schema.FILE).is_file():
         raise build_missing_error(directory)
@@ -131,6 +139,8 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
 
     Raises:
         IndexMissing: If there is no index.
+        IndexCorrupt: If its SQLite file cannot be opened at all.
+        IndexLocked: If `fix` is set and another process is writing.
     """
     if fix:
         with open_writer(directory, None) as writer:
@@ -140,7 +150,7 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
 
 
 def read_stamp(directory: Path) -> tuple[int, int] | None:
-    """Return a value that changes when another index takes the place of this one."""
+    """Return a value that changes when another file replaces the database; `None` without one."""
     try:
         file_status = (directory / schema.FILE).stat()
     except OSError:
@@ -158,6 +168,7 @@ def take_lock(directory: Path) -> WriterLock:
 
     Raises:
         IndexLocked: If another process is writing.
+        UsageError: If the place of the directory is taken by a file.
         RunError: If the directory or the lock cannot be created.
     """
     try:
@@ -172,6 +183,12 @@ def take_lock(directory: Path) -> WriterLock:
 def _open_store(
     directory: Path, identity: Mapping[str, str] | None, durability: schema.Durability
 ) -> SqliteStore:
+    """Open the SQLite file for writing, and create missing tables if there is an identity.
+
+    Raises:
+        IndexMissing: If there are no tables and no identity.
+        IndexMismatch: As in `open_writer`.
+    """
     connection = schema.connect(directory, write=True, durability=durability)
     try:
         if identity is not None and not schema.has_tables(connection, directory):
@@ -190,7 +207,7 @@ def _open_store(
 
 
 def discard_strays(directory: Path, store: SqliteStore) -> None:
-    """Remove files that belong to no part of the index, left by a kill or by a reader."""
+    """Remove the graphs and keyword indexes in the directory that the index does not use."""
     discard_graphs(directory, store)
     for folder in directory.glob(f"{FOLDER}*"):
         if folder.name != store.get_keyword_folder():
@@ -198,6 +215,7 @@ def discard_strays(directory: Path, store: SqliteStore) -> None:
 
 
 def _open_sound_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
+    """Open the keyword index for writing; an empty one replaces it if it is unsound."""
     discard_strays(directory, store)
     folder = directory / store.get_keyword_folder()
     discard_unlisted_files(folder)
@@ -209,6 +227,11 @@ def _open_sound_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
 
 
 def _open_keyword(directory: Path, store: SqliteStore, *, mend: bool) -> KeywordIndex:
+    """Open the keyword index for reading.
+
+    If it is missing or unsound, wait for the writer if there is one, then mend it. Without `mend`
+    return an empty index in memory at once.
+    """
     deadline = time.monotonic() + MEND_WAIT_S
     while True:
         try:
@@ -224,7 +247,11 @@ def _open_keyword(directory: Path, store: SqliteStore, *, mend: bool) -> Keyword
 def _mend_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
     """Return a sound keyword index of the store's state.
 
-    Wait for a writer to mend it, mend it as the writer, or build it in memory.
+    Opening a writer mends the files. If another process holds the lock, wait for it. If the folder
+    cannot be written, build the index in memory, for this reader alone.
+
+    Raises:
+        IndexLocked: If another process still holds the lock after `MEND_WAIT_S`.
     """
     deadline = time.monotonic() + MEND_WAIT_S
     while True:
@@ -241,6 +268,7 @@ def _mend_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
 
 
 def _build_in_memory(store: SqliteStore) -> KeywordIndex:
+    """Return a keyword index in memory of the store's state."""
     keyword = KeywordIndex(None, create=True)
     with schema.open_transaction(store.connection, write=False):
         all_entries = list_keyword_entries(store, Analyzer(), after=-1)
@@ -250,5 +278,11 @@ def _build_in_memory(store: SqliteStore) -> KeywordIndex:
 
 
 def _check_tables(store: SqliteStore, directory: Path) -> None:
+    """Check that the index has its tables.
+
+    Raises:
+        IndexMissing: If it has none.
+        IndexMismatch: If another version of Fathom made them.
+    """
     if not schema.has_tables(store.connection, directory):
         raise build_missing_error(directory)

@@ -31,16 +31,18 @@ from fathom.index.rights import Viewer
 from fathom.index.sql_reader import ScoredChunks, SqlReader, ValueT
 
 WAIT_S = 1.0
+"""The time in seconds after which a keyword index that lags behind is mended."""
 MAX_SPARE_CONNECTIONS = 4
-"""The number of open connections that are kept for the next questions."""
+"""The largest number of open connections that are kept for later questions."""
 TRIES = 50
+"""The number of tries to open a view while other processes write."""
 MAX_CACHED_IDS = 20_000
-"""The number of chunk ids that are cached, about three megabytes."""
+"""The largest number of cached chunk ids, about three megabytes."""
 
 
 @dataclass(slots=True)
 class _View:
-    """The SQLite store, the keyword index and the vector indexes of one state."""
+    """The SQLite store, the keyword index and the vector indexes (by space) of one state."""
 
     store: SqliteStore
     keyword: KeywordIndex
@@ -48,7 +50,7 @@ class _View:
 
 
 class EmbeddedReader(SqlReader[SqliteStore]):
-    """A reader of the index in a directory, for several threads, one at a time inside."""
+    """A reader of the index in a directory, safe for threads, which read one at a time."""
 
     def __init__(
         self,
@@ -60,8 +62,13 @@ class EmbeddedReader(SqlReader[SqliteStore]):
     ) -> None:
         """Take over an open store and a keyword index.
 
-        `mend` returns a keyword index of the store's state, and builds one if it must. With a
-        `viewer` the store is limited to the viewer's documents already.
+        Args:
+            directory: The folder of the index.
+            store: The store; the reader closes its connection.
+            keyword: The keyword index; the reader closes it.
+            mend: The function that returns a sound keyword index of the store's state; a writer
+                needs none.
+            viewer: The viewer to whose documents the store is limited already; `None` for all.
         """
         super().__init__(directory, MAX_CACHED_IDS)
         self._directory, self._file = directory, directory / schema.FILE
@@ -76,16 +83,18 @@ class EmbeddedReader(SqlReader[SqliteStore]):
 
     @property
     def _store(self) -> SqliteStore:
+        """The store of the present snapshot, or of the last state."""
         return (self._slot.get() or self._latest).store
 
     @property
     def _keyword(self) -> KeywordIndex:
+        """The keyword index of the present snapshot, or of the last state."""
         return (self._slot.get() or self._latest).keyword
 
     @override
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        # The block holds a read transaction of SQLite and the keyword index as it was.
+        # The block keeps a read transaction of SQLite open, and the keyword index of its state.
         view = None if self._slot.get() else self._open_view()
         if view is None:
             yield
@@ -117,12 +126,14 @@ class EmbeddedReader(SqlReader[SqliteStore]):
         return None  # another file has replaced the open one, which no writer changes any more
 
     def _take_connection(self) -> sqlite3.Connection:
+        """Return a spare connection, or a new one."""
         with self._busy:
             return (
                 self._spare.pop() if self._spare else connect_viewer(self._directory, self._viewer)
             )
 
     def _return_connection(self, connection: sqlite3.Connection) -> None:
+        """End the transaction of a connection, and keep the connection if there is room."""
         with self._busy:
             connection.rollback()
             if self._closed or len(self._spare) >= MAX_SPARE_CONNECTIONS:
@@ -143,13 +154,15 @@ class EmbeddedReader(SqlReader[SqliteStore]):
 
     @override
     def _stream(self, read: Callable[[SqliteStore], Iterable[ValueT]]) -> Iterator[ValueT]:
-        # Read at once, because other threads wait while the store is open.
+        # All rows are read at once, because other threads wait while the store is open.
         return iter(self._read(lambda store: list(read(store))))
 
     def _name_damage(self) -> AbstractContextManager[None]:
+        """Turn errors about a damaged database into one line, as `schema.name_corruption` does."""
         return schema.name_corruption(self._file, self._find_damage)
 
     def _find_damage(self) -> Iterator[str]:
+        """Yield the faults of the database."""
         return find_database_faults(self._directory, self._store)
 
     @override
@@ -164,6 +177,7 @@ class EmbeddedReader(SqlReader[SqliteStore]):
         return self._open_vectors(store, space).search(store, vector, k, allowed)
 
     def _open_vectors(self, store: SqliteStore, space: SqliteSpace) -> VectorIndex:
+        """Return the vector index of a space at the store's state."""
         view = self._slot.get() or self._latest
         # A copy, because a snapshot may still use the old one for another state.
         vectors = copy(view.vectors.get(space.name) or VectorIndex(self._directory))
@@ -203,6 +217,7 @@ class EmbeddedReader(SqlReader[SqliteStore]):
             time.sleep(0.002)
 
     def _is_keyword_current(self) -> bool:
+        """Return whether the keyword index has the store's state, after a reload if needed."""
         target = self._store.format_marker(self._store.read_chunks_revision())
         if self._keyword.get_marker() == target:
             return True
@@ -216,6 +231,7 @@ class EmbeddedReader(SqlReader[SqliteStore]):
         return self._keyword.get_marker() == target
 
     def _replace_keyword(self, keyword: KeywordIndex) -> None:
+        """Close the keyword index and take another one."""
         self._latest.keyword.close()
         self._latest.keyword = keyword
 
@@ -231,7 +247,7 @@ class EmbeddedReader(SqlReader[SqliteStore]):
         }
 
     def list_findings(self) -> list[str]:
-        """Return a line for each fault of the index; empty when it is sound."""
+        """Return a line for each fault of the index; none if it is sound."""
         with self._open_store() as store:
             return [
                 *find_database_faults(self._directory, store),
@@ -250,4 +266,5 @@ class EmbeddedReader(SqlReader[SqliteStore]):
 
 
 def _sum_sizes(files: Iterable[Path]) -> int:
+    """Return the sum of the sizes of files in bytes; other things in the list do not count."""
     return sum(file.stat().st_size for file in files if file.is_file())

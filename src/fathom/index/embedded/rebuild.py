@@ -27,7 +27,7 @@ class RebuildSession:
 
 
 OpenWriter = Callable[[Path], EmbeddedWriter]
-"""Opens a writer in a directory, and creates an index of the right identity if there is none."""
+"""A function that opens a writer in a directory, and creates the index if there is none."""
 
 
 @contextmanager
@@ -39,14 +39,14 @@ def rebuild_index(
 ) -> Iterator[RebuildSession]:
     """Make an index anew; at the end of the `with` block it replaces the old one.
 
-    Until that instant the old index serves readers, and a kill or an error leaves it as it was.
-    Content that was stored by then is kept: the next rebuild of the same index with the same roots
-    continues with it, as long as no process has written to the old index.
+    Until that instant the old index serves readers, and a kill or an error leaves it as it was. The
+    new index stays beside it: the next rebuild with the same roots and identity continues with its
+    content, unless a process has opened the old index for writing in between.
 
     Args:
         directory: The folder of the index.
         roots: The files and folders that the index shall hold.
-        open_new: Opens the writer of the new index.
+        open_new: The function that opens the writer of the new index.
         on_step: A callback for tests, called with `moved` and `replaced`.
 
     Raises:
@@ -69,6 +69,7 @@ def rebuild_index(
 
 
 def _open_old(directory: Path) -> IndexReader | None:
+    """Open the old index for reading without changing a file; `None` if it cannot be read."""
     try:
         return open_reader(directory, mend=False)
     except FathomError:
@@ -78,6 +79,7 @@ def _open_old(directory: Path) -> IndexReader | None:
 def _open_new_writer(
     new: Path, roots: Sequence[str], before: IndexReader | None, open_new: OpenWriter
 ) -> EmbeddedWriter:
+    """Open the writer of the new index: the remains of an interrupted rebuild, or an empty one."""
     if (new / schema.FILE).is_file():
         try:
             writer = open_new(new)
@@ -95,6 +97,7 @@ def _open_new_writer(
 
 
 def _read_lineage(index: IndexReader | None) -> str:
+    """Return the lineage of an index; empty without an index."""
     return index.get_revision().partition(".")[0] if index is not None else ""
 
 
@@ -112,6 +115,7 @@ def _replace(directory: Path, new: Path, on_step: OnStep) -> None:
 
 
 def _move_derived_files(directory: Path, new: Path, store: SqliteStore) -> None:
+    """Move the keyword index and the graphs of the new index, and note their new names in it."""
     lineage, notes = store.read_meta("lineage"), {}
     # Named by lineage, so that the files of the old index stay in place until it is replaced.
     keyword = f"{FOLDER}-{lineage}"
@@ -130,7 +134,7 @@ def _move_derived_files(directory: Path, new: Path, store: SqliteStore) -> None:
 
 
 def _copy_database(directory: Path, source: sqlite3.Connection) -> None:
-    """Copy the database over the old one, in one transaction that readers see whole or not."""
+    """Copy the new database over the old one; readers see either the old or the new one."""
     try:
         target = schema.connect(directory, write=True)
     except IndexCorrupt:
@@ -149,7 +153,7 @@ def _copy_database(directory: Path, source: sqlite3.Connection) -> None:
 
 
 def _replace_damaged_file(directory: Path, source: sqlite3.Connection) -> None:
-    """Replace a damaged database file."""
+    """Replace the file of a damaged database by a copy of the new database."""
     file = directory / schema.FILE
     partial = file.with_name(f"{schema.FILE}.part")
     partial.unlink(missing_ok=True)

@@ -17,13 +17,13 @@ Places = NDArray[np.int64]
 
 
 class _QuantisedRows:
-    """Rows as whole numbers of steps: a row is `codes * steps`, up to `errors`.
+    """Vectors that are rounded to bytes: row `i` is about `codes[i] * steps[i]`.
 
     Attributes:
-        codes: (rows, dimension) int8.
-        steps: The step of each row.
-        errors: The length of the difference between each row and its codes.
-        lengths: The length of each row as its codes give it.
+        codes: The rounded rows, (n, dimension) int8.
+        steps: The step of each row, (n,).
+        errors: The length of the difference between each row and its rounded form, (n,).
+        lengths: The length of the rounded form of each row, (n,).
     """
 
     def __init__(self, rows: NDArray[np.floating]) -> None:
@@ -44,6 +44,7 @@ class _QuantisedRows:
 
 
 def _compute_lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Compute the Euclidean length of each row."""
     lengths: NDArray[np.floating] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return lengths
 
@@ -51,13 +52,13 @@ def _compute_lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
 class Scan:
     """An exact search for the nearest of a set of vectors.
 
-    Products of bytes are exact on every processor and take a quarter of the work. The distance
+    Products of bytes are exact on every processor and take a quarter of the work. The difference
     between such a product and the cosine is bounded (Cauchy and Schwarz), so few cosines have to be
     computed.
     """
 
     def __init__(self, halves: HalfMatrix) -> None:
-        """Take over vectors of unit length."""
+        """Take over vectors of unit length, (n, dimension)."""
         self._halves = halves
         self._bytes = _QuantisedRows(halves)
 
@@ -67,12 +68,15 @@ class Scan:
     def find_nearest(
         self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None
     ) -> tuple[Places, Floats]:
-        """Return the places of the `k` highest cosines and of all ties, with the cosines.
+        """Return the places of the `k` highest cosines and of all ties of the last.
 
         Args:
             vector: A vector of unit length.
-            k: At least 1.
-            mask: Marks the vectors to search; by default all.
+            k: The number of places, at least 1.
+            mask: True for each vector to search, (n,) bool; by default all.
+
+        Returns:
+            The places (row numbers), ascending, and the cosines, in the same order.
         """
         low, high = self._limit_cosines(vector)
         places = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
@@ -97,7 +101,7 @@ class Scan:
 
 
 def _find_kth_highest(values: Floats, k: int) -> float:
-    """Return the `k`-th highest value; of fewer values the lowest."""
+    """Return the `k`-th highest value; the lowest of fewer values, and 0 without values."""
     if not len(values):
         return 0.0
     at = max(0, len(values) - k)

@@ -1,9 +1,9 @@
 """The tables of the embedded index, and functions that open its SQLite file.
 
-A row is visible at revision P when `added <= P`. Rows that a revision removes carry it in
-`removed` until that revision is published; the transaction that publishes the revision deletes
-them. So old and new rows of one document exist side by side only while no reader, and no process
-after a kill, can see a mixture.
+A row is visible at revision P if `added <= P`. A row that a revision removes has the number of the
+revision in `removed`; the transaction that publishes the revision deletes the row. So old and new
+rows of a document exist side by side only before the publication, and no reader, and no process
+after a kill, sees a mixture.
 """
 
 import sqlite3
@@ -78,17 +78,18 @@ LATER_TABLES = (
 def connect(
     directory: Path, *, write: bool, durability: Durability = "normal"
 ) -> sqlite3.Connection:
-    """Open the SQLite file of `directory`, which must exist unless `write`.
+    """Open the SQLite file of `directory`; only with `write` may it be missing.
 
     Args:
         directory: The folder of the index.
-        write: Create a missing file, and delete securely.
-        durability: `normal` survives the death of the process at any instant, but after the death
-            of the machine the last calls may be missing (never torn); `full` waits for the disk at
-            each commit and loses none.
+        write: Open for writing: create a missing file, and overwrite deleted content with zeros.
+        durability: With `normal` no change is lost if the process dies, but after a crash of the
+            machine or a loss of power the last changes may be missing, each of them wholly; `full`
+            waits for the disk at each commit and loses none.
 
     Raises:
         IndexCorrupt: If the file is no SQLite database.
+        RunError: If it cannot be opened.
     """
     file = directory / FILE
     with name_corruption(file):
@@ -103,6 +104,7 @@ def connect(
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
+    """Open the file for reading, even in a folder without write permission."""
     try:
         return _open(f"{file.absolute().as_uri()}?mode=ro", READER_CACHE_KB)
     except sqlite3.OperationalError:
@@ -114,6 +116,7 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 
 
 def _open(uri: str, cache_kb: int) -> sqlite3.Connection:
+    """Open a connection that has the functions of `dialect`, and check that it reads a database."""
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
         connection.execute(_WAIT_FOR_LOCKS)
@@ -136,7 +139,13 @@ def _get_folder_name(path: str) -> str:
 
 
 def create_tables(connection: sqlite3.Connection, identity: dict[str, str], lineage: str) -> None:
-    """Create the tables of an empty index, in one transaction."""
+    """Create the tables of an empty index, in one transaction.
+
+    Args:
+        connection: A connection for writing.
+        identity: The identity of the index.
+        lineage: The name of the index, which no other index has.
+    """
     with open_transaction(connection, write=True):
         for statement in TABLES.split(";\n"):
             if statement.strip():
@@ -157,7 +166,7 @@ def has_tables(connection: sqlite3.Connection, directory: Path) -> bool:
     """Return whether the tables exist.
 
     Raises:
-        IndexMismatch: If another version of Fathom created them.
+        IndexMismatch: If a version of Fathom with another layout created them.
     """
     with name_corruption(directory / FILE):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -172,9 +181,9 @@ def has_tables(connection: sqlite3.Connection, directory: Path) -> bool:
 def fold_log(connection: sqlite3.Connection) -> None:
     """Fold the log into the database file.
 
-    A reader that uses the log makes the call give up; a later call folds the log.
+    If a reader uses the log, the call gives up after half a second; a later call folds the log.
     """
-    # Half a second only: nothing depends on an empty log, so a writer need not wait longer.
+    # Nothing depends on an empty log, so a writer need not wait longer.
     connection.execute("PRAGMA busy_timeout = 500")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute(_WAIT_FOR_LOCKS)
@@ -201,8 +210,9 @@ def name_corruption(
 
     Args:
         file: The file of SQLite.
-        find_faults: Yields the faults of the file. Called when an unforeseen error may come from
-            damage: changed bytes can still be a sound database with wrong content.
+        find_faults: The function that yields the faults of the file. It is called after an
+            unforeseen error, which may come from damage: changed bytes can still be a sound
+            database with wrong content. If it finds no fault, the error is raised as it is.
 
     Raises:
         IndexCorrupt: If the file is damaged.
@@ -232,10 +242,12 @@ def is_damage(error: Exception) -> bool:
 
 
 def _shorten(error: Exception) -> str:
+    """Return the message of an error without quoted text of documents."""
     return str(error).partition(" with text")[0]  # the rest quotes a document
 
 
 def _find_first_fault(find_faults: Callable[[], Iterable[str]]) -> str:
+    """Return the first fault without its next step; empty if there is none."""
     try:
         return next(iter(find_faults()), "").partition(";")[0]
     except (sqlite3.Error, DamagedRowError, ValueError, TypeError) as error:
@@ -243,6 +255,7 @@ def _find_first_fault(find_faults: Callable[[], Iterable[str]]) -> str:
 
 
 def _build_damage_error(file: Path, fault: str) -> IndexCorrupt:
+    """Return the error for a damaged file."""
     return IndexCorrupt(
         f"{file} is damaged ({fault}); restore it from a backup or make the index anew with "
         "`fathom ingest --rebuild PATH...`"

@@ -13,9 +13,10 @@ class SqliteSpace:
     """A vector space as stored in SQLite.
 
     Attributes:
-        number: 0 for the space that every index has.
-        name: Empty for the space that every index has.
+        number: The number of the space; 0 for the space that every index has.
+        name: The name of the space; empty for the space that every index has.
         dimension: The dimension of its vectors; 0 while there are none.
+        graph: The record of its graph of neighbours; `None` without a graph.
         identity: The identity of its embedder; empty for the space that every index has, whose
             identity is the index's.
         lacking: The number of chunks without a vector in the space, or a few more while a change is
@@ -40,7 +41,7 @@ class SqliteSpace:
         return f"lacking.{self.number}"
 
     def name_graph_file(self, state: str) -> str:
-        """Return a file name for its graph of a state that had no graph before."""
+        """Return the file name for a graph of the space that is built at a state."""
         return f"vectors-{state}" + (f"-{self.number}" if self.number else "") + ".usearch"
 
 

@@ -34,7 +34,7 @@ RIGHTS = "rights"
 class SqliteStore(SqlStore[SqliteSpace]):
     """A `SqlStore` of the rows that are visible at the published revision.
 
-    `schema` defines visible.
+    The module `schema` says which rows these are.
     """
 
     dialect = SqliteDialect()
@@ -48,9 +48,12 @@ class SqliteStore(SqlStore[SqliteSpace]):
     ) -> None:
         """Take over a connection.
 
-        With `still` the connection stays in one read transaction as long as the store is used, and
-        the values of `meta` are read once. `is_limited` says that `limited.connect_viewer`
-        opened it.
+        Args:
+            connection: The connection, which the caller closes.
+            still: Whether the connection stays in one read transaction as long as the store is
+                used; the values of `meta` are then read only once.
+            is_limited: Whether the connection is limited to what a viewer may read
+                (`limited.connect_viewer`).
         """
         connection.row_factory = sqlite3.Row
         self.connection = connection
@@ -59,6 +62,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
 
     @cached_property
     def _all_meta(self) -> dict[str, str]:
+        """All values of `meta`, for a store that stays in one transaction."""
         return dict(self._select_tuples("SELECT key, value FROM meta"))
 
     def _select_tuples(self, query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -81,7 +85,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return [row[0] for row in self._select_tuples(query, self.scope_value, *values)]
 
     def read_meta(self, key: str) -> str:
-        """Return a value of `meta`, or `""`."""
+        """Return a value of `meta`; `""` if it has none."""
         if self._is_still:
             return self._all_meta.get(key, "")
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -103,7 +107,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return {key.removeprefix("identity."): value for key, value in rows}
 
     def read_published_revision(self) -> int:
-        """Return the last revision that all parts of the index have."""
+        """Return the last published revision, which all parts of the index have reached."""
         return int(self.read_meta("published"))
 
     def is_unfinished(self) -> bool:
@@ -119,7 +123,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return f"{self.lineage}.{revision}"
 
     def list_chunk_numbers(self, revision: int, after: int = 0) -> Numbers:
-        """Return the numbers of the visible chunks above `after`, ascending."""
+        """Return the numbers above `after` of the chunks visible at a revision, ascending."""
         rows = self.connection.execute(
             "SELECT no FROM chunks WHERE no > ? AND added <= ? ORDER BY no", (after, revision)
         )
@@ -149,6 +153,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return self.count_lacking(space) if self.is_limited else space.lacking
 
     def _add_lacking(self, space: SqliteSpace) -> SqliteSpace:
+        """Return a space with its `lacking`, which is counted if it is not stored."""
         stored = self.read_meta(space.lacking_key)
         # Older indexes do not store the number.
         return replace(space, lacking=int(stored) if stored else self.count_lacking(space))
@@ -166,10 +171,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return {row[0]: row[1] for row in rows}
 
     def count_lacking(self, space: SqliteSpace) -> int:
-        """Count the chunks without a vector in a space.
-
-        The call ignores the stored number and checks all chunks.
-        """
+        """Count the chunks without a vector in a space by checking all chunks."""
         query = (
             "SELECT count(*) FROM chunks "  # noqa: S608 - a number makes the name
             f"WHERE no NOT IN (SELECT chunk_no FROM {space.table})"
@@ -188,7 +190,11 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
     def read_vectors_after(self, revision: int, after: int, space: SqliteSpace) -> HalfMatrix:
-        """Return the vectors of the visible chunks with numbers above `after`, by number."""
+        """Return the vectors of the visible chunks with numbers above `after`.
+
+        Returns:
+            (n, dimension) float16, ordered by the number of the chunk.
+        """
         visible = f"FROM chunks JOIN {space.table} ON chunk_no = no WHERE no > ? AND added <= ?"
         bound = (after, revision)
         count = self.connection.execute(f"SELECT count(*) {visible}", bound).fetchone()[0]
@@ -212,7 +218,11 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return stored, build_matrix((row[1] for row in rows), space.dimension)
 
     def compute_fingerprints(self, documents: Sequence[int]) -> Iterator[tuple[bytes, int]]:
-        """Yield the fingerprints of documents whose chunks all have vectors, with their numbers."""
+        """Yield the fingerprints of documents whose chunks all have vectors, with their numbers.
+
+        Args:
+            documents: The numbers of the documents.
+        """
         bound = (json.dumps(list(documents)),)
         chunks: dict[int, list[tuple[str, int, int]]] = {}
         vectors: dict[int, list[bytes]] = {}
@@ -243,6 +253,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return {row["id"]: build_chunk(row, *texts[row["document_no"]]) for row in rows}
 
     def _read_texts(self, documents: Iterable[int]) -> dict[int, tuple[str, Sequence[Block]]]:
+        """Return the text and the blocks of documents, by number."""
         rows = self._select_tuples(
             "SELECT document_no, text, blocks FROM contents "
             "WHERE document_no IN (SELECT value FROM json_each(?))",
@@ -260,7 +271,10 @@ class SqliteStore(SqlStore[SqliteSpace]):
         return [(row["no"], build_chunk(row, document.text, document.blocks)) for row in rows]
 
     def list_added_documents(self, after: int, revision: int) -> Iterator[tuple[int, Document]]:
-        """Yield the documents added after one revision and up to another, and not removed yet."""
+        """Yield the documents that were added in `after < revision number <= revision`.
+
+        Documents that are marked as removed are left out. Each comes with its number.
+        """
         rows = self.connection.execute(
             "SELECT documents.*, text, blocks, checksum FROM documents "
             "JOIN contents ON document_no = no "
@@ -273,7 +287,7 @@ class SqliteStore(SqlStore[SqliteSpace]):
     def get_keyword_folder(self) -> str:
         """Return the name of the keyword index's folder in the index directory.
 
-        Each rebuilt index has its own.
+        A rebuilt index has a folder with another name.
         """
         return self.read_meta("keyword") or FOLDER
 

@@ -144,6 +144,7 @@ class EmbeddedTraces(SqlTraces):
 
     @contextmanager
     def _name_failures(self) -> Iterator[None]:
+        """Turn errors of the file into a `RunError` that names it and the next step."""
         try:
             yield
         except OSError as error:
@@ -171,8 +172,10 @@ def open_traces(directory: Path, *, max_bytes: int) -> EmbeddedTraces:
 def move_traces(directory: Path, store: TraceStore) -> None:
     """Move the traces and feedback in a directory, if there are any, to another store.
 
+    Their file is deleted at the end; after a kill before that, the next call copies them again.
+
     Raises:
-        RunError: If they cannot be read; the file then stays.
+        RunError: If they cannot be read or stored; the file then stays.
     """
     file = directory / FILE
     if not file.is_file():
@@ -184,7 +187,7 @@ def move_traces(directory: Path, store: TraceStore) -> None:
 
 
 def verify_trace_file(file: Path) -> list[str]:
-    """Return a line for each fault of the traces in a file; empty when they are sound."""
+    """Return a line for each fault of the traces in a file; none if they are sound."""
     next_step = "delete the file: it holds nothing but traces and feedback"
     try:
         with closing(

@@ -14,18 +14,19 @@ from fathom.index.filters import Numbers, SearchScope
 from fathom.index.rows import HalfMatrix, compute_cosines
 
 FEW_CHUNKS = 10_000
+"""Up to so many chunks are all compared exactly, without the graph."""
 
 Scored = list[tuple[int, float]]
 
 
 class VectorIndex:
-    """The data in memory for the searches of one revision; `refresh` moves it to another.
+    """The data in memory for the vector searches of one revision; `refresh` moves it to another.
 
     Scores are computed in float64 from the stored float16 vectors, the same way for every chunk, so
-    that they depend neither on the graph nor on the other chunks searched. Without a graph the
-    search is exact. With a graph it is exact except for chunks that the graph misses; the shape of
-    the graph depends on the order in which the threads of its builder worked. A graph is built from
-    spaces that lack no vector, so chunks without a vector come after the chunks in the graph.
+    they depend neither on the graph nor on the other chunks searched. Without a graph the search is
+    exact. With a graph it may miss chunks; which ones depends on the shape of the graph, and so on
+    the order in which the threads of its builder worked. Every vector with a number up to the
+    graph's last one is in the graph: a writer that fills in an earlier vector drops the graph.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -38,7 +39,10 @@ class VectorIndex:
         self._tail = Scan(np.empty((0, 0), dtype=np.float16))
 
     def refresh(self, store: SqliteStore, space: SqliteSpace) -> None:
-        """Load this state of the chunks; chunks without a vector are left out."""
+        """Load the chunks of a space at the store's revision, unless they are loaded already.
+
+        Chunks without a vector are left out.
+        """
         record, revision = space.graph, store.revision
         state = f"{store.format_marker(revision)} {space.number}"
         if state == self._state and record == self._record:
@@ -51,6 +55,7 @@ class VectorIndex:
         self._state = state
 
     def _open_graph(self, record: GraphRecord | None) -> None:
+        """Open the graph of a record; without one, or if its file is unsound, use no graph."""
         self._graph, self._record = None, record
         if record is not None:
             try:
@@ -59,18 +64,29 @@ class VectorIndex:
                 self._graph = None  # all chunks are scanned until a writer rebuilds the graph
 
     def _read_tail(self, store: SqliteStore, revision: int) -> Scan:
+        """Read the vectors of the chunks after those in the graph."""
         if not self._space.dimension:
             return Scan(np.empty((0, 0), dtype=np.float16))
         return Scan(store.read_vectors_after(revision, self._until, self._space))
 
     @property
     def _until(self) -> int:
+        """The largest chunk number in the graph; 0 without a graph."""
         return self._graph.record.until if self._graph else 0
 
     def search(
         self, store: SqliteStore, vector: Vector, k: int, allowed: SearchScope | None
     ) -> Scored:
-        """Return at least `k` chunks by number with their cosines, if there are, with all ties.
+        """Return at least the `k` nearest chunks, and all ties of the last.
+
+        Args:
+            store: The store of the loaded state.
+            vector: A vector of unit length.
+            k: The number of chunks, at least 1.
+            allowed: The chunks that may be returned; `None` for all.
+
+        Returns:
+            The numbers and cosines of the chunks, in any order; fewer than `k` if fewer match.
 
         Raises:
             IndexMismatch: If the vector has another dimension than the stored ones.
@@ -92,6 +108,7 @@ class VectorIndex:
         return _select_best(near, exact, k)
 
     def _search_tail(self, vector: Vector, k: int, inside: Numbers) -> tuple[Numbers, Floats]:
+        """Return the nearest chunks after those in the graph, with their cosines."""
         if not len(self._tail):
             return np.empty(0, dtype=np.int64), np.empty(0)
         numbers = self._numbers[len(self._numbers) - len(self._tail) :]
@@ -100,6 +117,13 @@ class VectorIndex:
         return numbers[places], exact
 
     def _search_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
+        """Return the chunks to score exactly: at least `k` near ones, or all.
+
+        Args:
+            vector: A vector of unit length.
+            k: The number of chunks wanted.
+            covered: The allowed chunks with numbers that the graph covers, ascending.
+        """
         if self._graph is None or len(covered) <= min(FEW_CHUNKS, 2 * k):
             return covered
         total = self._graph.record.chunks
@@ -117,7 +141,7 @@ class VectorIndex:
         return covered
 
     def _read_vectors(self, store: SqliteStore, numbers: Numbers) -> HalfMatrix:
-        """Return the vectors of chunks in the graph."""
+        """Return the vectors of chunks in the graph, in the order of their numbers."""
         vectors = self._graph.read_vectors(numbers) if self._graph else None
         if vectors is None:
             _, vectors = store.read_vectors(numbers.tolist(), self._space)
@@ -125,6 +149,7 @@ class VectorIndex:
 
 
 def _select_best(near: Numbers, exact: Floats, k: int) -> Scored:
+    """Return the `k` chunks with the highest cosines, and all ties of the last."""
     if len(exact) > k:
         threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
         near, exact = near[exact >= threshold], exact[exact >= threshold]
@@ -132,7 +157,7 @@ def _select_best(near: Numbers, exact: Floats, k: int) -> Scored:
 
 
 def _mark_members(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
-    """Mark the numbers that are in the other array, which is long and ascending."""
+    """Mark the numbers that are in another array, which is long and ascending."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=np.bool_)
     # By bisection, because `np.isin` would sort the long array again.

@@ -24,7 +24,8 @@ from fathom.index.rights import ReadingRule
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
 
-# Below 20,000 chunks a refill takes seconds, so a single dead chunk is reason enough.
+# `optimize` refills the keyword index from `MOST_DEAD * chunks - FEW_DEAD` removed chunks on. Below
+# 20,000 chunks a refill takes seconds, so a single removed chunk is reason enough.
 MOST_DEAD = 0.02
 FEW_DEAD = 400
 
@@ -39,7 +40,8 @@ class EmbeddedWriter(EmbeddedReader):
     change that an earlier writer left between two steps.
 
     Attributes:
-        on_step: A callback for `stored`, `applied`, `published`, `filled`, `building` and `built`.
+        on_step: A callback for tests that is called with the steps `stored`, `applied`,
+            `published`, `filled`, `building` and `built`.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class EmbeddedWriter(EmbeddedReader):
         self._unfinished = True
 
     def recover(self) -> None:
-        """Finish the changes of an earlier writer, and make unsound files anew."""
+        """Finish the change of an earlier writer, and fill an unsound keyword index anew."""
         with self._hold_write_access():
             self._finish()
             self._changes.note_all_lacking()
@@ -85,7 +87,15 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish(added)
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
-        """Remove these places and the documents that only they held; return how many went."""
+        """Remove these places and the documents that only they hold; return their number.
+
+        Args:
+            paths: The places.
+            purge: Whether to drop the words of the removed documents, as `purge` does.
+
+        Returns:
+            The number of removed documents.
+        """
         with self._hold_write_access():
             self._finish()
             self._unfinished = True
@@ -97,9 +107,9 @@ class EmbeddedWriter(EmbeddedReader):
             return gone
 
     def purge(self) -> None:
-        """Drop the words of removed documents.
+        """Drop the words of removed documents, if there are any.
 
-        The keyword index is filled anew: some seconds for each ten thousand chunks.
+        The keyword index is filled anew, which takes some seconds for each ten thousand chunks.
         """
         with self._hold_write_access():
             self._finish()
@@ -117,7 +127,7 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish()
             if tuple(rules) == tuple(self._store.read_rights()):
                 return
-            # Beside the index too: one that is damaged and made anew keeps its rights.
+            # Beside the database too, so that a damaged index keeps its rights when it is rebuilt.
             write_rights_copy(self._directory, rules)
             self._unfinished = True
             self._changes.set_rights(rules)
@@ -129,17 +139,17 @@ class EmbeddedWriter(EmbeddedReader):
             self._changes.keep_calibration(strategy, data)
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """Keep vectors by their texts, until a chunk with the text is stored."""
+        """Keep vectors by their texts, until a chunk with the text is stored with a vector."""
         with self._hold_write_access():
             self._changes.keep_vectors(vectors, space)
 
     def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """Return the vectors that are kept of these texts, by text."""
+        """Return the kept vectors of these texts, by text; texts without one are left out."""
         with self._hold_write_access():
             return self._changes.get_kept_vectors(texts, space)
 
     def create_spaces(self, spaces: Sequence[Space]) -> None:
-        """Create these further spaces, if they are missing or were made otherwise."""
+        """Create these further spaces, empty, if they are missing or have another identity."""
         with self._hold_write_access():
             self._finish()
             self._changes.create_spaces(spaces)
@@ -159,6 +169,7 @@ class EmbeddedWriter(EmbeddedReader):
         """Store vectors in a space, by chunk id, and publish them as a new revision.
 
         Raises:
+            ValueError: If the index has no such space.
             IndexMismatch: If the vectors have another dimension than the stored ones.
         """
         with self._hold_write_access():
@@ -168,14 +179,14 @@ class EmbeddedWriter(EmbeddedReader):
             check_vectors(
                 [vectors[chunk_id] for chunk_id in numbers], stored.name, stored.dimension
             )
-            # Only the texts of filled chunks are needed, to drop what was kept of them.
+            # The texts of the chunks are needed only to drop their kept vectors.
             chunks = self.chunks(list(numbers)) if self._changes.keeps_vectors() else []
             by_number = {number: vectors[chunk_id] for chunk_id, number in numbers.items()}
             if (
                 stored.graph is not None
                 and min(by_number, default=sys.maxsize) <= stored.graph.until
             ):
-                self._changes.note_graph(stored, "")  # searches of it would never find them
+                self._changes.note_graph(stored, "")  # the graph would hide these new vectors
             self._changes.fill(stored, by_number, [chunk.context for chunk in chunks])
             self._on_step("filled")
 
@@ -189,12 +200,13 @@ class EmbeddedWriter(EmbeddedReader):
         return dropped
 
     def optimize(self) -> None:
-        """Bring the derived files into their fastest form.
+        """Bring the derived files into their fastest form, and drop kept vectors.
 
         The call builds the graph of neighbours if many chunks are outside it, and folds the log
-        into the database file. It fills the keyword index anew if many of its chunks were replaced;
-        until then no search finds their words, but they count in the statistics. The vectors of
-        removed chunks stay in the graph's file, never found, until the graph is built anew.
+        into the database file. It fills the keyword index anew if many of its chunks were removed;
+        until then no search finds their words, but BM25 counts them in its statistics. The vectors
+        of removed chunks stay in the graph's file until the graph is built anew; no search finds
+        them.
         """
         with self._hold_write_access():
             self._finish()
@@ -208,6 +220,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     @contextmanager
     def _hold_write_access(self) -> Iterator[None]:
+        """Let one thread write in the `with` block, and name damage of the database."""
         # A change applies to the last state, even inside a snapshot.
         with self._busy, self._slot.hold(None), self._name_damage():
             yield
@@ -221,11 +234,13 @@ class EmbeddedWriter(EmbeddedReader):
         self._unfinished = False
 
     def _build_graphs(self) -> None:
+        """Build the graphs of neighbours that are worn, and remove the files of old ones."""
         for space in self._store.list_spaces():
             self._build_graph(space)
         discard_graphs(self._directory, self._store)
 
     def _build_graph(self, space: SqliteSpace) -> None:
+        """Build the graph of a space if it is worn; a space without vectors gets none."""
         revision = self._store.read_published_revision()
         numbers = self._store.list_chunks_with_vectors(space, revision)
         if not is_graph_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
@@ -242,7 +257,7 @@ class EmbeddedWriter(EmbeddedReader):
         self._changes.note_graph(space, record.dumps())
 
     def renew(self) -> None:
-        """Make all derived files anew."""
+        """Make all derived files anew, and count again how many vectors each space lacks."""
         with self._hold_write_access():
             self._finish()
             self._purge()

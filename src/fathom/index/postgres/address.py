@@ -47,8 +47,8 @@ class Address:
         """Return the address that a URL names.
 
         Raises:
-            UsageError: If the URL is malformed; the message does not show a URL, which may hold a
-                password.
+            UsageError: If the URL is malformed; the message does not show the URL, which may
+                contain a password.
         """
         server_url, mark, backend = url.partition(_BACKEND_MARK)
         try:
@@ -77,12 +77,16 @@ class Address:
         )
 
     def switch_workspace(self, name: str) -> Self:
-        """Return the address of another workspace of the same database."""
+        """Return the address of another workspace of the same database.
+
+        Raises:
+            UsageError: If the name of the workspace is malformed.
+        """
         return replace(self, workspace=_check_workspace(name))
 
     @property
     def is_near(self) -> bool:
-        """True if the host is this machine without any doubt."""
+        """True if the host is certainly this machine: a loopback address or a socket."""
         return self.host in _LOCAL_HOSTS or self.host.startswith("/")
 
     @property
@@ -119,7 +123,10 @@ _EXPECTED_FORM = "write postgresql://USER@HOST:PORT/DATABASE?workspace=NAME"
 
 
 def redact_url(url: str) -> str:
-    """Return a URL without its password, as messages show it."""
+    """Return the URL of an index without its password, as messages show it.
+
+    The URLs of other engines are returned unchanged.
+    """
     try:
         return str(Address.from_url(url)) if url.startswith(SCHEMES) else url
     except UsageError:

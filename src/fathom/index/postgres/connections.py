@@ -18,7 +18,9 @@ from fathom.index.rows import DamagedRowError
 Connection = psycopg.Connection[TupleRow]
 
 CONNECT_S = 10
+"""The longest wait in seconds for a new connection."""
 MAX_IDLE_CONNECTIONS = 4
+"""The largest number of idle connections to an address that are kept."""
 EXPANSION_SEARCH = 200
 """The number of chunks that a graph of neighbours returns at once."""
 SETTINGS = (
@@ -31,7 +33,7 @@ SETTINGS = (
     "SET jit = off",
     "SET max_parallel_workers_per_gather = 0",  # starting a worker takes as long as a search
 )
-"""The settings of each connection; a search returns hits in exact order, whatever it takes."""
+"""The settings of each connection; a graph of neighbours returns its hits in exact order."""
 _REFUSALS = (
     psycopg.errors.InvalidPassword,
     psycopg.errors.InvalidAuthorizationSpecification,
@@ -43,7 +45,8 @@ def connect(address: Address) -> Connection:
     """Open a new connection.
 
     Raises:
-        UsageError: If the server does not know the user, the password or the database.
+        UsageError: If the server refuses the user, the password or the database, or the parameters
+            of the URL are malformed.
         RunError: If the server cannot be reached.
     """
     name = f"fathom, process {os.getpid()} on {socket.gethostname()}"[:63]
@@ -88,7 +91,10 @@ def _make_connect_error(address: Address, error: psycopg.OperationalError) -> Fa
 
 
 class Connections:
-    """The connections to one address, each used by one thread at a time; they see one workspace."""
+    """A pool of connections to one address, each used by one thread at a time.
+
+    After `enter` all of them see the rows of one workspace only.
+    """
 
     def __init__(self, address: Address) -> None:
         """Create the pool; the first connection is opened on first use."""
@@ -99,7 +105,13 @@ class Connections:
         self._closed = False
 
     def enter(self, workspace: int) -> None:
-        """Restrict all connections to the rows of this workspace (row-level security)."""
+        """Restrict all later connections to the rows of a workspace, by row-level security.
+
+        Idle connections are closed; a connection in use keeps its workspace.
+
+        Args:
+            workspace: The number of the workspace.
+        """
         with self._lock:
             self._workspace = workspace
             for connection in self._free:
@@ -111,6 +123,7 @@ class Connections:
         """Yield a connection that is in no transaction, for the `with` block.
 
         Raises:
+            UsageError: If the server refuses the user, the password or the database.
             RunError: If the server cannot be reached, or ends the statements inside the block.
             IndexCorrupt: If the stored rows are damaged.
         """
@@ -122,7 +135,12 @@ class Connections:
                 self.give_back(connection)
 
     def take(self) -> Connection:
-        """Return a connection that is in no transaction; the caller gives it back."""
+        """Return a connection that is in no transaction; the caller gives it back.
+
+        Raises:
+            UsageError: As in `connect`.
+            RunError: As in `connect`.
+        """
         with self._lock:
             while self._free:
                 connection = self._free.pop()
@@ -157,7 +175,7 @@ class Connections:
 
 
 def _is_alive(connection: Connection) -> bool:
-    """Return whether the server has kept an idle connection open."""
+    """Return whether an idle connection is still open."""
     if connection.closed:
         return False
     # An idle server sends nothing except the end of the connection; no bytes mean it is open.

@@ -1,4 +1,4 @@
-"""The tables that a server keeps in a workspace: `tables.SERVED`."""
+"""The tables that `fathom serve` keeps in a workspace of the database, such as keys and jobs."""
 
 import threading
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ MIN_LAYOUT = 10
 
 
 class ServerDatabase:
-    """A `Database` in a workspace on a server; creates missing tables on first use."""
+    """A `Database` in a workspace on PostgreSQL; missing tables are created on first use."""
 
     clock = "extract(epoch FROM clock_timestamp())::float8"
     is_near = False
@@ -50,7 +50,9 @@ class ServerDatabase:
         """Run one statement with `?` for its values, and return its rows.
 
         Raises:
-            UsageError: If the user would see the rows of other workspaces too.
+            UsageError: If row-level security does not bind the user, who would see the rows of
+                other workspaces too.
+            RunError: If the tables cannot be used.
         """
         room = self.tables
         # The check costs a round trip, so it is made once.
@@ -61,12 +63,16 @@ class ServerDatabase:
         return room.execute(statement.replace("?", "%s"), values)
 
     def close(self) -> None:
-        """Close the connections; those at work close when they are done."""
+        """Close the idle connections; one in use is closed when it is given back."""
         self._connections.close()
 
 
 def _check_user(connection: Connection) -> None:
-    """Refuse a user whom row-level security does not bind."""
+    """Check that row-level security binds the user of a connection.
+
+    Raises:
+        UsageError: If it does not.
+    """
     row = connection.execute(
         "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
     ).fetchone()

@@ -1,4 +1,4 @@
-"""Conditions on documents in the SQL of PostgreSQL."""
+"""SQL conditions on documents in the dialect of PostgreSQL."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ IS_DATE = "~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
 
 class PostgresDialect:
-    """The `filters.Dialect` of PostgreSQL. Numbers compare exactly, as their JSON text says."""
+    """The `Dialect` of PostgreSQL; numbers compare exactly, with all digits of their JSON text."""
 
     items = "jsonb_each(fields)"
     item_kind = (
@@ -34,7 +34,7 @@ class PostgresDialect:
         return list(values)
 
     def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
-        """Return the condition that the stored value is of this kind and compares so."""
+        """Write the condition that `stored value op value` holds for a stored value of a kind."""
         if key in _COLUMNS:
             return (f"{_COLUMNS[key]} {op} %s", [value]) if kind == "text" else ("FALSE", [])
         # JSON text keeps every digit of a number; a float parameter would round it.
@@ -46,7 +46,7 @@ class PostgresDialect:
         )
 
     def compare_date(self, key: str, op: str, value: str, *, or_text: bool) -> SqlCondition:
-        """Return the condition that the stored date, cut to the value's length, compares so."""
+        """Write the condition that `stored date op value` holds, with the value's precision."""
         stored, keys = _COLUMNS.get(key, _convert_value("text")), _bind_key(key)
         other = stored if or_text else "NULL"
         condition = f"CASE WHEN {stored} {IS_DATE} THEN left({stored}, %s) ELSE {other} END {op} %s"
@@ -54,7 +54,7 @@ class PostgresDialect:
         return _guard_kind(key, "text", condition, bound)
 
     def match_prefix(self, key: str, value: str) -> SqlCondition:
-        """Return the condition that the stored value is a text with this beginning."""
+        """Write the condition that the stored value is a text that begins with a value."""
         stored = _COLUMNS.get(key, _convert_value("text"))
         return _guard_kind(key, "text", f"starts_with({stored}, %s)", [*_bind_key(key), value])
 
@@ -75,5 +75,5 @@ def _convert_value(kind: Kind) -> str:
 
 
 def _bind_key(key: str) -> list[BoundValue]:
-    """Return the values that `_value` binds for a key: none for a column."""
+    """Return the values that `_convert_value` binds for a key: none for a column."""
     return [] if key in _COLUMNS else [key]

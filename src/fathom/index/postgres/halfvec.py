@@ -16,7 +16,7 @@ from fathom.index.rows import HalfMatrix
 
 
 def unpack_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
-    """Return vectors as (n, dimension) float16 from the bytes that pgvector sends."""
+    """Convert vectors from the bytes that pgvector sends to (n, dimension) float16."""
     if not packed:
         return np.empty((0, dimension), dtype=np.float16)
     # Each vector is its length and two unused bytes, then the numbers, most significant byte first.
@@ -32,7 +32,7 @@ class PackedVector(bytes):
 
 
 def pack_vector(vector: NDArray[np.floating[Any]]) -> PackedVector:
-    """Return one vector, rounded to 16 bits, as bytes; the inverse of `unpack_vectors`."""
+    """Convert one vector, rounded to 16 bits, to the bytes that pgvector takes."""
     return PackedVector(struct.pack(">HH", len(vector), 0) + vector.astype(">f2").tobytes())
 
 

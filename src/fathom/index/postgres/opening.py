@@ -1,4 +1,4 @@
-"""Open, create, rebuild and remove indexes on a server."""
+"""Functions that open, create and rebuild the index of a workspace on a server."""
 
 import json
 import secrets
@@ -32,20 +32,22 @@ def open_reader(
     backend: SearchBackend | None = None,
     viewer: Viewer | None = None,
 ) -> PostgresReader:
-    """Open the index of a workspace for reading, like `embedded.opening.open_reader`.
+    """Open the index of a workspace for reading.
 
     Args:
         address: The workspace.
-        expected_identity: The part of the index's identity that must agree.
-        backend: The backend that searches chunks, closed with the reader; by default the database
-            itself.
+        expected_identity: The entries that the index's identity must have; other entries may
+            differ, and `None` accepts any identity.
+        backend: The backend that searches the chunks, closed with the reader; by default the
+            database itself.
         viewer: Show only the documents that this viewer may read.
 
     Raises:
         IndexMissing: If there is no index.
-        IndexMismatch: If the index has another identity (the message names the difference), or was
-            made by a newer Fathom.
-        UsageError: If the server refuses the user, the password or the database.
+        IndexMismatch: If the index has another identity (the message names the difference), was
+            made by a newer Fathom, or is searched by another backend.
+        UsageError: If the server refuses the user, the password or the database; or if there is a
+            viewer, and the index holds no rights or they do not bind the user.
         RunError: If the server cannot be reached.
     """
     connections, backend = Connections(address), backend or PostgresBackend()
@@ -67,10 +69,10 @@ def open_reader(
 
 
 def _check_rights(store: PostgresStore) -> None:
-    """Check that the database holds rights, and that they bind the role.
+    """Check that the database can hold rights, and that they bind the role of the connection.
 
     Raises:
-        UsageError: If not.
+        UsageError: If it cannot, or if they do not.
     """
     if not store.holds_rights():
         raise UsageError(
@@ -87,14 +89,17 @@ def open_writer(
     Args:
         address: The workspace.
         identity: The identity of the index; `None` accepts an existing index as it is.
-        backend: The backend that searches the chunks, as in `open_reader`; it first takes the rows
-            that it lacks.
+        backend: The backend that searches the chunks, closed with the writer; by default the
+            database itself. It first takes the rows that it lacks.
 
     Raises:
         IndexMissing: If there is no index, and no identity to create it with.
-        IndexMismatch: As in `open_reader`.
-        UsageError: As in `open_reader`.
-        RunError: As in `open_reader`, or if the server has no pgvector.
+        IndexMismatch: If the index has another identity (the message names the difference), was
+            made by a newer Fathom, or is searched by another backend.
+        UsageError: If the server refuses the user, the password or the database, or the database
+            has another encoding than UTF-8.
+        RunError: If the server cannot be reached, has no pgvector, or does not let the user create
+            tables.
     """
     connections, backend = Connections(address), backend or PostgresBackend()
     try:
@@ -132,9 +137,20 @@ def rebuild(
     roots: Sequence[str],
     backend: SearchBackend | None = None,
 ) -> Iterator[tuple[PostgresWriter, IndexReader | None]]:
-    """Build a new index; at the end of the block it replaces the old one in one step.
+    """Make an index anew; at the end of the `with` block it replaces the old one in one step.
 
-    The backend serves the old and the new index, as in `open_reader`.
+    Until then the old index serves readers. After an error the new index is removed; after a kill
+    the next writer or rebuild removes it.
+
+    Args:
+        address: The workspace.
+        identity: The identity of the new index.
+        roots: The files and folders that the index shall hold.
+        backend: The backend that searches the chunks of both indexes, closed at the end; by default
+            the database itself.
+
+    Yields:
+        The writer of the new index, and a reader of the old one, `None` without an old one.
 
     Raises:
         RunError: If somebody changed the old index meanwhile; it stays, with that change.
@@ -167,7 +183,7 @@ def rebuild(
 def _create_replacement(
     connections: Connections, backend: SearchBackend, identity: Mapping[str, str]
 ) -> Iterator[IndexRow]:
-    """Create an index that is to replace another, and hold a lock while it is built.
+    """Insert an index that will replace another, and hold its lock while it is built.
 
     The lock belongs to the connection, so the server releases it even if this process dies; then
     `_remove_unfinished` deletes the index.
@@ -184,7 +200,7 @@ def _create_replacement(
 
 
 def _remove_unfinished(connections: Connections, backend: SearchBackend) -> None:
-    """Remove unfinished replacements whose process has ended, and tables that nobody reads."""
+    """Remove unfinished replacements whose process has ended, and old tables of dropped spaces."""
     with connections.borrow() as connection:
         unfinished = connection.execute(
             f"SELECT no FROM fathom.indexes WHERE NOT is_current AND {IN_WORKSPACE}"  # noqa: S608 - constant
@@ -202,7 +218,11 @@ def _remove_unfinished(connections: Connections, backend: SearchBackend) -> None
 def _replace_index(
     connection: Connection, backend: SearchBackend, old: IndexRow | None, replacement: IndexRow
 ) -> None:
-    """Replace the old index by the new one, unless the old one has changed since it was read."""
+    """Replace the old index by the new one, with the old calibrations.
+
+    Raises:
+        RunError: If the current index is not the one that was read, or has changed since.
+    """
     current = read_index_row(connection, lock=True)
     if (current and (current.no, current.revision)) != (old and (old.no, old.revision)):
         raise RunError("the index was changed while it was made anew; run it again")
@@ -221,7 +241,10 @@ def _replace_index(
 def read_stamp(connections: Connections, workspace: str) -> str | None:
     """Return a stamp of a workspace's index, which changes when another index replaces it.
 
-    The connections may see any workspace of the database.
+    The connections may serve several workspaces: only this transaction enters the workspace.
+
+    Returns:
+        The stamp; `None` if there is no index.
     """
     entering = (
         "SELECT set_config('fathom.workspace', "
@@ -241,7 +264,13 @@ def read_stamp(connections: Connections, workspace: str) -> str | None:
 
 
 def create_tables(connections: Connections, address: Address) -> None:
-    """Create the tables and a row for the workspace, as `schema.migrate` does."""
+    """Create the tables, or bring them to this version, and insert a row for the workspace.
+
+    Raises:
+        IndexMismatch: As in `migrate`.
+        UsageError: As in `migrate`.
+        RunError: As in `migrate`.
+    """
     with connections.borrow() as connection:
         migrate(connection, address)
         connection.execute(
@@ -251,7 +280,7 @@ def create_tables(connections: Connections, address: Address) -> None:
 
 
 def _enter_workspace(connections: Connections) -> IndexRow | None:
-    """Enter the workspace with all connections, and return its index if there is one."""
+    """Let all connections enter the workspace, and return the row of its index, or `None`."""
     address = connections.address
     with connections.borrow() as connection:
         if not check_version(connection, address):
@@ -267,10 +296,10 @@ def _enter_workspace(connections: Connections) -> IndexRow | None:
 
 
 def _require_row(connections: Connections, row: IndexRow | None) -> IndexRow:
-    """Return the row of an index.
+    """Return the row of an index, if there is one.
 
     Raises:
-        IndexMissing: If there is none.
+        IndexMissing: If the row is `None`.
     """
     if row is None:
         raise build_missing_error(connections.address)
@@ -300,7 +329,7 @@ def _insert_index(
 
 
 def _drop_index(connection: Connection, backend: SearchBackend, index: IndexRow) -> None:
-    """Delete an index with its spaces and its data in the backend."""
+    """Delete an index with all its rows, its spaces and its data in the backend."""
     store = PostgresStore(connection, index)
     backend.drop_index(store)
     for space in store.list_spaces():

@@ -24,17 +24,17 @@ from fathom.index.rows import HalfMatrix, compute_cosines
 MARGIN = 6e-4
 """The largest error of pgvector's product of vectors of 16 bits against the exact cosine."""
 GRAPH_FROM_CHUNKS = 20_000
-"""Spaces with more vectors than this get a graph of neighbours."""
+"""A space with more vectors than this gets a graph of neighbours."""
 PURGE_SHARE = 0.02
-"""The share of removed chunks from which `optimize` deletes their postings."""
+"""The share of removed chunks from which on `optimize` deletes their postings."""
 PURGE_SLACK = 400
-"""The number of chunks by which that limit is lowered: a small index is always cleaned."""
+"""The number of chunks by which that limit is lowered, so that a small index is always cleaned."""
 MAX_EXACT_CHUNKS = 10_000
-"""Up to so many allowed chunks are all compared, without the graph."""
+"""Up to so many allowed chunks are all compared exactly, without the graph."""
 MERGE_INTERVAL = 16
 """The number of changes that add chunks between two merges."""
 MAX_CACHED_POSTINGS = 4_000_000
-"""The number of postings kept in memory, at 12 bytes each."""
+"""The number of postings (12 bytes each) in memory above which the cache starts anew."""
 
 
 class PostgresBackend:
@@ -50,7 +50,7 @@ class PostgresBackend:
         """Do nothing: an empty index has no postings."""
 
     def reserve_numbers(self, transaction: BeginTransaction, chunks: int) -> int | None:  # noqa: ARG002
-        """Return None: a failed transaction takes its whole change back."""
+        """Return `None`: a failed transaction undoes its whole change, so numbers may be reused."""
         return None
 
     def add(self, store: PostgresStore, chunks: Sequence[ChunkPostings]) -> None:
@@ -88,7 +88,7 @@ class PostgresBackend:
         """Do nothing: the postings go with the index's row."""
 
     def optimize(self, store: PostgresStore) -> None:
-        """Delete many postings of removed chunks, and build the graphs of large spaces."""
+        """Delete the postings of removed chunks if they are many; build graphs of large spaces."""
         dead = store.select_value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
         if dead and dead >= PURGE_SHARE * store.index.chunks - PURGE_SLACK:
             self.purge(store)
@@ -97,7 +97,7 @@ class PostgresBackend:
                 build_graph(store, space)
 
     def notify_commit(self, connections: Connections, index: int) -> None:
-        """Start to merge segments in the background once there are many new ones."""
+        """Start a merge of segments in the background after every `MERGE_INTERVAL` new ones."""
         if self._is_due:
             self._is_due = False
             self._merging.start(connections, index)
@@ -191,7 +191,10 @@ class PostgresBackend:
         k: int,
         allowed: SearchScope | None,
     ) -> ScoredChunks:
-        """Return the `k` chunks with the highest cosines; a graph of neighbours may miss some."""
+        """Return at least the `k` chunks with the highest cosines, and all ties of the last.
+
+        A graph of neighbours may miss some of them.
+        """
         # pgvector orders by rounded products, so more than `k` rows are read and scored exactly.
         limit = k + k // 2 + 32
         inside = None if allowed is None else allowed.chunks
@@ -212,9 +215,15 @@ Shares = NDArray[np.float64]
 
 
 class _PostingsCache:
-    """The postings of one state of an index that were read so far.
+    """The postings of one state of an index that have been read so far.
 
     Several threads may add to the cache at once; they add equal postings.
+
+    Attributes:
+        state: The lineage of the index, and the revision of its last change of chunks.
+        removed: The numbers of removed chunks, whose postings still exist.
+        postings: By term, the numbers of its chunks and their shares.
+        size: The number of postings.
     """
 
     def __init__(self, state: tuple[str, int], removed: Numbers) -> None:
@@ -267,9 +276,19 @@ def _read_removed(store: PostgresStore) -> Numbers:
 def _search_vectors(
     store: PostgresStore, vector: Vector, space: SpaceTable, k: int, allowed: Numbers | None
 ) -> tuple[Numbers, NDArray[np.float64], HalfMatrix]:
-    """Return about `k` chunks with the highest cosines, the cosines by pgvector, and the vectors.
+    """Return the `k` chunks with the highest cosines, best first, as pgvector computes them.
 
-    The order is exact if there is no graph, or if few chunks are allowed.
+    A graph of neighbours may miss some. It is not used if few chunks are allowed.
+
+    Args:
+        store: The store.
+        vector: A vector of unit length.
+        space: The space to search.
+        k: The number of chunks.
+        allowed: The numbers of the chunks that may be returned; `None` for all.
+
+    Returns:
+        The numbers of the chunks, the rounded cosines, and the vectors, (n, dimension).
     """
     few = allowed is not None and len(allowed) <= MAX_EXACT_CHUNKS
     # The graph indexes the cast column; a query without the cast cannot use it.
@@ -294,5 +313,5 @@ def _search_vectors(
 
 
 def _find_kth_largest(values: NDArray[np.floating[Any]], k: int) -> float:
-    """Return the `k`-th largest value."""
+    """Return the `k`-th largest of at least `k` values."""
     return float(np.partition(values, len(values) - k)[len(values) - k])

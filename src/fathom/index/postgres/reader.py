@@ -19,16 +19,16 @@ from fathom.index.rights import Viewer
 from fathom.index.sql_reader import ScoredChunks, SqlReader, ValueT
 
 MAX_CACHED_IDS = 100_000
-"""The number of chunk ids kept in memory."""
+"""The largest number of cached chunk ids."""
 MAX_COUNTED = 1_000
 """The number up to which the chunks with a word are counted for a viewer."""
 
 
 class PostgresReader(SqlReader[PostgresStore]):
-    """A reader of the index of a workspace; safe from several threads at once.
+    """A reader of the index of a workspace; safe for threads.
 
     Each call sees one consistent state (REPEATABLE READ), the last that was committed; all calls
-    inside `snapshot` see the same one.
+    inside `snapshot` see the same state.
     """
 
     def __init__(
@@ -40,8 +40,11 @@ class PostgresReader(SqlReader[PostgresStore]):
     ) -> None:
         """Take over connections that have entered the workspace, and the search backend.
 
-        The reader closes both. `number` is that of an index that is being built; by default the
-        current one is read. With a `viewer` only the viewer's documents are shown.
+        Args:
+            connections: The connections, which the reader closes.
+            backend: The backend, which the reader closes.
+            number: The number of an index that is being built; by default the current one is read.
+            viewer: Show only the documents that this viewer may read.
         """
         super().__init__(connections.address, MAX_CACHED_IDS)
         self._connections = connections
@@ -66,6 +69,7 @@ class PostgresReader(SqlReader[PostgresStore]):
             opened.close()
 
     def _begin_snapshot(self) -> Snapshot:
+        """Begin a transaction that sees the last committed state."""
         return Snapshot(self._connections, self._number, self._viewer)
 
     @override
@@ -121,7 +125,11 @@ class PostgresReader(SqlReader[PostgresStore]):
         return measure_sizes(store) if self._viewer is None else {}
 
     def list_findings(self) -> list[str]:
-        """Return a line for each fault of the index; none if it is sound."""
+        """Return a line for each fault of the index; none if it is sound.
+
+        Raises:
+            IndexCorrupt: If a document is damaged.
+        """
         return self._read(
             lambda store: [*list_findings(store), *self._backend.list_findings(store)]
         )

@@ -1,8 +1,8 @@
 """Rights of documents on a server: row-level security hides rows from a viewer.
 
-A transaction for a viewer sets `fathom.viewer` to the viewer's names. Every statement in it is then
-limited by policies of the server, also one that is written later. Row-level security binds neither
-superusers nor roles that bypass it, so no viewer may come with such a role.
+A transaction for a viewer sets `fathom.viewer` to the viewer's names. Policies of the server then
+limit every statement in it, also one that is written later. Row-level security binds neither
+superusers nor roles that bypass it, so such a role may not open an index for a viewer.
 """
 
 import json
@@ -50,10 +50,11 @@ def check_viewer_role(connection: Connection) -> None:
 
 
 def store_rules(store: PostgresStore, rules: Sequence[ReadingRule]) -> None:
-    """Store rules, and the readers of all places and documents by them.
+    """Store rules in place of earlier ones, with the readers of all places and documents.
 
     Raises:
-        UsageError: If there are rules, and viewers would see everything.
+        UsageError: If there are rules, and row-level security does not bind the role, so that
+            viewers would see everything.
     """
     store.run("DELETE FROM fathom.rights WHERE index_no = %(index)s")
     store.run("DELETE FROM fathom.readers WHERE index_no = %(index)s")
@@ -81,7 +82,7 @@ def add_place_readers(store: PostgresStore, places: Mapping[str, str | None]) ->
 
     Args:
         store: The store of the change in which the places are stored.
-        places: The ids of the documents by place.
+        places: The id of the document of each place; `None` without one.
     """
     rules = store.read_rights()
     if not rules:
@@ -107,7 +108,12 @@ def remove_place_readers(store: PostgresStore, paths: Sequence[str]) -> None:
 def add_document_readers(
     store: PostgresStore, documents: Iterable[tuple[str, Mapping[str, Scalar]]]
 ) -> None:
-    """Store the readers that documents name in their metadata."""
+    """Store the readers that documents name in their metadata.
+
+    Args:
+        store: The store of the change in which the documents are stored.
+        documents: The id and the metadata of each document.
+    """
     _insert(
         store,
         (
@@ -119,11 +125,12 @@ def add_document_readers(
 
 
 def remove_document_readers(store: PostgresStore, ids: Sequence[str]) -> None:
-    """Delete the readers that documents name."""
+    """Delete the readers that documents name in their metadata."""
     _delete(store, ids, "clause = %(own)s")
 
 
 def _delete(store: PostgresStore, keys: Sequence[str], condition: str) -> None:
+    """Delete the readers of some keys whose clauses meet a condition."""
     store.run(
         "DELETE FROM fathom.readers WHERE index_no = %(index)s AND key = ANY(%(keys)s) "  # noqa: S608 - constant
         f"AND {condition}",
@@ -133,6 +140,7 @@ def _delete(store: PostgresStore, keys: Sequence[str], condition: str) -> None:
 
 
 def _insert(store: PostgresStore, rows: Iterable[tuple[str, int, str, str | None]]) -> None:
+    """Insert readers: the key, the clause, the reader and the document of each."""
     store.insert(
         "readers(index_no, workspace_no, key, clause, reader, document_id)",
         [(store.index.no, store.index.workspace_no, *row) for row in dict.fromkeys(rows)],

@@ -171,7 +171,7 @@ def read_version(connection: Connection) -> int:
 
 
 def check_version(connection: Connection, address: Address) -> int:
-    """Return the version of the tables if this Fathom can read them.
+    """Return the version of the tables if this Fathom can read them; 0 if there are none.
 
     Raises:
         IndexMismatch: If a newer Fathom created them.
@@ -210,7 +210,7 @@ def migrate(connection: Connection, address: Address) -> None:
 
 
 def _run_migrations(connection: Connection, layout: int) -> None:
-    """Run the migrations after a version, and note each."""
+    """Run the migrations that follow a version, and record each."""
     connection.execute("CREATE SCHEMA IF NOT EXISTS fathom")
     connection.execute("CREATE TABLE IF NOT EXISTS fathom.layout(version int PRIMARY KEY)")
     for number, statements in enumerate(MIGRATIONS[layout:], start=layout + 1):
@@ -220,14 +220,22 @@ def _run_migrations(connection: Connection, layout: int) -> None:
 
 
 def _check_encoding(connection: Connection, address: Address) -> None:
-    """Refuse a database whose encoding cannot store every text."""
+    """Check that the encoding of the database can store every text.
+
+    Raises:
+        UsageError: If the encoding is not UTF-8.
+    """
     row = connection.execute("SHOW server_encoding").fetchone()
     if row is None or row[0] != "UTF8":
         raise UsageError(f"{address} keeps texts as {row and row[0]}; make a database with UTF8")
 
 
 def _add_pgvector(connection: Connection, address: Address) -> None:
-    """Create the extension pgvector if it is missing."""
+    """Create the extension pgvector if it is missing.
+
+    Raises:
+        RunError: If the server does not have it, or does not let the user create it.
+    """
     try:
         with connection.transaction():
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")

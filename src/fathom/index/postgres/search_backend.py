@@ -23,14 +23,13 @@ BeginTransaction = Callable[[], AbstractContextManager[PostgresStore]]
 
 @dataclass(frozen=True, slots=True)
 class ChunkPostings:
-    """A chunk as a search backend takes it.
-
-    Numbers are never used again within an index, except those of a change that was not committed.
+    """The words of a chunk, as a search backend takes them.
 
     Attributes:
-        number: The chunk's number.
+        number: The chunk's number. Within an index no number is used twice, except those of a
+            change that was not committed.
         document: The number of its document.
-        counts: How often the chunk has each term.
+        counts: The number of times that the chunk has each term.
     """
 
     number: int
@@ -44,18 +43,26 @@ class ChunkPostings:
 
 
 class SearchBackend(Protocol):
-    """An engine that searches chunks and follows the changes of an index; safe from threads.
+    """An engine that searches chunks and follows the changes of an index; safe for threads.
 
     Searches run inside a transaction that sees one state of the index, and return chunks of that
-    state. Changes are sent inside the transaction that changes the index.
+    state. The methods for changes are called inside the transaction that changes the index, unless
+    they say otherwise. A method that cannot reach its engine raises a `RunError`.
     """
 
     def keyword_search(
         self, store: PostgresStore, terms: Mapping[str, int], *, k: int, allowed: SearchScope | None
     ) -> ScoredChunks:
-        """Return the `k` chunks with the highest BM25 scores, and all ties of the last one.
+        """Return at least the `k` chunks with the highest BM25 scores, and all ties of the last.
 
-        `terms` holds how often the query has each term.
+        Args:
+            store: A store of the state to search.
+            terms: The number of times that the query has each term.
+            k: The number of chunks, at least 1.
+            allowed: The chunks that may be returned; `None` for all.
+
+        Returns:
+            The chunks in any order; fewer than `k` if fewer match.
         """
         ...
 
@@ -68,25 +75,39 @@ class SearchBackend(Protocol):
         k: int,
         allowed: SearchScope | None,
     ) -> ScoredChunks:
-        """Return the `k` chunks with the highest exact cosines, and all ties of the last one."""
+        """Return at least the `k` chunks with the highest cosines, and all ties of the last.
+
+        The cosines are exact; a graph of neighbours may miss chunks.
+
+        Args:
+            store: A store of the state to search.
+            vector: A vector of unit length, of the dimension of the space.
+            space: The space to search, which has vectors.
+            k: The number of chunks, at least 1.
+            allowed: The chunks that may be returned; `None` for all.
+
+        Returns:
+            The chunks in any order; fewer than `k` if fewer match.
+        """
         ...
 
     def count_chunks_with(self, store: PostgresStore, terms: Sequence[str]) -> int:
-        """Return the number of chunks that have one of the terms; large numbers may be cut.
+        """Return the number of chunks that have one of the terms.
 
-        `IndexReader.count_chunks_per_word` says where.
+        Counts below 1,000 are exact; a larger count may come out smaller, but not below 1,000.
         """
         ...
 
     def create_index(self, store: PostgresStore) -> None:
-        """Prepare for a new, empty index that this step creates."""
+        """Prepare for a new, empty index that the transaction creates."""
         ...
 
     def reserve_numbers(self, transaction: BeginTransaction, chunks: int) -> int | None:
         """Reserve numbers for new chunks, so that no other change can use them.
 
         Args:
-            transaction: Begins a transaction that ends before the one that adds the chunks begins.
+            transaction: The function that begins a transaction of its own; it ends before the one
+                that adds the chunks begins.
             chunks: The number of new chunks.
 
         Returns:
@@ -102,41 +123,45 @@ class SearchBackend(Protocol):
     def add_vectors(
         self, store: PostgresStore, space: SpaceTable, vectors: Mapping[int, HalfMatrix]
     ) -> None:
-        """Add the vectors of chunks by number; the space's table has them already."""
+        """Add vectors by chunk number; the caller has stored them in the space's table."""
         ...
 
     def remove(self, store: PostgresStore, numbers: Sequence[int]) -> None:
-        """Remove chunks from searches; their rows go in the same step."""
+        """Remove chunks from searches; the same transaction deletes their rows."""
         ...
 
     def purge(self, store: PostgresStore) -> None:
-        """Delete the removed chunks for good as soon as nobody reads them.
+        """Delete the data of removed chunks for good, at once or when no reader needs it.
 
-        Publishes a revision if data that searches read was deleted.
+        If it deletes data that searches read, it publishes a revision.
         """
         ...
 
     def drop_space(self, store: PostgresStore, space: SpaceTable) -> None:
-        """Delete a space; its table goes in the same step."""
+        """Delete the data of a space that the same transaction drops."""
         ...
 
     def drop_index(self, store: PostgresStore) -> None:
-        """Delete a whole index; its rows go in the same step."""
+        """Delete the data of an index whose rows the same transaction deletes."""
         ...
 
     def optimize(self, store: PostgresStore) -> None:
-        """Prepare the fastest searches; no score changes."""
+        """Prepare the fastest searches; no score changes, unless it purges."""
         ...
 
     def notify_commit(self, connections: Connections, index: int) -> None:
-        """Note that the last change is durable and that readers see it.
+        """Note, after the transaction, that the last change is durable and readers see it.
 
         Work that nobody needs to wait for may begin in the background.
+
+        Args:
+            connections: The connections to the server.
+            index: The number of the index.
         """
         ...
 
     def finish_background_work(self, connections: Connections, index: int) -> None:
-        """Do the background work of `notify_commit` now; called outside transactions."""
+        """Do the background work of `notify_commit` now, outside any transaction."""
         ...
 
     def check_backend(self, store: PostgresStore) -> None:
@@ -148,7 +173,7 @@ class SearchBackend(Protocol):
         ...
 
     def catch_up(self, store: PostgresStore) -> None:
-        """Take the rows of the index that the backend lacks; a writer begins with this.
+        """Take the rows of the index that the backend lacks; called when a writer is opened.
 
         Raises:
             RunError: If the backend cannot take anything now.
@@ -156,11 +181,11 @@ class SearchBackend(Protocol):
         ...
 
     def rebuild(self, store: PostgresStore) -> None:
-        """Take all rows of the index again and replace the old data; searches go on meanwhile."""
+        """Take all rows of the index again, in place of the old data; searches go on meanwhile."""
         ...
 
     def list_findings(self, store: PostgresStore) -> Iterator[str]:
-        """Yield a line for each thing of the index that the backend lacks."""
+        """Yield a line for each fault of the backend's data."""
         ...
 
     def close(self) -> None:

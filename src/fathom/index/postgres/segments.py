@@ -1,9 +1,9 @@
 """Segments of postings: words are added, merged in the background, and deleted.
 
-The chunks that one step stored are a segment. A row of `postings` belongs to one term in one
-segment. It has the numbers of the chunks with the term (four bytes each), how often they have it
-(two) and their lengths in terms (four). Only `purge_chunks` changes segments; `merge_segments`
-replaces several by one.
+The chunks that one change stored are a segment. A row of `postings` belongs to one term in one
+segment. It has the numbers of the chunks with the term (four bytes each), the number of times that
+each has it (two bytes), and the lengths of the chunks in terms (four bytes). Only `purge_chunks`
+changes the rows of a segment; `merge_segments` replaces several segments by one.
 """
 
 import threading
@@ -27,7 +27,12 @@ _MERGE_LOCK = 50_722
 
 
 def add_segment(store: PostgresStore, chunks: Sequence[ChunkPostings]) -> int:
-    """Add the words of new chunks, each of which has some, as a segment; return its number."""
+    """Add the words of new chunks as a segment; return the segment's number.
+
+    Args:
+        store: The store of the change.
+        chunks: The chunks, at least one; each has words.
+    """
     postings: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for chunk in chunks:
         for term, count in chunk.counts.items():
@@ -88,12 +93,15 @@ def _drop_chunks(columns: Sequence[bytes], removed: Numbers) -> list[bytes]:
 
 
 def merge_segments(connections: Connections, index: int) -> None:
-    """Merge the small segments into one, in a step of its own that changes no result.
+    """Merge the small segments into one, in transactions of its own; no search result changes.
 
-    Searches never wait for a merge. Among writers only those wait that purge or remove the index.
-    Readers of an older state still see the rows that were merged.
+    Searches never wait for a merge. Of the writers, only those wait that purge or remove the index.
+    Readers of an older state still see the rows that were merged. Nothing happens if the index is
+    gone, or if somebody else merges.
 
-    Nothing happens if the index is gone, or if somebody else merges.
+    Args:
+        connections: The connections to the server.
+        index: The number of the index.
     """
     with connections.borrow() as connection:
         index_state = read_index_row(connection, index)
@@ -116,7 +124,7 @@ def merge_segments(connections: Connections, index: int) -> None:
 
 
 def _select_small_segments(store: PostgresStore) -> list[int]:
-    """Return the segments to merge.
+    """Return the numbers of the segments to merge; empty if none are small enough.
 
     After the merge each segment is at least twice as large as all smaller ones together, so the
     number of segments grows with the logarithm of the index.
@@ -150,7 +158,7 @@ def _replace_segments(store: PostgresStore, segments: Sequence[int], number: int
 
 
 def find_miscounted_terms(store: PostgresStore) -> list[str]:
-    """Return the terms whose postings, without removed chunks, differ from the counted number."""
+    """Return the terms whose number of postings, removed chunks apart, differs from the count."""
     removed = set(store.select_column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s"))
     gone = np.array(sorted(removed), dtype=np.int64)
     posted: dict[str, int] = defaultdict(int)
@@ -167,7 +175,7 @@ def find_miscounted_terms(store: PostgresStore) -> list[str]:
 
 
 class BackgroundMerge:
-    """Merges in a background thread, one at a time."""
+    """A background thread for merges, one merge at a time."""
 
     def __init__(self) -> None:
         """Create the object; no thread is started yet."""
@@ -188,14 +196,14 @@ class BackgroundMerge:
 
 
 def _merge_quietly(connections: Connections, index: int) -> None:
-    """Merge without raising errors."""
-    # If the server is gone the next change reports it, and the next merge catches up.
+    """Merge the segments of an index; drop errors of the server."""
+    # If the server is gone the next change reports it, and the next merge does the work.
     with suppress(FathomError):
         merge_segments(connections, index)
 
 
 def _take_number(store: PostgresStore) -> int:
-    """Return the number of a new segment."""
+    """Reserve the number of a new segment, and return it."""
     return int(
         store.select_value(
             "UPDATE fathom.indexes SET next_segment = next_segment + 1 WHERE no = %s "

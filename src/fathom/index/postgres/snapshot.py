@@ -26,8 +26,8 @@ _BEGIN = (
 class Snapshot:
     """A transaction that stays open; several threads may read in it, one statement at a time.
 
-    If the server has ended it for idleness, another transaction replaces it, provided that the
-    index has not changed.
+    If the server has ended it because it was idle, another transaction replaces it, unless the
+    index has changed since.
     """
 
     def __init__(
@@ -35,8 +35,10 @@ class Snapshot:
     ) -> None:
         """Begin the transaction.
 
-        `number` is that of an index that is being built; by default the current one is read. With
-        a `viewer` the transaction sees only what the viewer may read.
+        Args:
+            connections: The connections, which have entered the workspace.
+            number: The number of an index that is being built; by default the current one is read.
+            viewer: Show only the documents that this viewer may read.
 
         Raises:
             IndexMissing: If there is no index.
@@ -75,7 +77,7 @@ class Snapshot:
 
     @contextmanager
     def open_store(self) -> Iterator[PostgresStore]:
-        """Yield a store that reads the state.
+        """Yield a store that reads the state of the snapshot.
 
         Raises:
             RunError: If the server has ended the transaction, and the index has changed since.
@@ -93,7 +95,11 @@ class Snapshot:
                     self._release()
 
     def _renew(self) -> None:
-        """Replace an ended transaction, if the index still has the same state."""
+        """Replace an ended transaction, if the index still has the same state.
+
+        Raises:
+            RunError: If the index has changed.
+        """
         fresh, ended = self._begin(), self._store
         if fresh.state != ended.state:
             self._connections.give_back(fresh.connection)

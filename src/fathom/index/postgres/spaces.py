@@ -32,7 +32,7 @@ def create_space(store: PostgresStore, space: Space) -> None:
 
 
 def drop_space(store: PostgresStore, space: SpaceTable) -> None:
-    """Remove a space; `sweep_spaces` drops its table, which open questions may still read."""
+    """Remove a space; its table stays until `sweep_spaces`, because readers may still use it."""
     store.run(
         "INSERT INTO fathom.dropped(space_no, workspace_no) VALUES (%(space)s, %(workspace)s)",
         space=space.no,
@@ -41,9 +41,9 @@ def drop_space(store: PostgresStore, space: SpaceTable) -> None:
 
 
 def sweep_spaces(connection: Connection) -> None:
-    """Drop the tables of spaces that were removed so long ago that no question reads them.
+    """Drop the tables of spaces that were removed more than `RETENTION_S` ago.
 
-    A table that is read nevertheless stays until another time.
+    A table that a reader still uses stays until the next call.
     """
     waiting = connection.execute(
         "SELECT space_no FROM fathom.dropped WHERE at < now() - make_interval(secs => %s) "  # noqa: S608 - constant
@@ -58,7 +58,7 @@ def sweep_spaces(connection: Connection) -> None:
 
 
 def build_graph(store: PostgresStore, space: SpaceTable) -> None:
-    """Build the graph of neighbours if it is missing; later vectors join it."""
+    """Build the graph of neighbours of a space if it is missing; later vectors are added to it."""
     store.run("SET LOCAL maintenance_work_mem = '512MB'")
     store.run(
         f"CREATE INDEX IF NOT EXISTS graph_{space.no} ON {space.table} USING hnsw "

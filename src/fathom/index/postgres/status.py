@@ -6,7 +6,11 @@ from fathom.index.postgres.store import PostgresStore
 
 
 def measure_sizes(store: PostgresStore) -> dict[str, int]:
-    """Return the bytes of this index's vectors, and an estimate for its words from the rows."""
+    """Return the sizes in bytes of the words and the vectors of an index, by component.
+
+    The words are `postings`, or `chunk_terms` if another engine searches them; their size is
+    estimated from the rows.
+    """
     table = "chunk_terms" if store.has_other_backend() else "postings"
     words = store.select_value(
         f"SELECT coalesce(sum(pg_column_size({table}.*)), 0)::bigint FROM fathom.{table} "  # noqa: S608 - one of the two
@@ -20,7 +24,11 @@ def measure_sizes(store: PostgresStore) -> dict[str, int]:
 
 
 def list_findings(store: PostgresStore) -> Iterator[str]:
-    """Yield a line for each fault of the index."""
+    """Yield a line for each fault of the rows of an index.
+
+    Raises:
+        DamagedRowError: If a document differs from the one that was stored.
+    """
     remedy = "restore a backup or run `fathom ingest --rebuild PATH...`"
     [row] = store.select_rows(
         "SELECT (SELECT count(*) FROM fathom.chunks WHERE index_no = indexes.no) AS listed, "

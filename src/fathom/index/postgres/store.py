@@ -22,12 +22,27 @@ from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk
 
 STREAM_ROWS = 1_000
+"""The number of rows that a stream fetches at a time."""
 _ANALYZER = Analyzer()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRow:
-    """The row of an index in the table `indexes`."""
+    """The row of an index in the table `indexes`.
+
+    Attributes:
+        is_current: Whether it is the index of its workspace; `False` while it is being built.
+        lineage: The name of the index, which no other index has.
+        roots: The files and folders that it shall hold, as JSON.
+        replaces: Unused.
+        revision: The number of its state.
+        chunks_at: The last revision that changed the data of searches.
+        next_document: The number of the next document.
+        next_chunk: The number of the next chunk.
+        next_segment: The number of the next segment of postings.
+        chunks: The number of its chunks.
+        terms: The number of terms in all chunks, repetitions counted.
+    """
 
     no: int
     workspace_no: int
@@ -47,11 +62,14 @@ class IndexRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceTable:
-    """A space of vectors, which lie in a table of their own.
+    """A space of vectors, which are stored in a table of their own.
 
     Attributes:
+        no: The number of the space.
+        name: The name; empty for the space that every index has.
         dimension: The vectors' dimension; 0 before the first vector.
         filled: The number of vectors.
+        identity: The identity of the embedder; empty for the space that every index has.
     """
 
     no: int
@@ -69,10 +87,12 @@ class SpaceTable:
 def read_index_row(
     connection: Connection, number: int | None = None, *, lock: bool = False
 ) -> IndexRow | None:
-    """Return the row of an index, by default of the current one of the workspace.
+    """Return the row of an index; `None` if there is none.
 
-    The connection has entered a workspace. With `lock` nobody else can change the index until the
-    transaction ends.
+    Args:
+        connection: A connection that has entered the workspace.
+        number: The number of the index; by default the current index of the workspace.
+        lock: Whether to keep others from changing the index until the transaction ends.
     """
     # A merge of segments locks FOR KEY SHARE, which this lock does not block.
     query = f"{build_index_query(number)}{' FOR NO KEY UPDATE' if lock else ''}"
@@ -84,13 +104,13 @@ def read_index_row(
 def build_index_query(number: int | None = None) -> str:
     """Return the query for the columns of `IndexRow`."""
     condition = "is_current" if number is None else f"no = {number:d}"
-    # Row-level security does not bind a superuser, so the workspace stands in the query; all
-    # other queries use the index's number.
+    # Row-level security does not bind a superuser, so this query names the workspace; all other
+    # queries use the index's number.
     return f"SELECT * FROM fathom.indexes WHERE {condition} AND {IN_WORKSPACE}"  # noqa: S608 - a number
 
 
 class PostgresStore(SqlStore[SpaceTable]):
-    """A `SqlStore` on a server; queries have `?` or `%s` for their values."""
+    """A `SqlStore` on a server; its queries may also have `%s` in place of `?`."""
 
     dialect = PostgresDialect()
     scope = "index_no = ?"
@@ -114,8 +134,8 @@ class PostgresStore(SqlStore[SpaceTable]):
         Args:
             connection: The connection.
             index: The row of the index.
-            fixed: Whether the transaction sees one state.
-            is_limited: Whether it sees only what a viewer may read.
+            fixed: Whether the transaction sees one state, so that the spaces are read only once.
+            is_limited: Whether the transaction sees only what a viewer may read.
         """
         self.connection = connection
         self.index = index
@@ -161,7 +181,11 @@ class PostgresStore(SqlStore[SpaceTable]):
         return row[0] if row else None
 
     def publish(self, *, chunks: bool) -> None:
-        """Begin a revision; `chunks` if searches may change, so that their caches become void."""
+        """Raise the revision of the index by one.
+
+        Args:
+            chunks: Whether the data of searches has changed, so that caches of it become void.
+        """
         self.run(
             "UPDATE fathom.indexes SET revision = revision + 1, chunks_at = CASE WHEN %(chunks)s "
             "THEN revision + 1 ELSE chunks_at END WHERE no = %(index)s",
@@ -169,7 +193,12 @@ class PostgresStore(SqlStore[SpaceTable]):
         )
 
     def insert(self, into: str, rows: Sequence[Sequence[object]]) -> None:
-        """Insert rows; `into` names the table and its columns."""
+        """Insert rows.
+
+        Args:
+            into: The table and its columns, as `table(column, ...)`; no input of a user.
+            rows: The values of each row, in the order of the columns.
+        """
         if rows:
             marks = ", ".join(["%s"] * len(rows[0]))
             with self.connection.cursor() as cursor:
@@ -265,7 +294,7 @@ class PostgresStore(SqlStore[SpaceTable]):
         return frozenset(self.select_column(query))
 
     def holds_rights(self) -> bool:
-        """Return whether the layout of the database holds rights of documents."""
+        """Return whether the database has the tables of rights of documents."""
         return self.run("SELECT to_regclass('fathom.readers')") is not None
 
     @override

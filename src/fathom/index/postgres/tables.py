@@ -1,4 +1,7 @@
-"""The tables of a workspace besides its index: answers, other search backends, servers."""
+"""The tables of a workspace besides its index: traces, search backends, `fathom serve`, rights.
+
+The name `X_GUARDED` holds the names of the tables of `X` that row-level security guards.
+"""
 
 _WORKSPACE = "workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE"
 _QUOTED_TEXT = (
@@ -51,7 +54,7 @@ BACKENDS = (
       no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_WORKSPACE},
       tenant uuid NOT NULL, dimension int, chunks int[], until timestamptz NOT NULL)""",
 )
-"""The records about another engine that searches the chunks; empty if PostgreSQL searches."""
+"""The records about another engine that searches the chunks; no rows if PostgreSQL does."""
 BACKENDS_GUARDED = ("legs", "term_numbers", "chunk_terms", "leftovers")
 
 _CURRENT_WORKSPACE = (
@@ -106,7 +109,7 @@ GONE = (
     f"""CREATE TABLE fathom.gone(
       {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
 )
-"""The ids of what was removed; no two things ever have the same id."""
+"""The ids of removed keys, conversations and objects."""
 GONE_GUARDED = ("gone",)
 DOORS = (
     f"""CREATE TABLE fathom.doors(
@@ -119,7 +122,7 @@ OWNERS = (
       {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, owner text NOT NULL,
       PRIMARY KEY(workspace_no, id))""",
 )
-"""The key that began each conversation."""
+"""The id of the key that began each conversation."""
 OWNERS_GUARDED = ("owners",)
 OBJECTS = (
     f"""CREATE TABLE fathom.objects(
@@ -153,10 +156,10 @@ TRACE_OWNERS = (
       {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
       PRIMARY KEY(workspace_no, id))""",
 )
-"""The owners of traces with the documents in them, and those of conversations."""
+"""The owners of traces, the documents in these traces, and the owners of conversations."""
 TRACE_OWNERS_GUARDED = ("trace_owners", "trace_documents", "holders")
 _VIEWER = "NULLIF(current_setting('fathom.viewer', true), '')"
-"""The names of the viewer of a transaction, as text of an array; NULL if everything is visible."""
+"""The names of a transaction's viewer as the text of an array; NULL if everything is visible."""
 
 
 def _build_hiding(table: str, condition: str) -> str:
@@ -168,7 +171,12 @@ def _build_hiding(table: str, condition: str) -> str:
 
 
 def _admit_viewer(row: str) -> str:
-    """Return the condition that no clause of a row lacks the viewer; `row` says which are its."""
+    """Return the condition that every clause of a row names the viewer.
+
+    Args:
+        row: The rest of a condition that begins with `one.index_no = ` and selects the clauses
+            (`one`) of the row.
+    """
     return (
         f"NOT EXISTS(SELECT 1 FROM fathom.readers AS one WHERE one.index_no = {row} "  # noqa: S608 - constants
         "AND NOT EXISTS(SELECT 1 FROM fathom.readers AS other "

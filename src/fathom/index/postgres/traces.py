@@ -17,7 +17,7 @@ from fathom.index.traces import MAX_BYTES, SUMMARY_COLUMNS, StoredTrace, describ
 MIN_LAYOUT = 2
 """The first version of the layout that has tables for traces."""
 _SWEEPING, _EVICTING = 507_210, 507_211
-"""The first keys of advisory locks by workspace."""
+"""The first keys of advisory locks; the second key is the number of the workspace."""
 
 
 class PostgresTraces(SqlTraces):
@@ -60,13 +60,13 @@ class PostgresTraces(SqlTraces):
 
     @override
     def _has_owners(self) -> bool:
-        # An older Fathom made the tables, and nobody has written since.
+        # Tables of an older Fathom lack them until somebody writes.
         [(table,)] = self._select("SELECT to_regclass('fathom.trace_owners')::text")
         return table is not None
 
     @override
     def _lock_sweeps(self, transaction: SqlTransaction, *, shared: bool = False) -> None:
-        # A sweep overlooks no trace that is stored meanwhile.
+        # Without the lock a sweep could overlook a trace that is stored at the same time.
         self._lock(transaction, _SWEEPING, "_shared" if shared else "")
 
     @override
@@ -92,7 +92,7 @@ class PostgresTraces(SqlTraces):
 
     @override
     def close(self) -> None:
-        pass  # the connections stay open
+        pass  # the connections are shared, so they stay open
 
 
 def has_traces(connections: Connections) -> bool:

@@ -12,11 +12,19 @@ from fathom.index.postgres.database import ServerDatabase
 from fathom.index.postgres.schema import IN_WORKSPACE
 
 PIECE_BYTES = 1 << 20
+"""The size of the pieces in which a file is stored, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An uploaded file in its last version; `path` is the path of its documents."""
+    """An uploaded file in its last version.
+
+    Attributes:
+        no: The number of the version.
+        name: The name among the uploads.
+        path: The path of its documents.
+        size: The size in bytes.
+    """
 
     no: int
     name: str
@@ -32,11 +40,11 @@ class Uploads:
         self._database = database
 
     def put(self, name: str, path: str, file: Path) -> None:
-        """Store a file, in place of one of the same name.
+        """Store a file in one step, in place of one of the same name.
 
         Args:
             name: The name among the uploads.
-            path: The path that its documents get, unless they have one already.
+            path: The path that its documents get; a file of the same name keeps its path.
             file: The file with the bytes.
         """
         with self._database.tables.begin() as connection, file.open("rb") as source:
@@ -62,7 +70,7 @@ class Uploads:
                 number += 1
 
     def set_path(self, name: str, path: str) -> str:
-        """Change the path of a file's documents, and return the earlier one."""
+        """Change the path of a file's documents; return the earlier path, `""` without the file."""
         rows = self._execute(
             "UPDATE uploads SET path = %s FROM (SELECT no, path FROM uploads WHERE name = %s "  # noqa: S608 - constant
             f"AND {IN_WORKSPACE}) AS old WHERE uploads.no = old.no RETURNING old.path",
@@ -71,7 +79,7 @@ class Uploads:
         return str(rows[0][0]) if rows else ""
 
     def find(self, path: str) -> Upload | None:
-        """Return the file that the documents of a path come from; `None` if it was not uploaded."""
+        """Return the file whose documents have a path; `None` if no uploaded file has it."""
         rows = self._execute(
             f"SELECT no, name, path, size FROM uploads WHERE path = %s AND {IN_WORKSPACE} "  # noqa: S608 - constant
             "ORDER BY no DESC LIMIT 1",
@@ -87,7 +95,18 @@ class Uploads:
         return [Upload(*row) for row in rows]
 
     def fetch(self, name: str, target: Path) -> bool:
-        """Write a file to disk in one step, and return whether there is one of this name."""
+        """Write a file to this disk in one step.
+
+        Args:
+            name: The name among the uploads.
+            target: The path to write to; missing folders are created.
+
+        Returns:
+            Whether there is a file of this name.
+
+        Raises:
+            RunError: If it cannot be written there.
+        """
         part = target.parent / f".{token_hex(8)}.part"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +137,7 @@ class Uploads:
         return True
 
     def remove(self, path: str) -> None:
-        """Remove the file that the documents of a path come from, if there is one."""
+        """Remove the file whose documents have a path, if there is one."""
         self._execute(f"DELETE FROM uploads WHERE path = %s AND {IN_WORKSPACE} RETURNING no", path)  # noqa: S608 - constant
 
     def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -127,9 +146,13 @@ class Uploads:
 
     @contextmanager
     def fetch_files(self, targets: dict[str, Path]) -> Iterator[list[Path]]:
-        """Write files to this disk, by their names, and delete them after the block.
+        """Write files to this disk, and delete them after the `with` block.
 
-        Yields the files that exist.
+        Args:
+            targets: The path to write to, by the name among the uploads.
+
+        Yields:
+            The written files; names that no upload has are left out.
 
         Raises:
             RunError: If they cannot be written there.

@@ -12,13 +12,13 @@ from fathom.index.postgres.schema import check_version
 
 
 class WorkspaceTables:
-    """The rows of one workspace; each step is one transaction; safe from threads.
+    """The rows of one workspace, read and written in transactions; safe for threads.
 
     Several workspaces may share the connections: each transaction enters its own workspace.
     """
 
     def __init__(self, connections: Connections, workspace: int) -> None:
-        """Take over connections and the number of a workspace."""
+        """Take over connections, which may be shared, and the number of a workspace."""
         self.connections = connections
         self.workspace = workspace
 
@@ -34,7 +34,12 @@ class WorkspaceTables:
             yield connection
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement for the workspace in one round trip, and return its rows."""
+        """Run one statement for the workspace in one round trip, and return its rows.
+
+        Args:
+            statement: The statement, with `%s` for values.
+            values: The values.
+        """
         with self.connections.borrow() as connection:
             with connection.pipeline():  # a batch of statements is one transaction too
                 self._enter(connection)
@@ -42,6 +47,7 @@ class WorkspaceTables:
             return cursor.fetchall() if cursor.description else []
 
     def _enter(self, connection: Connection) -> None:
+        """Let the present transaction see only the rows of the workspace."""
         connection.execute(
             "SELECT set_config('fathom.workspace', %s, true)", (str(self.workspace),)
         )
@@ -56,7 +62,10 @@ def find_workspace_number(connection: Connection, name: str) -> int | None:
 def open_tables(connections: Connections, address: Address, *, min_layout: int) -> WorkspaceTables:
     """Return the tables of the workspace that an address names.
 
-    `min_layout` is the first version of the layout that has the tables.
+    Args:
+        connections: The connections to the database of the address.
+        address: The address.
+        min_layout: The first version of the layout that has the tables.
 
     Raises:
         RunError: If an older Fathom created the tables, or nothing was ingested.
@@ -77,7 +86,7 @@ def open_tables(connections: Connections, address: Address, *, min_layout: int) 
 
 
 class SharedConnections:
-    """Connections that all workspaces of a server share, each lent to one at a time."""
+    """The connections that all workspaces of a database share, each used by one at a time."""
 
     def __init__(self) -> None:
         """Create the set; the first connection is opened on first use."""

@@ -36,13 +36,16 @@ from fathom.types import Chunk
 class PostgresWriter(PostgresReader):
     """The writer of a workspace's index.
 
-    A change locks the row of the index until it is committed: writers wait for each other, readers
-    for nobody.
+    A change locks the row of the index until it is committed. So writers wait for each other, but
+    readers never wait.
     """
 
     @contextmanager
     def _begin_change(self) -> Iterator[PostgresStore]:
-        """Yield a store for a change, which is stored whole, or not at all if the block fails."""
+        """Yield a store for a change, which is committed at the end of the `with` block.
+
+        If the block fails, nothing is stored.
+        """
         with self._begin_transaction() as store:
             yield store
         self._backend.notify_commit(self._connections, store.index.no)
@@ -52,7 +55,7 @@ class PostgresWriter(PostgresReader):
         """Yield a store in a transaction that locks the index.
 
         Raises:
-            RunError: If the index was replaced by another one.
+            RunError: If another index has replaced this one.
         """
         with self._connections.borrow() as connection, connection.transaction():
             row = read_index_row(connection, self._number, lock=True)
@@ -67,7 +70,13 @@ class PostgresWriter(PostgresReader):
             self._backend.catch_up(store)
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """Store documents and the records of places in one step."""
+        """Store documents and the records of their places, in one step.
+
+        Raises:
+            ValueError: If vectors, chunks and documents do not fit together.
+            IndexMismatch: If the vectors have another dimension than the stored ones.
+            RunError: If the change cannot be stored; nothing is stored then.
+        """
         first = self._backend.reserve_numbers(
             self._begin_transaction, sum(len(entry.chunks) for entry in entries)
         )
@@ -84,7 +93,7 @@ class PostgresWriter(PostgresReader):
             store.publish(chunks=bool(posted or removed))
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
-        """Remove places and the documents that only they held; return the number of documents."""
+        """Remove places and the documents that only they hold; return the number of documents."""
         with self._begin_change() as store:
             released = _remove_sources(store, paths)
             orphans = _find_orphans(store, released)
@@ -108,7 +117,17 @@ class PostgresWriter(PostgresReader):
         spaces: Mapping[str, SpaceTable],
         first: int | None,
     ) -> list[ChunkPostings]:
-        """Insert documents with their chunks, vectors and words; return what the backend got."""
+        """Insert documents with their chunks, vectors and words.
+
+        Args:
+            store: The store of the change.
+            entries: The documents.
+            spaces: The spaces of the index, by name.
+            first: The first reserved number for the chunks; `None` takes the next free one.
+
+        Returns:
+            The words of the chunks, as the backend got them.
+        """
         posted: list[ChunkPostings] = []
         terms_of = store.analyzer.list_document_terms
         document_no, chunk_no = store.index.next_document, first or store.index.next_chunk
@@ -169,7 +188,7 @@ class PostgresWriter(PostgresReader):
         self._backend.add_vectors(store, space, vectors)
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """Store which files and folders the index is asked to hold."""
+        """Store which files and folders the index shall hold, in place of the earlier ones."""
         with self._begin_change() as store:
             store.run(
                 "UPDATE fathom.indexes SET roots = %(data)s WHERE no = %(index)s",
@@ -188,7 +207,7 @@ class PostgresWriter(PostgresReader):
                 store.publish(chunks=False)
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """Store the calibration of a strategy, in place of an older one; empty removes it."""
+        """Store the calibration of a strategy in place of the older one; empty data removes it."""
         with self._begin_change() as store:
             store.run(
                 "DELETE FROM fathom.calibrations WHERE index_no = %(index)s "
@@ -204,7 +223,7 @@ class PostgresWriter(PostgresReader):
                 )
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """Keep vectors by their text until a chunk with that text is stored."""
+        """Keep vectors by their texts, until a chunk with the text is stored with a vector."""
         with self._begin_change() as store, store.connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO fathom.kept VALUES (%s, %s, %s, %s) ON CONFLICT (index_no, key) "
@@ -221,7 +240,7 @@ class PostgresWriter(PostgresReader):
             )
 
     def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """Return the vectors that are kept for these texts."""
+        """Return the kept vectors of these texts, by text; texts without one are left out."""
         by_key = {compute_kept_key(text, space): text for text in texts}
         with self._open_store() as store:
             rows = store.select_rows(
@@ -231,7 +250,7 @@ class PostgresWriter(PostgresReader):
         return {by_key[row["key"]]: np.frombuffer(row["vector"], np.float32) for row in rows}
 
     def create_spaces(self, spaces: Sequence[Space]) -> None:
-        """Create these spaces, empty, if they are missing or have another identity."""
+        """Create these further spaces, empty, if they are missing or have another identity."""
         with self._begin_change() as store:
             stored = {space.name: space for space in store.list_spaces()}
             for space in spaces:
@@ -243,7 +262,7 @@ class PostgresWriter(PostgresReader):
                 create_space(store, space)
 
     def drop_space(self, name: str) -> bool:
-        """Remove a further space with its vectors; return whether it was there."""
+        """Remove a further space with its vectors; return whether it existed."""
         with self._begin_change() as store:
             space = store.find_space(name) if name else None
             if space is not None:
@@ -256,7 +275,7 @@ class PostgresWriter(PostgresReader):
         drop_space(store, space)
 
     def list_unembedded_chunks(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
-        """Return the first chunks that have no vector in a space, in the order of their numbers."""
+        """Return the first chunks that have no vector in a space, in the order of their arrival."""
         with self._open_store() as store:
             stored = store.require_space(space)
             if not store.count_unembedded(stored):
@@ -265,7 +284,12 @@ class PostgresWriter(PostgresReader):
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors in a space, by chunk id, where chunks lack one."""
+        """Store vectors in a space, by chunk id, for the chunks that lack one.
+
+        Raises:
+            ValueError: If the index has no such space.
+            IndexMismatch: If the vectors have another dimension than the stored ones.
+        """
         with self._begin_change() as store:
             stored = store.require_space(space)
             chunks = store.read_chunks(list(vectors))
@@ -356,7 +380,13 @@ def _build_chunk_row(
 
 
 def _update_term_counts(store: PostgresStore, posted: Sequence[ChunkPostings], sign: int) -> None:
-    """Update the counts of BM25, which stay exact whatever is added and removed."""
+    """Update the statistics of BM25 when chunks are added or removed.
+
+    Args:
+        store: The store of the change.
+        posted: The words of the chunks.
+        sign: 1 if they are added, -1 if they are removed.
+    """
     chunks = Counter(term for chunk in posted for term in chunk.counts)
     store.run(
         "INSERT INTO fathom.terms(index_no, workspace_no, term, chunks) SELECT %(index)s, "
@@ -410,7 +440,11 @@ def _remove_documents(store: PostgresStore, ids: Sequence[str]) -> list[int]:
 
 
 def _replace_sources(store: PostgresStore, sources: Sequence[SourceRecord]) -> set[str]:
-    """Store the records of places; return the ids of documents that a place let go of."""
+    """Insert the records of places, in place of earlier ones, with their readers.
+
+    Returns:
+        The ids of the documents that these places held before.
+    """
     latest = {source.path: source for source in sources}
     released = _remove_sources(store, list(latest))
     with store.connection.cursor() as cursor:
@@ -455,7 +489,7 @@ def _find_orphans(store: PostgresStore, documents: Iterable[str]) -> list[str]:
 
 
 def _move_documents(store: PostgresStore, documents: Iterable[str]) -> None:
-    """Give documents whose own place let go of them the path of another of their places."""
+    """Give a document that lost the place it is named after the path of another of its places."""
     for row in store.select_rows(
         "SELECT no, path, ARRAY(SELECT path FROM fathom.sources WHERE sources.index_no = "
         "documents.index_no AND document_id = documents.id ORDER BY outcome <> 'ok', path) AS "

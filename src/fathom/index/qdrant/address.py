@@ -26,7 +26,7 @@ class QdrantAddress:
         shards: The number of shards of a new collection; `None` leaves it to the cluster.
         replicas: The number of replicas of each shard of a new collection; most of them must
             acknowledge a write. `None` leaves it to the cluster.
-        key: The API key, which nothing may quote.
+        key: The API key, which no message may show.
     """
 
     url: str
@@ -47,13 +47,15 @@ def parse_qdrant_address(
 
     Args:
         url: `https://host:6333[/collection][?shards=N&replicas=N]`.
-        key_env: The name of the variable that holds the API key; no key is sent without it.
-        offline: Whether to refuse any address, also on this machine: offline allows no socket.
-        environment: The variables.
+        key_env: The name of the environment variable that holds the API key; no key is sent if it
+            is empty.
+        offline: Whether to refuse every address, even one on this machine, because no socket may be
+            opened.
+        environment: The environment variables.
 
     Raises:
         UsageError: For a malformed address, a missing or malformed key, a key that would travel
-            unencrypted to another machine, or when offline; one line.
+            unencrypted to another machine, or when offline.
     """
     if offline:
         raise UsageError("an index on Qdrant needs a socket and --offline allows none; drop one")
@@ -77,7 +79,11 @@ _LOCAL_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _parse_counts(query: str) -> dict[str, int]:
-    """Return the numbers of shards and replicas in the query of a URL."""
+    """Return the numbers of shards and replicas in the query of a URL, as far as it has them.
+
+    Raises:
+        UsageError: If the query has another field, or a value is no number from 1 to 10,000.
+    """
     fields = dict(parse_qsl(query, keep_blank_values=True))
     for name, value in fields.items():
         if name not in {"shards", "replicas"}:

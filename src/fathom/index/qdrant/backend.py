@@ -2,9 +2,10 @@
 
 PostgreSQL is the truth: it records which chunks exist, how often each has which term, and their
 vectors. A change is sent to the cluster and awaited while its transaction is open, so that readers
-never see a state that the cluster lacks. Removed points, and points of a change that was never
-committed, stay in the cluster for a while, because somebody may still read a state that has them.
-No other search returns them, and `record.list_leftovers` lists them until they are deleted.
+never see a state that the cluster lacks. Removed points stay in the cluster for a while, because
+somebody may still read a state that has them; points of a change that was never committed stay too.
+Searches of other states do not return them, and `records.list_leftovers` lists them until they are
+deleted.
 
 Each change stores a mark in the cluster and, in the same transaction, in PostgreSQL. A search asks
 for the mark too: a cluster that was restored from an older backup does not have it.
@@ -33,16 +34,17 @@ from fathom.index.qdrant.searches import Floats, QdrantScope, QdrantVectors, Qdr
 from fathom.index.rows import HalfMatrix, compute_cosines
 
 GRACE_PERIOD_S = 600.0
-"""The longest time in seconds for which a question may read one state."""
+"""The time in seconds for which a question may read one state, and removed points stay."""
 MAX_CHANGE_S = 3600.0
 """The time in seconds after which reserved numbers count as abandoned."""
 COUNT_INTERVAL_S = 60.0
-"""The time in seconds between two counts of a tenant's points."""
+"""The shortest time in seconds between two counts of the points of a space."""
 MAX_DRIFT = 1.25
-"""Weights of words are computed again once the mean length has grown by this factor."""
+"""The growth of the mean length of chunks from which on `optimize` computes new word weights."""
 MAX_MARK = 2**31 - 1
+"""The largest number of a mark."""
 MAX_EXACT_COUNT = 1_000
-"""The number up to which `IndexReader.count_chunks_per_word` is exact."""
+"""The number below which `IndexReader.count_chunks_per_word` is exact."""
 
 
 class QdrantBackend:
@@ -96,7 +98,10 @@ class QdrantBackend:
         k: int,
         allowed: SearchScope | None,
     ) -> ScoredChunks:
-        """Return the `k` chunks with the highest cosines; a graph of neighbours may miss some."""
+        """Return the `k` chunks with the highest cosines, and all ties of the last one.
+
+        A graph of neighbours may miss some of them.
+        """
         mark = record.read_collection_record(store, space.no).mark
 
         def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
@@ -112,7 +117,7 @@ class QdrantBackend:
             )
 
     def count_chunks_with(self, store: PostgresStore, terms: Sequence[str]) -> int:
-        """Return the number of chunks that have one of the terms, exact up to `MAX_EXACT_COUNT`."""
+        """Return the number of chunks that have one of the terms, exact below `MAX_EXACT_COUNT`."""
         collection, statistics, numbers = record.read_query_terms(store, terms)
         counts = statistics.frequencies.values()
         # PostgreSQL knows the count of a single term; only a union needs the cluster.
@@ -133,14 +138,14 @@ class QdrantBackend:
 
     @contextmanager
     def _check_completeness(self, store: PostgresStore, space: SpaceTable) -> Iterator[None]:
-        """Run a search only if the cluster has what PostgreSQL lists.
+        """Run the search in the `with` block only if the cluster has all that PostgreSQL lists.
 
         Raises:
-            IndexCorrupt: If the cluster lacks something.
+            IndexCorrupt: If the cluster lacks points or the mark of the last change.
         """
         key, now = (store.index.no, space.no), time.monotonic()
-        # A count is slow next to a search, so it runs only now and then; the mark is always
-        # checked.
+        # A count is slow compared with a search, so it runs only now and then; every search checks
+        # the mark.
         if now >= self._next_count.get(key, now):
             lacking = space.filled - self._open_points(store, space).count()
             if lacking > 0:
@@ -152,7 +157,7 @@ class QdrantBackend:
             raise self._make_missing_error("the last change") from None
 
     def _make_missing_error(self, what: str) -> IndexCorrupt:
-        """Return the error for a cluster that lacks something."""
+        """Return the error for a cluster that lacks something, described by `what`."""
         return IndexCorrupt(
             f"Qdrant at {self._client.address.url} lacks {what} (was it restored from an older "
             "backup?); `fathom doctor --fix` brings it from PostgreSQL"
@@ -171,7 +176,9 @@ class QdrantBackend:
         record.store_collection_record(store, CollectionRecord(WORDS, 0, 0.0))
 
     def reserve_numbers(self, transaction: BeginTransaction, chunks: int) -> int | None:
-        """Reserve numbers, so that a late request of a failed change cannot meet another change's.
+        """Reserve numbers in a transaction of its own and record them as left over.
+
+        So a request of a failed change that arrives late cannot overwrite points of another change.
 
         Returns:
             The first number; `None` if there are no chunks.
@@ -191,12 +198,12 @@ class QdrantBackend:
         """Send the words of new chunks to the cluster.
 
         Raises:
-            RunError: If the reserved numbers have expired.
+            RunError: If the reserved numbers have expired (`MAX_CHANGE_S`).
         """
         if not chunks:
             return
         tenants = [record.compute_tenant(store, space.no) for space in _list_spaces(store)]
-        # Without its leftover notes the numbers were cleaned up, perhaps while points arrived.
+        # If their records are gone, another process has cleaned these numbers up as abandoned.
         if not record.keep_points(store, tenants, [chunk.number for chunk in chunks]):
             raise RunError("the change took too long and was given up; run it again")
         space, average = _make_word_space(store), _read_mean_length(store)
@@ -230,7 +237,13 @@ class QdrantBackend:
         return points
 
     def _store_mark(self, store: PostgresStore, space: SpaceTable, average: float = 0.0) -> None:
-        """Store a new mark in the cluster and record it."""
+        """Store a new mark in the cluster and record it; the old mark is deleted later.
+
+        Args:
+            store: The store of the change.
+            space: The space, or the words.
+            average: The lowest mean length for which weights of words were made; 0 for vectors.
+        """
         mark = 1 + secrets.randbelow(MAX_MARK)
         self._open_points(store, space).store_mark(mark)
         record.expire_mark(store, space, for_s=self._grace_s)
@@ -243,7 +256,7 @@ class QdrantBackend:
             _record_leftovers(store, numbers, self._grace_s)
 
     def purge(self, store: PostgresStore) -> None:
-        """Do nothing: hidden points are deleted once nobody can be reading them."""
+        """Do nothing: `optimize` deletes removed points once nobody can be reading them."""
 
     def drop_space(self, store: PostgresStore, space: SpaceTable) -> None:
         """Record that the points of a space are left over."""
@@ -267,7 +280,7 @@ class QdrantBackend:
         """Do nothing: no work runs in the background."""
 
     def optimize(self, store: PostgresStore) -> None:
-        """Delete points that nobody reads, and compute outdated weights of words again."""
+        """Delete points that nobody reads, and send outdated weights of words again."""
         self._delete_leftovers(store)
         lowest = record.read_collection_record(store, WORDS).average
         if lowest and _read_mean_length(store) > MAX_DRIFT * lowest:
@@ -278,7 +291,7 @@ class QdrantBackend:
             )
 
     def _delete_leftovers(self, store: PostgresStore) -> None:
-        """Delete the leftover points whose time has come."""
+        """Delete the leftover points that are due."""
         due = record.list_leftovers(store, due=True)
         for leftover in due:
             points = TenantPoints(self._client, leftover.tenant, leftover.dimension)
@@ -344,7 +357,7 @@ class QdrantBackend:
         self._delete_leftovers(store)
 
     def _send_chunks(self, store: PostgresStore, space: SpaceTable, numbers: Numbers) -> None:
-        """Send chunks from PostgreSQL to the cluster."""
+        """Send the words or the vectors of chunks from PostgreSQL to the cluster."""
         points, average = self._create_points(store, space), _read_mean_length(store)
         for start in range(0, len(numbers), record.BATCH_CHUNKS):
             batch = numbers[start : start + record.BATCH_CHUNKS].tolist()
@@ -377,7 +390,7 @@ class QdrantBackend:
 
 
 def _make_word_space(store: PostgresStore) -> SpaceTable:
-    """Return the words of an index as if they were one of its spaces."""
+    """Return the words of an index in the form of a space, with the dimension 0."""
     return SpaceTable(no=WORDS, name="", dimension=0, filled=store.index.chunks)
 
 
@@ -387,12 +400,12 @@ def _list_spaces(store: PostgresStore) -> list[SpaceTable]:
 
 
 def _record_leftovers(store: PostgresStore, chunks: Sequence[int], for_s: float) -> None:
-    """Record points of chunks in all spaces that are to be deleted later."""
+    """Record that the points of chunks in all spaces are to be deleted after `for_s` seconds."""
     for space in _list_spaces(store):
         record.expire_points(store, space, chunks, for_s=for_s)
 
 
 def _read_mean_length(store: PostgresStore) -> float:
-    """Return the present mean length of a chunk, within the change."""
+    """Return the mean length of a chunk in terms, as it is within the change."""
     [row] = store.select_rows("SELECT chunks, terms FROM fathom.indexes WHERE no = %s")
     return Statistics(row["chunks"], row["terms"], {}).mean_length

@@ -1,6 +1,6 @@
 """The requests to a Qdrant cluster, over its REST interface.
 
-All of them may be repeated without harm, because points have names of their own.
+Every request may be repeated without harm, because a point that is stored twice has the same name.
 """
 
 import json
@@ -18,12 +18,12 @@ from fathom.index.qdrant.address import QdrantAddress
 from fathom.llm.retry import RetryPolicy
 
 MAX_REPLY_BYTES = 256 << 20
-"""The largest accepted reply; the longest replies are lists of candidates."""
+"""The largest accepted reply in bytes; the longest replies are lists of candidates."""
 _TRANSIENT_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class QdrantClient:
-    """A client of one cluster; safe from several threads."""
+    """A client of one cluster; safe for threads."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class QdrantClient:
 
         Args:
             address: The address of the cluster.
-            seconds: The longest time that one request may take.
+            seconds: The longest wait for the cluster to accept or to send data, in seconds.
             policy: The number of tries of a request, and the waits between them.
-            sleep: Waits for so many seconds.
+            sleep: The function that waits for a number of seconds.
         """
         self.address = address
         self._policy = policy or RetryPolicy()
@@ -65,10 +65,11 @@ class QdrantClient:
         self.close()
 
     def write(self, method: str, path: str, body: Mapping[str, object]) -> None:
-        """Change points or indexes, and wait until the change is on the disk of every shard.
+        """Change points or indexes, and wait until the cluster confirms that it has the change.
 
         Raises:
             RunError: If the cluster cannot be reached, declines, or does not confirm the change.
+            UsageError: If it refuses the key.
         """
         result = self.request(method, path, body, {"wait": "true", "ordering": "strong"})
         status = result.get("status") if isinstance(result, dict) else result
@@ -83,6 +84,12 @@ class QdrantClient:
         params: Mapping[str, str] | None = None,
     ) -> Any:  # noqa: ANN401 - as JSON has it
         """Return the result of a request; `None` if the collection or point does not exist.
+
+        Args:
+            method: The HTTP method.
+            path: The path of the URL.
+            body: The body, sent as JSON; by default none.
+            params: The query of the URL.
 
         Raises:
             RunError: If the cluster cannot be reached, declines, or sends something else than JSON.
@@ -108,7 +115,11 @@ class QdrantClient:
     def _send_with_retries(
         self, method: str, path: str, content: bytes | None
     ) -> tuple[int, bytes]:
-        """Send a request, again after passing errors, and return the status and the reply."""
+        """Send a request, again after transient errors, and return the status and the reply.
+
+        Raises:
+            RunError: If the last try cannot reach the cluster.
+        """
         tried = 0
         while True:
             tried += 1
@@ -146,7 +157,13 @@ class QdrantClient:
     def _send_on(
         self, connection: HTTPConnection, method: str, path: str, content: bytes | None
     ) -> tuple[int, bytes]:
-        """Send a request on a connection, and keep the connection for the next one."""
+        """Send a request on a connection, and keep the connection for the next one.
+
+        Raises:
+            RunError: If the reply is too long.
+            HTTPException: If the reply is no HTTP.
+            OSError: If the connection fails.
+        """
         try:
             connection.request(method, path, content, self._headers)
             reply = connection.getresponse()
@@ -163,7 +180,7 @@ class QdrantClient:
         return reply.status, body
 
     def _make_error(self, what: str) -> RunError:
-        """Return an error that names the cluster and the next step."""
+        """Return an error that names the cluster, `what` it did, and the next step."""
         return RunError(
             f"Qdrant at {self.address.url} {what}; see that it runs, then try again: what was "
             "acknowledged is in PostgreSQL"

@@ -1,13 +1,13 @@
 """One tenant's points in a collection of a Qdrant cluster: their layout, storage and search.
 
 There is a collection for words and one for the vectors of each dimension, because words are stored
-before vectors. All searches concern one tenant, so there is no graph of neighbours over all
-points, but one for each tenant. The name of a point contains the tenant and the number of the
-chunk, so storing it twice stores it once, and a reply needs only names and scores.
+before vectors. Every search concerns one tenant, so each tenant has a graph of neighbours of its
+own, and there is none over all points. The name of a point contains the tenant and the number of
+the chunk. So storing a point twice stores it once, and a reply needs only names and scores.
 
-A mark is a point, named by any number, which says that every point stored before it is there. A
-search with a mark that the collection lacks, for example after an older backup was restored, gets
-no answer.
+A mark is a point with a random number. Its presence shows that every point stored before it is
+there. A search names the mark of the last change; if the collection lacks it, for example after an
+older backup was restored, the search fails.
 """
 
 import uuid
@@ -23,14 +23,17 @@ from fathom.errors import IndexMismatch
 from fathom.index.qdrant.client import QdrantClient
 
 BATCH_POINTS = 256
-"""Points per request; with 384 numbers each that is about a megabyte."""
+"""The number of points in a request; with 384 numbers each that is about a megabyte."""
 
 CONNECTIVITY = 16
+"""The number of links of a vector in a layer of the graph (M)."""
 EXPANSION_ADD = 128
+"""The number of candidates for the links of a new vector (efConstruction)."""
 EXPANSION_SEARCH = 192
+"""The smallest number of candidates of a search (ef)."""
 
 DIGITS = 6
-"""Digits of a vector's numbers in requests; half precision errs by far more than the rest."""
+"""The number of decimals of a vector's numbers in requests; half precision rounds far more."""
 
 _CHUNK_BITS = (1 << 32) - 1
 """The bits of a point's name that are the chunk's number; the others are the tenant's."""
@@ -40,7 +43,7 @@ HalfMatrix = NDArray[np.float16]
 
 
 class MissingMarkError(Exception):
-    """The collection lacks the mark of a search."""
+    """A collection that lacks the mark of a search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ class QdrantPoint:
     """A chunk as a collection stores it.
 
     Attributes:
-        chunk: The number of the chunk, never used for another one.
+        chunk: The number of the chunk, which no other chunk ever has.
         document: The number of its document, for filters.
         vector: The vector as JSON: a list of numbers, or the object of `build_sparse_vector`.
     """
@@ -67,13 +70,18 @@ class ScoredPoint:
 
 
 class TenantPoints:
-    """The points of one tenant in one collection."""
+    """The points of one tenant in one collection.
+
+    Points of other tenants are never read, changed or counted.
+    """
 
     def __init__(self, client: QdrantClient, tenant: uuid.UUID, dimension: int | None) -> None:
         """Create the object; nothing is sent yet.
 
-        Points of other tenants are never read, changed or counted. The dimension is `None` for
-        words.
+        Args:
+            client: The client of the cluster.
+            tenant: The tenant: the words, or one space of vectors, of one index.
+            dimension: The dimension of the vectors; `None` for words.
         """
         self._client = client
         self._tenant = tenant
@@ -101,7 +109,7 @@ class TenantPoints:
         address = self._client.address
         layout: dict[str, object] = {"on_disk_payload": True}
         if self._dimension is None:
-            # Without the engine's own idf, because it differs from shard to shard.
+            # Without Qdrant's own idf, because it differs from shard to shard.
             layout["sparse_vectors"] = {"words": {}}
         else:
             # Stored vectors have unit length; the distance `Cosine` would round them once more.
@@ -121,7 +129,10 @@ class TenantPoints:
         return layout
 
     def _check_layout(self, description: Any) -> None:  # noqa: ANN401 - as JSON has it
-        """Refuse a collection with another layout.
+        """Check that a collection has the layout of Fathom.
+
+        Args:
+            description: The collection, as the cluster describes it.
 
         Raises:
             IndexMismatch: If the layout differs.
@@ -163,7 +174,7 @@ class TenantPoints:
         }
 
     def store_mark(self, mark: int) -> None:
-        """Store a mark, which says that every point stored before it is there."""
+        """Store a mark, whose presence shows that every point stored before it is there."""
         payload = {"tenant": str(self._marks)}
         self._put_points([{"id": _build_name(self._marks, mark), "vector": {}, "payload": payload}])
 
@@ -196,7 +207,7 @@ class TenantPoints:
             self._client.write("POST", f"{self._path}/points/delete", {"points": names})
 
     def clear(self) -> None:
-        """Delete all points and marks of the tenant."""
+        """Delete all points and marks of the tenant, if there is a collection."""
         if self.exists():
             for tenant in (self._marks, self._tenant):  # marks first, so a search in between fails
                 self._delete_matching({"must": [_build_tenant_condition(tenant)]})
@@ -240,7 +251,7 @@ class TenantPoints:
         exact: bool,
         mark: int = 0,
     ) -> list[ScoredPoint]:
-        """Return the points with the largest products with a vector, best first.
+        """Return the points whose vectors have the largest products with a vector, best first.
 
         Args:
             vector: The query's vector.
@@ -268,7 +279,15 @@ class TenantPoints:
         documents: Sequence[int] | None,
         mark: int = 0,
     ) -> list[ScoredPoint]:
-        """Return the points with the largest sums of weights of a query's terms, best first.
+        """Return the points with the largest scores for the terms of a query, best first.
+
+        The score is the sum over the terms of the query's weight times the point's weight.
+
+        Args:
+            weights: The query's weight of each term, by the number of the term.
+            limit: The largest number of points to return.
+            documents: The documents to search; `None` searches all.
+            mark: The mark that the collection must have; 0 asks for none.
 
         Raises:
             MissingMarkError: If the collection lacks the mark.
@@ -282,7 +301,7 @@ class TenantPoints:
         return self._search(search, mark)
 
     def _build_filter(self, documents: Sequence[int] | None) -> dict[str, object]:
-        """Return the filter for the tenant's points in some documents."""
+        """Return the filter for the tenant's points in some documents; `None` for all."""
         must: list[object] = [self._own_condition]
         if documents is not None:
             must.append(
@@ -291,7 +310,11 @@ class TenantPoints:
         return {"must": must}
 
     def _search(self, search: dict[str, object], mark: int) -> list[ScoredPoint]:
-        """Search for points and the mark in one request."""
+        """Search for points and for the mark in one request.
+
+        Raises:
+            MissingMarkError: If the collection lacks the mark.
+        """
         searches = [search, *([self._build_mark_search(mark)] if mark else [])]
         replies = self._client.request(
             "POST", f"{self._path}/points/query/batch", {"searches": searches}
@@ -313,7 +336,7 @@ _T = TypeVar("_T")
 
 
 def _iterate_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """Yield the items in lists of at most `BATCH`."""
+    """Yield the items in lists of at most `BATCH_POINTS`."""
     remaining = iter(items)
     while batch := list(islice(remaining, BATCH_POINTS)):
         yield batch
@@ -335,7 +358,7 @@ def _build_tenant_condition(tenant: uuid.UUID) -> dict[str, object]:
 
 
 def compute_marks_tenant(tenant: uuid.UUID) -> uuid.UUID:
-    """Return the tenant of a tenant's marks."""
+    """Return the tenant under which the marks of a tenant are stored."""
     return uuid.uuid5(tenant, "marks")
 
 

@@ -1,8 +1,9 @@
 """The records that PostgreSQL keeps about a cluster: terms of chunks, marks, and leftover points.
 
 `legs` has a row for the words of an index (space 0) and one for each of its spaces of vectors.
-`chunk_terms` has the terms of each chunk by number (four bytes each) and how often the chunk has
-them (two). `leftovers` are points that no state of the index lists any more, or not yet.
+`chunk_terms` has, for each chunk, the number of each of its terms (four bytes) and the number of
+times that the chunk has it (two bytes). `leftovers` are points to delete: those of removed chunks,
+and those of changes that are not committed yet.
 """
 
 import uuid
@@ -21,11 +22,13 @@ from fathom.index.qdrant.collection import compute_marks_tenant
 WORDS = 0
 """The number that stands for the words in place of a space."""
 BATCH_CHUNKS = 1_000
+"""The number of chunks that are sent again in one step."""
 MAX_COUNT = 2**16 - 1
 """The largest count of a term in a chunk; higher counts are stored as this one."""
 
 Floats = NDArray[np.float64]
 Counts = Mapping[int, int]
+"""The number of times that a chunk has each term, by the number of the term."""
 _PAIR = np.dtype([("term", "<u4"), ("count", "<u2")])
 _NAMESPACE = uuid.UUID("f0a7b0c1-3d52-4e0b-8c0e-7a4f6d1e9b25")
 
@@ -37,7 +40,8 @@ class CollectionRecord:
     Attributes:
         space: The number of the space; `WORDS` for the words.
         mark: The mark of the last change; 0 before the first.
-        average: The lowest mean length for which weights of words were made.
+        average: The lowest mean length of a chunk for which weights of words were made; 0 for
+            vectors.
     """
 
     space: int
@@ -63,7 +67,7 @@ class Leftover:
 
 
 def compute_tenant(store: PostgresStore, space: int) -> uuid.UUID:
-    """Return the tenant of an index's words or of a space, the same on any cluster."""
+    """Return the tenant of a space, or of the words (`WORDS`); it is the same on every cluster."""
     return uuid.uuid5(_NAMESPACE, f"{store.index.lineage}/{space}")
 
 
@@ -89,7 +93,12 @@ def delete_collection_record(store: PostgresStore, space: int) -> None:
 def read_query_terms(
     store: PostgresStore, terms: Iterable[str]
 ) -> tuple[CollectionRecord, Statistics, dict[str, int]]:
-    """Return the record of the words, and the statistics and numbers of those terms that occur."""
+    """Return what a keyword search needs, in one query.
+
+    Returns:
+        The record of the words, the statistics of the terms for BM25, and the numbers of the terms.
+        Terms that occur nowhere are left out.
+    """
     rows = store.select_rows(
         "SELECT mark, average, term, chunks, no FROM fathom.legs JOIN fathom.terms USING "
         "(index_no) JOIN fathom.term_numbers USING (index_no, term) "
@@ -129,7 +138,7 @@ def look_up_terms(store: PostgresStore, terms: Iterable[str]) -> dict[str, int]:
 
 
 def number_terms(store: PostgresStore, terms: Iterable[str]) -> dict[str, int]:
-    """Return the numbers of terms; those without a number get one."""
+    """Return the numbers of terms; a term without a number gets one."""
     distinct = set(terms)
     existing = look_up_terms(store, distinct)
     fresh = sorted(distinct - set(existing))
@@ -155,7 +164,11 @@ def number_terms(store: PostgresStore, terms: Iterable[str]) -> dict[str, int]:
 def store_terms(
     store: PostgresStore, chunks: Sequence[ChunkPostings]
 ) -> Sequence[tuple[int, int, Counts]]:
-    """Store the terms of chunks; return each chunk's number, its document's, and the counts."""
+    """Store the terms of new chunks.
+
+    Returns:
+        For each chunk its number, the number of its document, and its counts.
+    """
     numbers = number_terms(store, {term for chunk in chunks for term in chunk.counts})
     counted = [
         (
@@ -191,7 +204,7 @@ def delete_terms(store: PostgresStore, chunks: Sequence[int]) -> None:
 
 
 def list_chunks(store: PostgresStore, numbers: Sequence[int]) -> Iterator[tuple[int, int, Counts]]:
-    """Yield those chunks that exist: their numbers, their documents' numbers, and their terms."""
+    """Yield number, document number and counts of those chunks that exist, ordered by number."""
     rows = store.connection.execute(
         "SELECT chunk_no, document_no, terms FROM fathom.chunk_terms WHERE index_no = %s "
         "AND chunk_no = ANY(%s) ORDER BY chunk_no",
@@ -204,7 +217,7 @@ def list_chunks(store: PostgresStore, numbers: Sequence[int]) -> Iterator[tuple[
 
 
 def list_chunk_numbers(store: PostgresStore, space: SpaceTable) -> Numbers:
-    """Return the ascending numbers of chunks that have words, or vectors in a space."""
+    """Return the numbers of the chunks with a vector in a space, or with words, ascending."""
     source = (
         f"{space.table} WHERE %s IS NOT NULL"
         if space.no
@@ -226,7 +239,17 @@ def look_up_documents(store: PostgresStore, chunks: Sequence[int]) -> dict[int, 
 def make_bm25_scorer(
     store: PostgresStore, weights: Mapping[int, float], average: float
 ) -> Callable[[Numbers], tuple[Numbers, Floats]]:
-    """Return a function that scores chunks exactly by BM25, as `postings` does."""
+    """Return a function that scores chunks exactly by BM25, as `postings` does.
+
+    Args:
+        store: The store, which must stay in its transaction while the function is used.
+        weights: The query's weights, by the number of the term.
+        average: The mean length of a chunk in the whole index.
+
+    Returns:
+        A function that takes numbers of chunks, and returns those that exist, ascending, with their
+        scores.
+    """
 
     def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
         rows = store.connection.execute(
@@ -251,7 +274,7 @@ def make_bm25_scorer(
 
 
 def expire_mark(store: PostgresStore, space: SpaceTable, *, for_s: float) -> None:
-    """Record that the present mark is to be deleted after so many seconds."""
+    """Record that the present mark of a space is to be deleted after `for_s` seconds."""
     if mark := read_collection_record(store, space.no).mark:
         _insert_leftover(
             store, compute_marks_tenant(compute_tenant(store, space.no)), space, [mark], for_s
@@ -261,7 +284,14 @@ def expire_mark(store: PostgresStore, space: SpaceTable, *, for_s: float) -> Non
 def expire_points(
     store: PostgresStore, space: SpaceTable, chunks: Sequence[int] | None, *, for_s: float
 ) -> None:
-    """Record points that are to be deleted after so many seconds, as in `Leftover`."""
+    """Record that points of a space are to be deleted after `for_s` seconds.
+
+    Args:
+        store: The store of the change.
+        space: The space, or the words.
+        chunks: The numbers of the chunks; `None` for all points of the space.
+        for_s: The time in seconds.
+    """
     _insert_leftover(store, compute_tenant(store, space.no), space, chunks, for_s)
 
 
@@ -272,7 +302,7 @@ def _insert_leftover(
     points: Sequence[int] | None,
     for_s: float,
 ) -> None:
-    """Insert a leftover of a tenant."""
+    """Record points of a tenant as left over, as in `Leftover`."""
     store.run(
         "INSERT INTO fathom.leftovers(workspace_no, tenant, dimension, chunks, until) VALUES "
         "(%(workspace)s, %(tenant)s, %(dimension)s, %(chunks)s::int[], "
@@ -285,7 +315,7 @@ def _insert_leftover(
 
 
 def keep_points(store: PostgresStore, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> int:
-    """Delete the notes that these points are left over; return how many there were."""
+    """Delete the records that list exactly these points as left over; return their number."""
     return int(
         store.run(
             "WITH kept AS (DELETE FROM fathom.leftovers WHERE workspace_no = %(workspace)s AND "
@@ -298,7 +328,7 @@ def keep_points(store: PostgresStore, tenants: Sequence[uuid.UUID], chunks: Sequ
 
 
 def list_leftovers(store: PostgresStore, *, due: bool) -> list[Leftover]:
-    """Return the leftovers of the workspace; with `due` those whose time has come."""
+    """Return the leftovers of the workspace; with `due` only those that may be deleted now."""
     rows = store.select_rows(
         "SELECT no, tenant, dimension, chunks FROM fathom.leftovers WHERE %s IS NOT NULL "
         "AND workspace_no = %s AND (until <= clock_timestamp() OR NOT %s) ORDER BY no",
@@ -309,7 +339,7 @@ def list_leftovers(store: PostgresStore, *, due: bool) -> list[Leftover]:
 
 
 def forget_leftovers(store: PostgresStore, done: Sequence[Leftover]) -> None:
-    """Delete the notes of leftovers that were deleted from the cluster."""
+    """Delete the records of leftovers whose points were deleted from the cluster."""
     store.run(
         "DELETE FROM fathom.leftovers WHERE no = ANY(%(done)s::int[])",
         done=[leftover.no for leftover in done],

@@ -1,10 +1,10 @@
 """Exact searches by words and by vectors on a Qdrant cluster.
 
-The cluster proposes candidates: by weights that were made with an older average length, by vectors
-of half precision, from shards of any layout. PostgreSQL scores them exactly and drops those that it
-does not list. More candidates are requested until none of the others could be among the best. So
-the hits are those of BM25 over the index's present statistics and of exact cosines, whatever the
-cluster; only a graph of neighbours may miss some.
+The cluster proposes candidates, whose scores are approximate: its word weights were made with an
+older mean length, and its vectors have half precision. PostgreSQL scores the candidates exactly and
+drops those that it does not list. More candidates are requested until no other chunk can be among
+the best. So the hits are those of BM25 over the index's present statistics and of exact cosines;
+only a graph of neighbours may miss some.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,18 +24,18 @@ from fathom.index.qdrant.collection import (
 )
 
 MAX_EXACT_CHUNKS = 10_000
-"""Up to so many chunks are all compared, without a graph."""
+"""Up to so many allowed chunks are all compared, without the graph."""
 MAX_NAMED_DOCUMENTS = 10_000
-"""Up to so many documents are named in a request."""
+"""Up to so many allowed documents are named in a request."""
 MARGIN = 2e-4
-"""The largest error of a product in half precision."""
+"""The largest error of the cluster's product of two vectors, because of half precision."""
 ROUNDING = 1e-5
-"""The largest relative error of a sum in single precision."""
+"""The largest relative error of the cluster's sums, because of single precision."""
 
 Floats = NDArray[np.float64]
 ScoredChunks = list[tuple[int, float]]
 ScoreExactly = Callable[[Numbers], tuple[Numbers, Floats]]
-"""Returns those of the chunks that PostgreSQL lists, and their exact scores."""
+"""A function that returns those chunks that PostgreSQL lists, and their exact scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class QdrantScope:
 
     @property
     def named_documents(self) -> Sequence[int] | None:
-        """The documents, if they are few enough to be named in a request."""
+        """The allowed documents; `None` if all are allowed or too many to be named."""
         if self.allowed is None or len(self.allowed.documents) > MAX_NAMED_DOCUMENTS:
             return None
         return [int(document) for document in self.allowed.documents]
@@ -78,8 +78,8 @@ class QdrantWords:
 
         Args:
             points: The points of the tenant.
-            average: The mean length of a chunk for which weights are computed. If points exist that
-                were made with several means, the lowest.
+            average: The mean length of a chunk for which the weights of the points are computed;
+                the lowest one if the points were made with several.
         """
         self._points = points
         self._average = average
@@ -88,7 +88,8 @@ class QdrantWords:
         """Store chunks; the call is durable when it returns, and harmless to repeat.
 
         Args:
-            chunks: The number of each chunk, of its document, and how often it has each term.
+            chunks: For each chunk its number, the number of its document, and the number of times
+                that it has each term, by the number of the term.
         """
         self._points.put(self._build_point(*chunk) for chunk in chunks)
 
@@ -109,15 +110,25 @@ class QdrantWords:
         k: int,
         scope: QdrantScope,
     ) -> ScoredChunks:
-        """Return the `k` chunks with the highest BM25, and all ties of the last one, by number.
+        """Return the `k` chunks with the highest BM25 scores, and all ties of the last one.
+
+        Args:
+            weights: The query's weights, by the number of the term.
+            average: The present mean length of a chunk in the whole index.
+            score_exactly: The function that scores chunks exactly.
+            k: The number of chunks, at least 1.
+            scope: The chunks that may be returned.
+
+        Returns:
+            The numbers of the chunks and their exact scores, in any order.
 
         Raises:
             MissingMarkError: If the collection lacks the mark of the scope.
         """
         if not weights or not scope.size:
             return []
-        # Weights made for a shorter average than now have larger norms, so the cluster's sums are
-        # too small, at most by this factor.
+        # Weights that were made for a lower mean length than the present one have larger norms, so
+        # the cluster's sums are too small, at most by this factor.
         growth = max(1.0, average / self._average) * (1 + ROUNDING)
         return _search_until_certain(
             lambda limit: self._points.search_words(
@@ -141,7 +152,8 @@ class QdrantVectors:
         """Store chunks; the call is durable when it returns, and harmless to repeat.
 
         Args:
-            chunks: The number of each chunk, of its document, and its vector of unit length.
+            chunks: For each chunk its number, the number of its document, and its vector of unit
+                length.
         """
         self._points.put(
             QdrantPoint(
@@ -160,7 +172,18 @@ class QdrantVectors:
         k: int,
         scope: QdrantScope,
     ) -> ScoredChunks:
-        """Return the `k` chunks with the highest cosine, and all ties of the last one, by number.
+        """Return the `k` chunks with the highest cosines, and all ties of the last one.
+
+        A graph of neighbours may miss some of them, if more than `MAX_EXACT_CHUNKS` are allowed.
+
+        Args:
+            vector: A vector of unit length.
+            score_exactly: The function that computes exact cosines.
+            k: The number of chunks, at least 1.
+            scope: The chunks that may be returned.
+
+        Returns:
+            The numbers of the chunks and their cosines, in any order.
 
         Raises:
             MissingMarkError: If the collection lacks the mark of the scope.
@@ -190,10 +213,11 @@ def _search_until_certain(
     """Return the best `k` and all ties of the last one, once no other chunk can be better.
 
     Args:
-        ask: Returns the first so many points by the cluster's scores.
-        score_exactly: Returns their exact scores.
-        bound: Returns the highest exact score that is possible for a score of the cluster.
-        k: The number of chunks to return without ties.
+        ask: The function that returns the best points by the cluster's scores, given their number.
+        score_exactly: The function that returns the exact scores of those chunks that exist.
+        bound: The function that returns the highest exact score that a score of the cluster can
+            stand for.
+        k: The number of chunks to return, ties apart.
         scope: The chunks that may be returned.
     """
     limit = k + k // 2 + 16
@@ -213,7 +237,7 @@ def _search_until_certain(
 
 
 def _find_kth(scores: Floats, k: int) -> float | None:
-    """Return the score of rank `k`, if there are more scores."""
+    """Return the score of rank `k`; `None` if there are at most `k` scores."""
     if len(scores) <= k:
         return None
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])
