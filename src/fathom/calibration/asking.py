@@ -1,4 +1,4 @@
-"""The rule by which a language model is asked: where the local draft leaves it room to gain."""
+"""The rule that decides by the local draft's probability whether a language model is asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from fathom.jsonable import Json
 from fathom.runs.context import AskingDecision
 
 BOUNDS: Mapping[str, tuple[float, float]] = {"qwen-1.5b": (0.1, 0.3)}
-"""The probabilities of a local draft between which a known model is asked.
+"""The probabilities of a local draft between which a model is asked, by the name of the model.
 
-Below the lower one, an answer of the model is so improbable too that it is withheld; from the upper
-one on, the local reader was right as often on development questions: docs/runs.md."""
+Below the lower bound the model's answer is so improbable too that it is withheld. From the upper
+bound on, the local reader was right as often as the model on development questions (docs/runs.md).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +21,9 @@ class AskingRule:
     """The rule for the drafts of one run.
 
     Attributes:
-        law: The law of the local reader's drafts.
-        least: The probability of a draft below which the model is not asked.
-        most: The probability from which on it is not asked.
+        law: The law of the probability that a draft of the local reader is right.
+        least: The probability below which the model is not asked, in [0, 1].
+        most: The probability from which on the model is not asked, in [0, 1].
     """
 
     law: CorrectnessLaw
@@ -30,7 +31,7 @@ class AskingRule:
     most: float
 
     def __call__(self, signals: Signals) -> AskingDecision:
-        """Return whether to ask the model about a draft with these signals."""
+        """Decide whether to ask the model about a draft with these signals."""
         probability = self.law(signals)
         return AskingDecision(probability, asks=self.least <= probability < self.most)
 

@@ -11,12 +11,16 @@ from fathom.settings import AskSettings, Caution
 
 
 class ProbabilityBounds(NamedTuple):
-    """The least probabilities of being right of an answer.
+    """The least probabilities of being right, in [0, 1], from which an answer is shown.
+
+    An answer is sure if its draft's confidence or its probability reaches `ask.min_confidence`.
 
     Attributes:
-        given: Of a sure answer that is given.
-        tentative: Of a sure answer that is shown as not sure; `None` where none is.
-        unsure: Of an unsure answer that is shown as not sure; `None` for that of `given`.
+        given: The least probability of a sure answer that is given.
+        tentative: The least probability of a sure answer that is shown as not sure if it is below
+            `given`; `None` if no answer is shown as not sure, an unsure one included.
+        unsure: The least probability of an unsure answer that is shown as not sure; `None` for
+            that of `given`.
     """
 
     given: float
@@ -29,14 +33,14 @@ LEVELS: Mapping[Caution, ProbabilityBounds] = {
     "balanced": ProbabilityBounds(0.4, 0.15, 0.3),
     "eager": ProbabilityBounds(0.1, 0.0),
 }
-"""The bounds of the levels of `ask.caution`: docs/calibration.md."""
+"""The bounds of each level of `ask.caution`; docs/calibration.md explains them."""
 
 
 def choose_bounds(ask: AskSettings) -> ProbabilityBounds:
-    """Return the bounds that the settings name.
+    """Return the bounds that the settings choose.
 
-    With a bound of the user's own, or a certified rate of errors, no answer is tentative: whoever
-    sets one expects nothing below it.
+    With `ask.min_probability` or `ask.max_error` no answer is tentative, because whoever sets such
+    a bound expects no answer below it.
     """
     level = LEVELS[ask.caution]
     if ask.min_probability is not None:

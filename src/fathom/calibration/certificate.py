@@ -1,11 +1,12 @@
 """Certified thresholds: learn then test, with exact binomial tests in a fixed sequence.
 
-A threshold is certified when the test refutes, at the level `delta`, that more than `max_error` of
+A threshold is certified if the test refutes, at the level `delta`, that more than `max_error` of
 the answers that reach it are wrong (Angelopoulos et al. 2021; the test is that of Clopper and
 Pearson 1934). Thresholds are tried one after another, from the one with the fewest expected errors
 for its number of answers towards more answers. The sequence ends at the first threshold that fails
-the test: however many are tried, the chance that a bad one is certified is at most `delta`. The
-probabilities alone decide where the sequence begins, never which of the answers were right.
+the test. Therefore the chance that a bad threshold is certified is at most `delta`, however many
+are tried. This holds because the place where the sequence begins depends on the probabilities
+alone, never on which of the answers were right.
 """
 
 from collections.abc import Sequence
@@ -19,10 +20,11 @@ from numpy.typing import NDArray
 
 Sample = NDArray[np.float64]
 DELTA = 0.05
+"""The default of the largest probability of certifying a bad threshold."""
 STARTS = (0.75, 0.25)
 """Shares of `delta`: of the start that promises most, and of the start with the fewest answers."""
 _STEPS = 60
-"""Number of thresholds that are tried, about."""
+"""The number of thresholds that are tried, at most."""
 
 
 class StageOutcome(NamedTuple):
@@ -33,8 +35,10 @@ class StageOutcome(NamedTuple):
 
 
 Ladder = Sequence[StageOutcome]
-"""A question's outcomes, one for each stage that it reached, in order. The first one that reaches
-the threshold is the answer; a strategy of one stage has one outcome, or none."""
+"""A question's outcomes, one for each stage that it reached, in order.
+
+The first outcome that reaches the threshold is the answer. A strategy of one stage has one outcome,
+or none if the question was not answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +46,17 @@ class Certificate:
     """The threshold that could be certified at one rate of errors.
 
     Attributes:
-        max_error: The rate of errors that the answers do not exceed.
-        delta: The largest probability that they exceed it.
-        threshold: The least confidence of an answer that is given; `None` if none was certified.
+        max_error: The rate of errors that the answers do not exceed, between 0 and 1.
+        delta: The largest probability that they exceed it, between 0 and 1.
+        threshold: The least confidence of an answer that is given, in [0, 1]; `None` if no
+            threshold was certified.
         questions: The number of questions that it was learned from.
-        answered: The number of these questions whose confidence reaches the threshold.
+        answered: The number of these questions with an answer that reaches the threshold.
         wrong: The number of wrong answers among these.
-        bound: The upper end of the exact one-sided interval of the rate of errors.
-        more: The number of further questions that would suffice if they came out alike, where no
-            threshold was certified; `None` where no number would.
+        bound: The upper end of the exact one-sided interval of the rate of errors, at the level
+            1 - `delta`; 1 without a threshold.
+        more: An estimate of how many more questions with outcomes like these would certify a
+            threshold; `None` if one was certified, or if no number of questions would.
     """
 
     max_error: float
@@ -64,33 +70,32 @@ class Certificate:
 
     @property
     def coverage(self) -> float:
-        """The share of the questions that are answered."""
+        """The share of the questions that are answered, in [0, 1]."""
         return self.answered / self.questions if self.questions else 0.0
 
 
 def certify(ladders: Sequence[Ladder], *, max_error: float, delta: float = DELTA) -> Certificate:
-    """Return the certified threshold that gives most answers, for all stages of a ladder together.
+    """Return the certificate of the threshold that gives most answers among the certified ones.
 
-    One threshold serves every stage, as it is compared with the probability of being right,
-    whatever stage this comes from. The test counts the joint outcome: that of whichever stage
-    answers.
+    One threshold serves all stages, because it is compared with a probability of being right, which
+    means the same at every stage. The test counts the outcome of the stage that answers.
 
     Args:
-        ladders: One for each question, of confidences that do not depend on whether the question
-            itself was answered right.
-        max_error: Largest share of wrong answers, between 0 and 1.
-        delta: Largest probability of certifying a bad threshold, between 0 and 1.
+        ladders: One for each question. Its confidences must not depend on whether this question
+            was answered right; held-out probabilities do not.
+        max_error: The largest share of wrong answers, between 0 and 1.
+        delta: The largest probability of certifying a bad threshold, between 0 and 1.
     """
     points = _measure_points(ladders)
     best: _Point | None = None
     for start, share in _choose_starts(points, max_error, delta):
-        # The sequence ends at the first test that fails: a later, larger set of answers may not be
-        # tried, or the chance of a false certificate would exceed `delta`.
+        # The sequence must end at the first test that fails. If it went on, the chance of a false
+        # certificate would exceed `delta`.
         for point in points[start:]:
             if _compute_tail(point.wrong, point.answered, max_error) > share:
                 break
             best = max(best, point, key=lambda candidate: candidate.answered) if best else point
-        # The second start is tried only where the first certifies nothing.
+        # The second start is tried only if the first certifies nothing.
         if best:
             break
     if best is None:
@@ -110,7 +115,14 @@ def certify(ladders: Sequence[Ladder], *, max_error: float, delta: float = DELTA
 
 
 class _Point(NamedTuple):
-    """The answers that a threshold lets through; the confidences give the `expected` errors."""
+    """The answers that reach a threshold.
+
+    Attributes:
+        level: The threshold.
+        answered: The number of answers that reach it.
+        wrong: The number of these that are wrong.
+        expected: The number of these that are wrong according to their confidences.
+    """
 
     level: float
     answered: int
@@ -119,7 +131,11 @@ class _Point(NamedTuple):
 
 
 def _measure_points(ladders: Sequence[Ladder]) -> list[_Point]:
-    """Return what thresholds let through, falling, at steps of about a sixtieth of the answers."""
+    """Return the answers that reach each of at most `_STEPS` thresholds, from the highest down.
+
+    The thresholds are confidences of answers, at equal steps in the number of questions that are
+    answered.
+    """
     stages = max((len(ladder) for ladder in ladders), default=0)
     confidences = np.full((len(ladders), stages), -inf)
     right = np.zeros((len(ladders), stages), dtype=bool)
@@ -136,7 +152,13 @@ def _measure_points(ladders: Sequence[Ladder]) -> list[_Point]:
 
 
 def _measure_point(level: float, confidences: Sample, right: NDArray[np.bool_]) -> _Point:
-    """Return what a threshold lets through, by each question's first stage that reaches it."""
+    """Return the answers that reach a threshold; the first stage that reaches it answers.
+
+    Args:
+        level: The threshold.
+        confidences: Questions x stages; minus infinity for a stage that was not reached.
+        right: Questions x stages: whether the answer of the stage is right.
+    """
     reaches = confidences >= level
     answered = np.flatnonzero(reaches.any(axis=1))
     stage = reaches[answered].argmax(axis=1)
@@ -151,13 +173,17 @@ def _measure_point(level: float, confidences: Sample, right: NDArray[np.bool_]) 
 def _choose_starts(
     points: Sequence[_Point], max_error: float, delta: float
 ) -> list[tuple[int, float]]:
-    """Return the points at which the sequences begin, each with its share of `delta`."""
+    """Return the places of the points at which the sequences begin, each with its test's level.
+
+    A point can begin a sequence only if the test would certify it without any wrong answer. The
+    levels add up to at most `delta`.
+    """
     testable = [
         place
         for place, point in enumerate(points)
         if _compute_tail(0, point.answered, max_error) <= delta / 4
     ]
-    # Too few answers for two tests: the whole of `delta` goes to one sequence.
+    # There are too few answers for two sequences, so one gets the whole of `delta`.
     if not testable:
         testable = [
             place
@@ -180,10 +206,12 @@ def _choose_starts(
 def _estimate_more(
     points: Sequence[_Point], questions: int, max_error: float, delta: float
 ) -> int | None:
-    """Return how many more questions would certify a threshold if their outcomes were alike.
+    """Estimate how many more questions with outcomes like these would certify a threshold.
 
-    The number rests on the normal approximation, with half an error added to the errors that were
-    seen.
+    The estimate rests on the normal approximation, with half an error added to the errors seen.
+
+    Returns:
+        The number, at least 1; `None` if every threshold has too many errors.
     """
     quantile = NormalDist().inv_cdf(1 - delta)
     fewest = inf
@@ -191,8 +219,8 @@ def _estimate_more(
         rate = (point.wrong + 0.5) / (point.answered + 1)
         if rate < max_error:
             needed = quantile**2 * max_error * (1 - max_error) / (max_error - rate) ** 2
-            # Fewer answers than log(delta) / log(1 - max_error) certify nothing, even without an
-            # error.
+            # Fewer answers than log(delta) / log(1 - max_error) certify nothing, even if none of
+            # them is wrong.
             fewest = min(
                 fewest, questions * max(needed, log(delta) / log1p(-max_error)) / point.answered
             )
@@ -200,11 +228,20 @@ def _estimate_more(
 
 
 def compute_upper_bound(wrong: int, answered: int, delta: float) -> float:
-    """Return the exact one-sided upper bound of a rate (Clopper and Pearson); 1 of no answers."""
+    """Return the exact one-sided upper bound of a rate of errors (Clopper and Pearson 1934).
+
+    Args:
+        wrong: The number of wrong answers.
+        answered: The number of answers.
+        delta: The largest probability that the true rate is above the bound, between 0 and 1.
+
+    Returns:
+        The bound, in [0, 1]; 1 without answers.
+    """
     if answered == 0 or wrong >= answered:
         return 1.0
     low, high = wrong / answered, 1.0
-    # Bisection to the precision of a float.
+    # Sixty halvings reach the precision of a float.
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (

@@ -11,18 +11,23 @@ from fathom.jsonable import Json
 from fathom.types import DIGITS
 
 Matrix = NDArray[np.float64]
+"""An array of any shape; the docstrings give the shapes."""
 Signals = Mapping[str, float]
 """The signals of one answer, by name."""
 
 RIDGES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
-"""Ridge penalties that are tried; the one with the least held-out loss is used."""
+"""The ridge penalties that are tried; the one with the least held-out loss is used."""
 FOLDS = 10
+"""The number of folds of cross-fitting."""
 _EASE = 0.1
-"""The penalty on the offset, and on the weight of the law before: next to none."""
+"""The penalty on the offset and on the weight of the law before, small so that both can move."""
 _ROUNDS = 50
+"""The largest number of steps of Newton's method."""
 _FLAT = 1e-9
+"""The size below which a spread, a step or a probability counts as 0."""
 _BOUND = 30.0
-"""Largest logit in magnitude; beyond it exp() would overflow without changing a probability."""
+"""The largest size of a logit; a larger one could make exp() overflow, but no probability differ.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,8 @@ class CorrectnessLaw:
     """A logistic law: the logit of being right is a weighted sum of signals.
 
     Attributes:
-        weights: The weight of each signal, by name; other signals count nothing.
+        weights: The weight of each signal, by name. Other signals are ignored, and a signal that
+            an answer lacks counts as 0.
         offset: The constant term.
     """
 
@@ -42,13 +48,13 @@ class CorrectnessLaw:
         return float(self.predict([signals])[0])
 
     def predict(self, rows: Sequence[Signals]) -> Matrix:
-        """Return the probability of each of several answers."""
+        """Return the probability that each answer is right, rounded; shape (answers,)."""
         logits = self.compute_logits(rows)
         shares: Matrix = np.round(1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND))), DIGITS)
         return shares
 
     def compute_logits(self, rows: Sequence[Signals]) -> Matrix:
-        """Return the weighted sum of each of several answers."""
+        """Return the logit of each answer: the weighted sum and the offset; shape (answers,)."""
         names = list(self.weights)
         values = _build_matrix(rows, names)
         sums: Matrix = values @ np.array([self.weights[name] for name in names]) + self.offset
@@ -91,19 +97,20 @@ def fit_law(
     groups: Sequence[str] = (),
     seed: int = 0,
 ) -> FittedLaw:
-    """Fit a law to answers.
+    """Fit a law to answers by penalised logistic regression.
 
-    The ridge penalty pulls the weights towards those of the law before, or else towards 0, and the
-    fewer answers there are the stronger. The penalty with the least loss on held-out answers is
-    used, with groups the one with the least sum of this loss and that on held-out groups. A few
-    dozen answers therefore adjust a law, and thousands replace it.
+    A ridge penalty pulls the weights towards those of an earlier law, or towards 0 without one. It
+    matters less the more answers there are: a few dozen adjust the earlier law, and thousands
+    replace it. Of `RIDGES`, the penalty with the least loss on held-out answers is used. With
+    groups, the loss on held-out groups is added to it.
 
     Args:
         rows: The signals of each answer; at least one answer, all with the same names.
         right: Whether each answer was right.
-        before: The law before.
-        groups: The data set of each answer. Weights that only tell data sets apart fit held-out
-            answers, but no other documents.
+        before: The earlier law; `None` without one.
+        groups: The data set of each answer; empty if they need not be told apart. Without groups,
+            weights that only tell these data sets apart would look good, but would not serve other
+            documents.
         seed: The seed of the folds.
     """
     design = _Design.from_signals(rows, before)
@@ -118,7 +125,7 @@ def fit_law(
             for folds in foldings
         )
 
-    # Ties go to the smallest penalty, which stands first in `RIDGES`.
+    # Ties go to the smallest penalty, which comes first in `RIDGES`.
     ridge = min(RIDGES, key=compute_losses)
     held_out = _predict_held_out(values, targets, foldings[0], design, ridge)
     return FittedLaw(
@@ -130,7 +137,14 @@ def fit_law(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Design:
-    """The columns of the regression: 1, the logit of the law before, and the scaled signals."""
+    """The columns of the regression: 1, the logit of the law before, and the scaled signals.
+
+    Attributes:
+        names: The names of the signals that vary.
+        means: The mean of each of these signals.
+        scales: The standard deviation of each of these signals.
+        before: The law before; without one its column is 0.
+    """
 
     names: tuple[str, ...]
     means: Matrix
@@ -139,11 +153,11 @@ class _Design:
 
     @classmethod
     def from_signals(cls, rows: Sequence[Signals], before: CorrectnessLaw | None) -> Self:
-        """Build the design; signals that hardly vary are left out."""
+        """Build the design from the signals of answers; signals that do not vary are left out."""
         names = tuple(sorted(rows[0]))
         values = _build_matrix(rows, names)
         scales = values.std(axis=0)
-        # A constant signal cannot be scaled, and the offset stands for it.
+        # A constant signal cannot be scaled, and the offset covers it.
         varying = [column for column, scale in enumerate(scales) if scale > _FLAT]
         return cls(
             names=tuple(names[column] for column in varying),
@@ -153,14 +167,14 @@ class _Design:
         )
 
     def build_matrix(self, rows: Sequence[Signals]) -> Matrix:
-        """Return the design's columns for the signals of answers, answers x columns."""
+        """Return the columns for the signals of answers; answers x columns."""
         scaled = (_build_matrix(rows, self.names) - self.means) / self.scales
         logits = self.before.compute_logits(rows) if self.before else np.zeros(len(rows))
         return np.column_stack([np.ones(len(rows)), logits, scaled])
 
     @property
     def start(self) -> Matrix:
-        """The coefficients that the penalty pulls towards: the law before, or none."""
+        """The coefficients that the penalty pulls towards: those of the law before, or all 0."""
         return np.array([0.0, float(self.before is not None), *np.zeros(len(self.names))])
 
     def compute_penalties(self, ridge: float) -> Matrix:
@@ -168,7 +182,7 @@ class _Design:
         return np.array([_EASE, _EASE if self.before else 1.0, *np.full(len(self.names), ridge)])
 
     def build_law(self, coefficients: Matrix) -> CorrectnessLaw:
-        """Return the law that the coefficients stand for, over the unscaled signals."""
+        """Return the law of the coefficients, over the unscaled signals."""
         slopes = coefficients[2:] / self.scales
         weights = dict.fromkeys(self.names, 0.0)
         offset = float(coefficients[0] - slopes @ self.means)
@@ -186,7 +200,15 @@ class _Design:
 def _predict_held_out(
     values: Matrix, targets: Matrix, folds: NDArray[np.int64], design: _Design, ridge: float
 ) -> Matrix:
-    """Return the probability of each answer by the law of the folds that lack it."""
+    """Return the probability of each answer by the law that was fitted to the other folds.
+
+    Args:
+        values: The design's columns, answers x columns.
+        targets: 1 for each right answer, 0 for each wrong one.
+        folds: The fold of each answer, from 0.
+        design: The design.
+        ridge: The ridge penalty.
+    """
     probabilities = np.full(len(targets), targets.mean())
     for fold in range(int(folds.max()) + 1 if len(targets) > 1 else 0):
         in_fold = folds == fold
@@ -206,7 +228,8 @@ def _maximise_likelihood(values: Matrix, targets: Matrix, design: _Design, ridge
         gradient = values.T @ (targets - shares) - penalties * (coefficients - start)
         curvature = (values * (shares * (1 - shares))[:, None]).T @ values + np.diag(penalties)
         step = np.linalg.solve(curvature, gradient)
-        # Steps of at most 1: a full step may overshoot where the answers are separable.
+        # No coefficient moves by more than 1, because full steps may overshoot if the signals
+        # separate right from wrong answers.
         coefficients = coefficients + step / max(1.0, float(np.abs(step).max()))
         if float(np.abs(step).max()) < _FLAT:
             break
@@ -220,7 +243,7 @@ def _apply_logistic(logits: Matrix) -> Matrix:
 
 
 def _compute_loss(shares: Matrix, targets: Matrix) -> float:
-    """Return the mean log loss of probabilities, in nats."""
+    """Return the mean log loss of the probabilities `shares`, in nats."""
     bounded = np.clip(shares, _FLAT, 1 - _FLAT)
     return float(-(targets * np.log(bounded) + (1 - targets) * np.log(1 - bounded)).mean())
 

@@ -1,4 +1,4 @@
-"""Drift: comparison of the signals of recent answers with those of a calibration."""
+"""Drift: a comparison of the signals of recent answers with those of a calibration."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ Sample = NDArray[np.float64]
 FEWEST = 40
 """The least number of recent answers that are compared."""
 LEVEL = 0.01
-"""The largest probability of a warning where nothing has changed."""
+"""The largest probability of a warning if nothing has changed."""
 _KNOTS = 50
-"""Largest number of values that describe a distribution."""
+"""The largest number of values that describe a distribution."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class SignalDistribution:
     """The empirical distribution of a signal.
 
     Attributes:
-        values: Some of the values that the signal has, rising.
-        below: For each of them, the share of the answers with a smaller value.
-        upto: For each of them, the share of the answers with a value of at most this.
+        values: Up to `_KNOTS` of the values that the signal has, rising.
+        below: The share of the answers with a smaller value, for each of `values`.
+        upto: The share of the answers with at most this value, for each of `values`.
     """
 
     values: tuple[float, ...]
@@ -37,7 +37,7 @@ class SignalDistribution:
 
     @classmethod
     def from_sample(cls, sample: Sequence[float]) -> Self:
-        """Build the distribution of a sample, at no more than fifty values."""
+        """Build the distribution of a sample of at least one value."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
         knots = np.unique(np.quantile(ordered, np.linspace(0, 1, _KNOTS), method="lower"))
         below, upto = _compute_shares(ordered, knots)
@@ -46,14 +46,17 @@ class SignalDistribution:
         )
 
     def measure_distance(self, sample: Sequence[float]) -> float:
-        """Return the largest difference between the shares of a sample and these (Kolmogorov)."""
+        """Return the Kolmogorov distance of a sample from this distribution, in [0, 1].
+
+        It is the largest difference between the shares of the two, measured at `values` only.
+        """
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
         below, upto = _compute_shares(ordered, np.asarray(self.values))
         return float(max(np.abs(below - self.below).max(), np.abs(upto - self.upto).max()))
 
 
 def _compute_shares(ordered: Sample, knots: Sample) -> tuple[Sample, Sample]:
-    """Return the shares of a sorted sample that are below each knot, and at most it."""
+    """Return, for each knot, the share of a sorted sample below it and the share up to it."""
     below = np.searchsorted(ordered, knots, side="left") / len(ordered)
     return below, np.searchsorted(ordered, knots, side="right") / len(ordered)
 
@@ -65,10 +68,10 @@ def _round_values(values: Sample) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """The distributions of a calibration's signals.
+    """The distributions of the signals of the answers that a calibration was learned from.
 
     Attributes:
-        answers: The number of answers that they describe.
+        answers: The number of these answers.
         spreads: The distribution of each signal, by name.
     """
 
@@ -87,15 +90,21 @@ class Drift:
         )
 
     def find_moved_signals(self, recent: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-        """Return the signals whose distribution has changed, the farthest first.
+        """Return the signals whose distribution has changed, the most changed first.
 
-        A signal counts when its distance exceeds what the inequality of Dvoretzky, Kiefer and
-        Wolfowitz allows for samples of one distribution, for all signals together. The inequality
-        holds for any distribution, and a few outliers do not exceed it.
+        A signal has changed if its Kolmogorov distance exceeds the bound of Dvoretzky, Kiefer and
+        Wolfowitz for two samples of one distribution. The bound holds for all signals together, for
+        any distribution, and a few outliers do not exceed it.
+
+        Args:
+            recent: The signals of each recent answer; one that an answer lacks counts as 0.
+
+        Returns:
+            The names of the signals; empty for fewer than `FEWEST` recent answers.
         """
         if len(recent) < FEWEST or not self.spreads:
             return ()
-        # Union bound: `LEVEL` is divided among all signals, and among both samples and both sides.
+        # The union bound divides `LEVEL` among all signals, both samples and both sides.
         width = sqrt(log(4 * len(self.spreads) / LEVEL) / 2)
         bound = width * (1 / sqrt(len(recent)) + 1 / sqrt(self.answers))
         distances = {

@@ -19,11 +19,13 @@ RATES = (0.01, 0.02, 0.05, 0.1)
 FEWEST = 20
 """The least number of answers that a calibration is learned from."""
 READER = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
-"""The law before anything is learned: the draft's own confidence."""
+"""The law before anything is learned: its probability is the draft's own confidence."""
 Source = Literal["own questions", "public questions"]
+"""The kind of questions that a calibration was learned from: the user's own, or public data."""
 
 _LEAST_COMPUTED = 0.6
-"""The least probability of a computed answer that is not shown as not sure."""
+"""The least probability of a computed answer that is given, if the caution does not ask for more.
+"""
 
 
 class LabelledAnswer(NamedTuple):
@@ -40,10 +42,10 @@ class Calibration:
     Attributes:
         identity: The setup that it applies to: strategy, settings, models.
         source: The kind of questions that it was learned from.
-        made_of: The data sets or files, and the number of questions.
-        law: The law that gives the probability of being right.
-        certificates: One for each rate of errors, rising.
-        drift: The distributions of the signals.
+        made_of: The data sets or files that it was learned from, with the numbers of questions.
+        law: The law of the probability of being right.
+        certificates: One for each rate of errors, by rising rate.
+        drift: The distributions of the signals of the answers that it was learned from.
     """
 
     identity: Mapping[str, Json]
@@ -54,9 +56,14 @@ class Calibration:
     drift: Drift
 
     def find_threshold(self, max_error: float) -> float | None:
-        """Return the least confidence that keeps this rate of errors; `None` without a certificate.
+        """Return the least confidence of an answer that keeps a certified rate of errors.
 
-        A rate that was not tried is served by the next lower rate that is certified.
+        Args:
+            max_error: The rate of errors, between 0 and 1. If it is not certified itself, the next
+                lower certified rate serves.
+
+        Returns:
+            The confidence, in [0, 1]; `None` if no rate up to this one is certified.
         """
         usable = [
             certificate
@@ -112,25 +119,28 @@ class Calibration:
 class Weigher:
     """The weighing of a run's answers by a calibration, as a trace records it.
 
+    All probabilities are in [0, 1].
+
     Attributes:
-        law: The law; `None` where no calibration fits.
-        chain_law: The law of chains where that of a language model's answers is in force, which was
-            learned from no chain; `None` where `law` holds for them too.
-        by: The kind of questions that the calibration was learned from, as
-            `CalibratedConfidence` has it.
-        threshold: The least confidence of an answer that a limit on the rate of errors allows.
-        min_probability: The least confidence of an answer that is given as the only one; 0 allows
-            all.
-        replaces_confidence: Whether `min_probability` and `threshold` replace the test of the
-            draft's own confidence, as where a rate of errors is to be kept, or every answer is to
-            be given.
-        raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
-        is_bound: Whether an answer below `min_probability` is not given, however sure its draft is;
-            it was given in traces of earlier versions with a language model.
-        tentative_from: The least confidence of a sure answer that is shown as not sure where it is
-            below `min_probability`. `None` where none is.
-        unsure_from: The least confidence of an unsure answer that is shown as not sure; `None` for
-            `min_probability`.
+        law: The law of the probability of being right; `None` if no calibration fits.
+        by: The origin of the questions that the law was learned from, as in
+            `CalibratedConfidence`; empty without a law.
+        threshold: The least probability of an answer that keeps the certified rate of errors; 0 if
+            no rate has to be kept.
+        min_probability: The least probability of a sure answer that is given; 0 gives all.
+        replaces_confidence: Whether `min_probability` and `threshold` replace the test whether the
+            answer is sure. They do if a rate of errors has to be kept, or if every answer has to be
+            given.
+        raises_confidence: Whether a high probability makes an answer sure although its draft is
+            not; false in traces of earlier versions.
+        is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
+            With a language model, earlier versions gave it, and so do their traces.
+        tentative_from: The least probability of a sure answer that is shown as not sure if it is
+            below `min_probability`; `None` if no answer is shown as not sure.
+        unsure_from: The least probability of an unsure answer that is shown as not sure; `None`
+            for `min_probability`.
+        chain_law: The law for answers to chains of questions, if `law` is that of a language
+            model, which answers no chain; `None` if `law` holds for chains too.
     """
 
     law: CorrectnessLaw | None = None
@@ -147,12 +157,14 @@ class Weigher:
     def __call__(self, signals: Signals) -> CalibratedConfidence:
         """Return the calibrated confidence of an answer with these signals.
 
-        Without signals, as where no time was left to compute them, there is no confidence; a limit
-        on the rate of errors then refuses the answer.
+        Without a law, or without signals because there was no time to compute them, there is no
+        confidence; if a rate of errors has to be kept, the answer is then refused. A computed
+        answer has a probability of its own (the signal `COMPUTED`), which replaces the law's.
         """
         if self.chain_law is not None and CHAINED in signals:
             return replace(self, law=self.chain_law, chain_law=None, is_bound=True)(signals)
-        # A certified rate of errors holds for the law that it was learned with.
+        # A certified rate holds only for the law that it was certified with, so the probability of
+        # a computed answer may not replace that law's.
         computed = None if self.threshold > 0 else signals.get(COMPUTED)
         if computed is None and (self.law is None or not signals):
             gives_all = self.replaces_confidence and self.min_probability <= 0
@@ -167,7 +179,8 @@ class Weigher:
 
         Args:
             confidence: The probability.
-            least: The least one of an answer that is given as the only one.
+            least: The least probability of a sure answer that is given; `min_probability` counts
+                instead if it replaces the test of the confidence.
             by: The origin of the questions that the probability was learned from.
         """
         least = self.min_probability if self.replaces_confidence else least
@@ -212,7 +225,7 @@ class Weigher:
 
     @classmethod
     def from_json(cls, given: Json) -> Self:
-        """Build the weigher from a JSON object of a trace."""
+        """Build the weigher from a JSON object of a trace, also of an earlier version."""
         law = CorrectnessLaw.from_json(given["law"]) if given["law"] else None
         return cls(
             law=law,
@@ -233,7 +246,7 @@ class LearnedLaw(NamedTuple):
     """The law, certificates and distributions that were learned from answers.
 
     Attributes:
-        held_out: For each answer its probability by a law that was fitted without it.
+        held_out: The probability of each answer by a law that was fitted without it.
     """
 
     law: CorrectnessLaw
@@ -246,7 +259,7 @@ class CalibrationFit(NamedTuple):
     """A calibration with its probabilities for the answers that it was learned from.
 
     Attributes:
-        held_out: For each answer its probability by a law that was fitted without it.
+        held_out: The probability of each answer by a law that was fitted without it.
     """
 
     calibration: Calibration
@@ -264,14 +277,14 @@ def learn_law(
     """Learn a law from answers and certify thresholds on its held-out probabilities.
 
     Args:
-        outcomes: One for each question; `None` where it was not answered.
-        rates: Rates of errors to certify, each by itself.
-        delta: Largest probability of certifying a bad threshold, between 0 and 1.
-        before: The law to begin with.
+        outcomes: One for each question; `None` if it was not answered.
+        rates: The rates of errors to certify, each by itself.
+        delta: The largest probability of certifying a bad threshold, between 0 and 1.
+        before: The law that the learned one is pulled towards, as in `fit_law`.
         groups: The data set of each outcome, if the law must serve other data sets too.
 
     Raises:
-        ValueError: If there are fewer than `FEWEST` answers, or all are right, or none.
+        ValueError: If there are fewer than `FEWEST` answers, or all are right, or none is.
     """
     answers = [answer for answer in outcomes if answer is not None]
     if len(answers) < FEWEST or len({answer.right for answer in answers}) < 2:
@@ -281,8 +294,8 @@ def learn_law(
     answered = [group for group, answer in pairs if answer is not None]
     fitted = fit_law(rows, right, before=before, groups=answered)
     probabilities = iter(fitted.held_out)
-    # Certificates rest on held-out probabilities: those of a law that has seen the answer are too
-    # high, and the error rate would not hold.
+    # Certificates need held-out probabilities. A law that was fitted to the answer itself fits it
+    # too well, and the certified rate would not hold.
     ladders: list[Ladder] = [
         () if answer is None else (StageOutcome(next(probabilities), answer.right),)
         for answer in outcomes

@@ -1,4 +1,4 @@
-"""Decisions from numbers.
+"""Decisions from numbers: pure functions without model calls, texts, input or output.
 
-No model call, no text, no input or output.
+docs/control.md describes each law with its reasons.
 """

@@ -1,11 +1,12 @@
 """BAUG, the budget-aware uncertainty gate: stop, search again, edit once, or abstain.
 
-From the study of anchors and BAUG, section 3. A draft is shown (`STOP`) when it is supported, its
-evidence holds all required anchors, it has the kind and unit that the question asks for, no
-conflict is open, a list is complete, and a judge that was asked agrees. Otherwise something is
-lacking: the draft is mended if the hits that were read can mend it, and the gate searches again
-while rounds, new hits and budget allow it. What remains lacking then decides between showing the
-draft in spite of it and abstaining.
+From the study of anchors and BAUG, section 3. The gate shows a draft (`STOP`) if nothing is
+lacking: there is evidence that supports it and holds all required anchors, the answer has the kind
+and unit that the question asks for, no conflict is open, a list is complete, and the judge, if
+asked, agrees. Otherwise it orders a self-edit (`REFLECT`) if the hits that were read can mend the
+draft, else a further search (`RETRIEVE_MORE`) while rounds, new hits and budget allow one. When
+nothing more can be tried, it shows a draft with a minor lack and withholds one with a serious lack
+(`ABSTAIN`). docs/control.md has the table of all cases.
 """
 
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ __all__ = [
 _CONFIG_A = AnchorSettings()
 JudgePolicy = Literal["never", "grey_zone", "always"]
 _Lack = Literal["evidence", "anchor", "unit", "overlap", "conflict", "items", "judge"]
+"""Anything that a draft can lack; `overlap` is support, `unit` also the kind of the answer."""
 _MORE: Mapping[_Lack, GateReason] = {
     "evidence": "MORE_NO_EVIDENCE",
     "anchor": "MORE_MISSING_ANCHOR",
@@ -40,23 +42,26 @@ _MORE: Mapping[_Lack, GateReason] = {
     "items": "MORE_PARTIAL_LIST",
     "judge": "MORE_JUDGE_UNSURE",
 }
+"""The reason to search again, by the lack."""
 _MEND: Mapping[_Lack, GateReason] = {
     "anchor": "REFLECT_MISSING_ANCHOR",
     "unit": "REFLECT_MISSING_UNIT",
     "judge": "REFLECT_JUDGE_UNSURE",
 }
+"""The reason of a self-edit before a further search, by the lacks that one can mend."""
 _End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGET"]
+"""The reasons why no further round may run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateProgress:
-    """The rounds, edits and judge calls of a question so far; `record_verdict` is the only way on.
+    """The rounds, self-edits and judge calls of a question so far.
 
     Attributes:
-        round: From 1.
-        retried: Whether round 1b was run.
-        reflections: Number of self-edits so far.
-        judged: Number of calls of the judge so far.
+        round: The number of the current round, from 1.
+        retried: Whether round 1b, the extra search for missing anchors, was run.
+        reflections: The number of self-edits so far.
+        judged: The number of calls of the judge so far.
     """
 
     round: int = 1
@@ -65,7 +70,10 @@ class GateProgress:
     judged: int = 0
 
     def record_verdict(self, verdict: GateVerdict) -> "GateProgress":
-        """Return the progress once the verdict has been carried out."""
+        """Return the progress after a verdict is carried out; `STOP` and `ABSTAIN` change nothing.
+
+        Every other verdict uses up a self-edit, round 1b or a round, so the loop of the gate ends.
+        """
         if verdict.action == "REFLECT":
             return replace(self, reflections=self.reflections + 1)
         if verdict.reason == "RETRY_MISSING_ANCHOR":
@@ -84,27 +92,31 @@ class GateSignals:
     """The signals of a draft, measured after it was written; shares are in [0, 1].
 
     Attributes:
-        answered: Whether there is a draft with evidence at all.
-        support: Share of the written sentences that their citations entail (support overlap).
-        confidence: Probability that the evidence holds the answer.
-        support_change: Change of `support` since the round before, in [-1, 1].
-        coverage: Share of the required anchors that the evidence holds; 1 when none is required.
-        coverage_change: Change of `coverage` since the round before, in [-1, 1].
-        new_hits: Share of the last round's hits that had not been seen before.
-        judge: The judge's confidence that the draft is right and supported; `None` when it was not
+        answered: Whether there is a draft with evidence.
+        support: The share of the written sentences that their citations entail (support overlap);
+            for a draft of quotes, its `confidence`.
+        confidence: The probability that the evidence holds the answer.
+        support_change: The change of `support` since the round before, in [-1, 1].
+        coverage: The share of the required anchors that the evidence holds; 1 if none is required.
+        coverage_change: The change of `coverage` since the round before, in [-1, 1].
+        new_hits: The share of the last round's hits that no earlier round read.
+        judge: The judge's confidence that the draft is right and supported; `None` if it was not
             asked about this draft.
-        conflict: Whether the evidence holds an unresolved other answer of similar weight.
+        conflict: Whether the evidence gives another answer with nearly as much support, as
+            `AnchorSettings.like_weight` defines it.
         factoid: Whether the question asks for one fact.
-        contradicted: Whether the evidence has something else in the place of a required anchor.
+        contradicted: Whether the evidence has something else in the place of a required anchor,
+            such as another year.
         unit: Whether the answer has the kind that the question asks for, with its unit or currency.
         whole: Whether the answer gives as many things as the question asks for.
-        quoting: Whether the draft only repeats sentences of documents.
-        mendable: Whether a hit that was read holds what the evidence lacks.
-        spent: Tokens of this question so far.
-        reserved: Tokens that the next round takes at most.
-        baseline: Tokens that the baseline spends on a question. Without a language model all three
-            are 0, and every round is affordable.
-        left: Tokens that the question's budget still allows.
+        quoting: Whether the draft consists of quotes alone, without sentences of a language model.
+        mendable: Whether a hit that was read but is not cited can meet all requirements.
+        spent: The tokens of this question so far.
+        reserved: The largest number of tokens of the next round.
+        baseline: The tokens that the baseline spends on a question. Without a language model
+            `spent`, `reserved` and `baseline` are 0, and every round is affordable.
+        left: The tokens that the chunks of one more call may have; `inf` without a language model.
+        progress: The rounds, self-edits and judge calls so far.
     """
 
     answered: bool
@@ -134,24 +146,26 @@ class GateThresholds:
     """The gate's constants; `from_settings` builds those of a configuration.
 
     Attributes:
-        gated: Whether the gate decides; otherwise every draft is shown as it is, and no judge
-            asked.
-        rounds: Largest number of rounds, at least 1; config B has 2.
-        reflections: Largest number of self-edits.
-        tau_overlap: Least support of a draft that may be shown, in [0, 1].
-        new_hits: Epsilon; a smaller share of new hits ends the search.
-        coverage_stop: Least coverage at which no anchor is lacking.
-        coverage_min: Least coverage at which a draft may be shown for its support once the search
-            has ended; `coverage_stop` here is the strictest reading.
-        tau_missing: Least support and confidence of quotes that are shown though an anchor is
-            missing; sentences are not shown then.
-        judge: When the judge is asked: never, in the grey zone of support, or every round.
-        judge_calls: Largest number of calls per question under `grey_zone`.
-        grey_low: Lower end of the grey zone of support, included.
-        grey_high: Upper end of the grey zone of support, included.
-        faith: Least confidence of the judge.
-        faith_quotes: Least confidence of the judge in a draft that only repeats documents.
-        regeneration: Tokens that must be left for round 1b or a self-edit.
+        gated: Whether the gate decides. If not, every draft is shown as it is and the judge is
+            never asked.
+        rounds: The largest number of rounds, at least 1; config B has 2.
+        reflections: The largest number of self-edits.
+        tau_overlap: The least support of a draft that may be shown, in [0, 1].
+        new_hits: The least share of new hits (the study's epsilon); a smaller one ends the search.
+        coverage_stop: The least coverage at which no anchor is lacking.
+        coverage_min: The least coverage of a draft that may be shown when the search has ended
+            although an anchor is missing; the value of `coverage_stop` is the strictest.
+        tau_missing: The least support and confidence of quotes that are shown when the search has
+            ended although an anchor is missing; sentences of a language model never are.
+        tau_none: The same as `tau_missing` if the evidence holds no required anchor at all.
+        judge: The drafts that the judge is asked about: none, those with a support in the grey
+            zone, or all.
+        judge_calls: The largest number of calls for a question under `grey_zone`.
+        grey_low: The lower end of the grey zone of support, included.
+        grey_high: The upper end of the grey zone of support, included.
+        faith: The least confidence of the judge in sentences of a language model.
+        faith_quotes: The least confidence of the judge in a draft of quotes.
+        regeneration: The tokens that must be left for round 1b or a self-edit.
         ceiling: A further round runs only if spent + reserved <= ceiling * baseline.
         conflict_abstains: Whether a conflict that stays open withholds the draft; otherwise the
             draft is shown with its alternatives.
@@ -178,7 +192,12 @@ class GateThresholds:
 
     @classmethod
     def from_settings(cls, settings: AnchorSettings, tau_overlap: float | None = None) -> Self:
-        """Build the constants of a configuration; `tau_overlap` replaces that of the settings."""
+        """Build the constants of a configuration.
+
+        Args:
+            settings: The settings of `anchor`, with the configuration.
+            tau_overlap: The value to use in place of the settings' own; `None` for theirs.
+        """
         shared = {constant.name for constant in fields(cls)} & set(AnchorSettings.model_fields)
         chosen = {name: getattr(settings, name) for name in shared}
         if tau_overlap is not None:
@@ -193,18 +212,26 @@ class GateThresholds:
 
     @property
     def max_decisions(self) -> int:
-        """The largest number of decisions until the gate stops or abstains, with any signals."""
+        """The largest number of decisions until the gate stops or abstains, for any signals.
+
+        It is reached by `rounds - 1` further rounds, round 1b, all self-edits, and the last
+        verdict.
+        """
         return self.rounds + 1 + self.reflections
 
 
 def is_affordable(signals: GateSignals, thresholds: GateThresholds) -> bool:
-    """Return whether another round may run: spent + reserved <= ceiling * baseline, and left."""
+    """Return whether the tokens of another round are within the ceiling and within those left."""
     is_below_ceiling = signals.spent + signals.reserved <= thresholds.ceiling * signals.baseline
     return is_below_ceiling and signals.reserved <= signals.left
 
 
 def can_retry(signals: GateSignals, thresholds: GateThresholds) -> bool:
-    """Return whether round 1b may run: once, for a fact with a missing anchor, with tokens left."""
+    """Return whether round 1b may run.
+
+    It may run once, for a question for one fact, if an anchor is missing and enough tokens are left
+    (the study's section 3).
+    """
     return (
         signals.factoid
         and not signals.progress.retried
@@ -214,7 +241,7 @@ def can_retry(signals: GateSignals, thresholds: GateThresholds) -> bool:
 
 
 def wants_judge(signals: GateSignals, thresholds: GateThresholds) -> bool:
-    """Return whether the judge is to be asked about this draft before the gate decides."""
+    """Return whether the judge must be asked about this draft before the gate decides."""
     may_ask = thresholds.gated and thresholds.judge != "never"
     if not (may_ask and signals.answered and signals.judge is None):
         return False
@@ -227,8 +254,8 @@ def wants_judge(signals: GateSignals, thresholds: GateThresholds) -> bool:
 def decide(signals: GateSignals, thresholds: GateThresholds) -> GateVerdict:
     """Return the gate's verdict on a draft.
 
-    With `GateProgress.record_verdict` between the calls, the gate stops or abstains after at most
-    `GateThresholds.max_decisions` calls.
+    If the caller applies `GateProgress.record_verdict` after each call, the gate stops or abstains
+    after at most `GateThresholds.max_decisions` calls.
     """
     if not thresholds.gated:
         return GateVerdict(action="STOP", reason="STOP_NO_GATE")
@@ -248,8 +275,8 @@ def decide(signals: GateSignals, thresholds: GateThresholds) -> GateVerdict:
 
 
 def _find_lack(signals: GateSignals, thresholds: GateThresholds) -> _Lack | None:
-    """Return the gravest reason not to show the draft yet; `None` if nothing is lacking."""
-    # The gravest first: the first one that holds is the reason given.
+    """Return the gravest lack of the draft; `None` if nothing is lacking."""
+    # From the gravest on: the first lack that holds becomes the reason of the verdict.
     lacks: dict[_Lack, bool] = {
         "evidence": not signals.answered,
         "anchor": signals.coverage < thresholds.coverage_stop,
@@ -263,7 +290,7 @@ def _find_lack(signals: GateSignals, thresholds: GateThresholds) -> _Lack | None
 
 
 def _find_end(signals: GateSignals, thresholds: GateThresholds) -> _End | None:
-    """Return why no further round may run; `None` if one may."""
+    """Return the reason why no further round may run; `None` if one may."""
     progress = signals.progress
     searched_again = progress.round > 1 or progress.retried
     if searched_again and signals.new_hits < thresholds.new_hits:
@@ -282,14 +309,20 @@ def _can_reflect(signals: GateSignals, thresholds: GateThresholds) -> bool:
 
 
 def _can_mend(lack: _Lack, signals: GateSignals, thresholds: GateThresholds) -> bool:
-    """Return whether the reader may mend what the judge doubts, or what other hits hold."""
+    """Return whether a self-edit may mend the lack: a doubt of the judge, or one that a hit fills.
+
+    A doubt of the judge needs no other hit, because the reader writes the draft anew.
+    """
     return (lack == "judge" or signals.mendable) and _can_reflect(signals, thresholds)
 
 
 def _choose_last_try(
     lack: _Lack, signals: GateSignals, thresholds: GateThresholds
 ) -> GateVerdict | None:
-    """Return the last try when no round is left: round 1b, or an edit of unsupported sentences."""
+    """Return the last try when no round is left; `None` if there is none.
+
+    It is round 1b for missing anchors, or else a self-edit that drops the unsupported sentences.
+    """
     if can_retry(signals, thresholds):
         return GateVerdict(action="RETRIEVE_MORE", reason="RETRY_MISSING_ANCHOR")
     if lack == "overlap" and signals.support > 0 and _can_reflect(signals, thresholds):
@@ -298,7 +331,7 @@ def _choose_last_try(
 
 
 def _decide_finally(end: _End, signals: GateSignals, thresholds: GateThresholds) -> GateVerdict:
-    """Return the verdict when the search has ended: show the draft, or withhold it."""
+    """Return the verdict when nothing more can be tried: show the draft, or withhold it."""
     reason = _find_abstention(signals, thresholds)
     if reason is None:
         return GateVerdict(action="STOP", reason=end if signals.whole else "STOP_PARTIAL_LIST")
@@ -325,8 +358,9 @@ def _find_abstention(signals: GateSignals, thresholds: GateThresholds) -> GateRe
 def _lacks_anchors(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether the missing anchors withhold the draft in spite of its support.
 
-    A sentence of a draft is supported by its own quotes, whatever these are about. Only a draft of
-    quotes may therefore be shown without an anchor.
+    They do if something else stands in their place, or if too few anchors are covered. They also
+    withhold all sentences of a language model, because the support of a sentence says that its
+    quotes entail it, not that they are about the right thing. Quotes are shown if they are sure.
     """
     if signals.contradicted or signals.coverage < thresholds.coverage_min:
         return True
@@ -336,6 +370,6 @@ def _lacks_anchors(signals: GateSignals, thresholds: GateThresholds) -> bool:
 
 
 def _is_doubted(signals: GateSignals, thresholds: GateThresholds) -> bool:
-    """Return whether the judge was asked and is not sure."""
+    """Return whether the judge was asked and its confidence is too low."""
     least = thresholds.faith_quotes if signals.quoting else thresholds.faith
     return signals.judge is not None and signals.judge < least

@@ -1,4 +1,4 @@
-"""The actions of BAUG, and every reason that it can give."""
+"""The actions of BAUG, the gate of `anchor`, and every reason that it can give."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ GateReason = Literal[
     "STOP_PARTIAL_LIST",  # fewer things than the question asks for, and the answer says so
     "LOW_BUDGET",  # something minor is lacking; the budget does not allow another round
     "STOP_NO_GATE",  # the gate is off
-    # The gate searches again.
+    # The gate searches again; the name gives the lack.
     "MORE_NO_EVIDENCE",
     "MORE_MISSING_ANCHOR",
     "MORE_LOW_OVERLAP",
@@ -27,21 +27,22 @@ GateReason = Literal[
     "MORE_JUDGE_UNSURE",
     "RETRY_MISSING_ANCHOR",  # round 1b: once, with the missing anchors in the query
     # The draft is edited.
-    "REFLECT_MISSING_ANCHOR",  # another hit that was read holds the anchor
-    "REFLECT_MISSING_UNIT",
+    "REFLECT_MISSING_ANCHOR",  # another hit that was read meets all requirements
+    "REFLECT_MISSING_UNIT",  # the same
     "REFLECT_JUDGE_UNSURE",
-    "REFLECT_LOW_OVERLAP",
-    # The draft is withheld.
+    "REFLECT_LOW_OVERLAP",  # no round is left, and some of the draft is supported
+    # The draft is withheld; the name gives the lack.
     "ABSTAIN_NO_EVIDENCE",
     "ABSTAIN_MISSING_ANCHOR",
     "ABSTAIN_MISSING_UNIT",
     "ABSTAIN_LOW_OVERLAP",
     "ABSTAIN_CONFLICT",
     "ABSTAIN_JUDGE_UNSURE",
-    "ABSTAIN_LOW_BUDGET",
+    "ABSTAIN_LOW_BUDGET",  # any of these lacks, and the budget does not allow another round
 ]
 
 REASONS: tuple[GateReason, ...] = get_args(GateReason)
+"""All reasons of the gate."""
 ABSTENTION_REASONS: Mapping[GateReason, AbstentionReason] = {
     "ABSTAIN_NO_EVIDENCE": "no_evidence",
     "ABSTAIN_MISSING_ANCHOR": "missing_anchor",
@@ -51,7 +52,7 @@ ABSTENTION_REASONS: Mapping[GateReason, AbstentionReason] = {
     "ABSTAIN_JUDGE_UNSURE": "low_confidence",
     "ABSTAIN_LOW_BUDGET": "budget",
 }
-"""The reason of an abstention in the answer, by the gate's reason."""
+"""The reason that the answer gives for an abstention, by the gate's reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,5 +64,5 @@ class GateVerdict:
 
     @property
     def abstention_reason(self) -> AbstentionReason | None:
-        """The reason of the abstention for the finalizer; `None` unless the gate abstains."""
+        """The reason that the answer gives; `None` unless the gate abstains."""
         return ABSTENTION_REASONS.get(self.reason)

@@ -1,4 +1,4 @@
-"""The supervisor: the branches to run again, their substitutes, and the weight of each branch."""
+"""The supervisor of `hybrid`: decides which branches run again or join, and their weights."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class BranchReport:
     Attributes:
         weight: The weight of the branch so far, at least 0.
         failed: Whether its search failed.
-        final: Whether another try is of no use.
-        hit_count: Number of hits of its search.
-        kept_count: Number of hits that its filter kept.
-        confidence: Confidence in the kept hits, in [0, 1]; `None` if there is none.
-        doubted: Whether its weight was reduced for low confidence before.
+        final: Whether the search failed because the budget is spent, so that a retry is useless.
+        hit_count: The number of hits of its search.
+        kept_count: The number of these that its filter kept.
+        confidence: The confidence in the kept hits, in [0, 1]; `None` if it has none.
+        doubted: Whether its weight was already reduced for low confidence.
     """
 
     name: str
@@ -36,11 +36,11 @@ class SupervisorVerdict:
     """The decision of the supervisor.
 
     Attributes:
-        orders: The next order of each branch that has one: to search, or to filter its hits more
-            laxly. The other branches are done.
-        weights: The new weight of each branch whose weight changes.
+        orders: The order of each branch that runs next: to search, or to filter its hits with
+            lower floors. The other branches are done.
+        weights: The new weight of each branch whose weight changes, at least 0.
         reason: The reason, in words.
-        doubted: The branches whose weight is reduced for low confidence.
+        doubted: The branches whose weight this decision reduces for low confidence.
     """
 
     orders: Mapping[str, Order]
@@ -53,18 +53,21 @@ class SupervisorVerdict:
 class Supervisor:
     """The supervisor (agentic-hybrid, section 3.5), which retries, reroutes and reweights.
 
-    A search that failed is tried again. A filter that kept none of its hits is asked to be laxer,
-    and its branch counts less, as the hits it keeps then are worse. A branch without hits after
-    that counts no more: its weight goes to the idle branches, which run in its place. A branch of
-    low confidence counts less, once, and the idle branches get what it loses. After `retries`
-    rounds the branches count as they are, so that an answer never waits for one of them.
+    - A search that failed runs again.
+    - A filter that kept none of its hits runs again with lower floors. Its branch loses weight,
+      because the hits that it then keeps are worse.
+    - A branch that has no hits and is not tried again gets weight 0. Its weight goes to the idle
+      branches in equal shares, and they search in its place.
+    - A branch of low confidence loses weight, once; the idle branches get what it loses.
+    - After `retries` decisions nothing is tried again, so an answer never waits for one branch.
 
     Attributes:
-        retries: Largest number of further rounds, at least 0.
-        relax: The factor of a filter's floors, and of the weight of its branch, for each time the
-            filter is asked again; also of the weight of a branch of low confidence; in [0, 1].
-        low_confidence: A confidence is low if it is less than this share of the surest branch's; in
-            [0, 1].
+        retries: The number of decisions, from the first on, that may order a second try; at least
+            0.
+        relax: The factor on the weight of a branch whose filter runs again or whose confidence is
+            low, in [0, 1]. The caller also applies it to the floors of filters.
+        low_confidence: A confidence is low if it is less than this share of the highest confidence
+            of a branch; in [0, 1].
     """
 
     retries: int
@@ -77,9 +80,9 @@ class Supervisor:
         """Return the decision after a round.
 
         Args:
-            reports: Reports of the branches that ran.
-            idle: Names of the branches that stand by.
-            rounds: Number of decisions so far, from 0.
+            reports: The reports of all branches that have run.
+            idle: The names of the branches that have not run.
+            rounds: The number of earlier decisions.
         """
         due = {report.name: order for report in reports if (order := _choose_order(report))}
         retried = due if rounds < self.retries else {}
@@ -87,7 +90,8 @@ class Supervisor:
             branch for branch in reports if not branch.kept_count and branch.name not in retried
         ]
         doubted = self._list_doubted(reports)
-        # A branch that the budget stopped frees no weight: its substitutes could not search either.
+        # A branch that the budget stopped frees no weight: its substitutes could not search
+        # either.
         freed = sum(branch.weight for branch in exhausted if not branch.final)
         freed += sum(branch.weight * (1 - self.relax) for branch in doubted)
         orders: dict[str, Order] = {**retried}
@@ -119,7 +123,7 @@ class Supervisor:
         )
 
     def _list_doubted(self, reports: Sequence[BranchReport]) -> list[BranchReport]:
-        """Return the branches whose confidence is low and whose weight says nothing of it yet."""
+        """Return the branches of low confidence whose weight was not yet reduced for it."""
         best = max((branch.confidence or 0.0 for branch in reports), default=0.0)
         return [
             branch
@@ -136,7 +140,7 @@ def _join_names(names: Iterable[str]) -> str:
 
 
 def _choose_order(report: BranchReport) -> Order | None:
-    """Return the order that would help a branch; `None` if it is done."""
+    """Return the order that may help a branch without hits; `None` if it has hits or none helps."""
     if report.failed:
         return None if report.final else "search"
     return "filter" if report.hit_count and not report.kept_count else None
