@@ -1,4 +1,5 @@
 """Planners of executors, and their training.
 
-They choose the executors for a question, from numbers or by a language model.
+A planner chooses the executors for a question, from numbers or by a language model. docs/planner.md
+describes the policies and their training.
 """

@@ -1,17 +1,17 @@
 """The actions of `adaptive`'s planner, and their legal order.
 
-The first look is taken and read before the first choice. An executor then searches or reads further
-and produces a draft, after which the planner chooses again. The executors of MAO-ARAG (arXiv
-2508.01005, section 3.1) and Fathom's:
+The first look, a search with a reading, comes before the first choice. Each executor then searches
+or reads further and ends in a draft, and the planner chooses again. The table gives the action for
+each executor of MAO-ARAG (arXiv 2508.01005, section 3.1):
 
 | paper | action |
 |---|---|
 | QR (rewrite), then R | `expand`: a search with the question widened by the hits so far |
 | R | the first look; `deeper` reads more of its hits, `bridge` follows its anchors |
 | QDS, QDP (split) | `split`: serially or in parallel, as the question's clauses tell |
-| DS (select) | not a choice: the cross-reader ranks every pool that is read |
-| AG (answer) | not a choice: every executor ends in a draft |
-| - | `debate`: one agent per document, where answers conflict |
+| DS (select) | none: the cross-reader ranks the hits before every reading |
+| AG (answer) | none: every executor ends in a draft |
+| - | `debate`: one agent for each document, if answers conflict |
 | - | `model`: a language model reads the hits |
 | - | `stop` shows the draft, `abstain` shows none |
 """
@@ -22,7 +22,7 @@ from typing import Literal, get_args
 Action = Literal["stop", "abstain", "deeper", "expand", "bridge", "split", "debate", "model"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
-"""All actions, in order; the outputs of a learned policy are places in it."""
+"""All actions, in the order in which they are listed everywhere."""
 END_ACTIONS: frozenset[Action] = frozenset({"stop", "abstain"})
 """The actions that end the work on a question."""
 MAX_EXECUTORS = 3
@@ -30,7 +30,7 @@ MAX_EXECUTORS = 3
 
 
 def parse_action(name: str) -> Action:
-    """Return the action of this name."""
+    """Return the action of this name, which must be one of `ACTIONS`."""
     return next(action for action in ACTIONS if action == name)
 
 
@@ -39,15 +39,15 @@ def list_legal_actions(
 ) -> tuple[Action, ...]:
     """Return the actions that may come next, in the order of `ACTIONS`.
 
-    Each executor works at most once, and an end may come at any time.
+    Each executor works at most once, and `stop` and `abstain` are always legal.
 
     Args:
-        tried: The executors that have worked, in order.
+        tried: The actions so far, in order.
         has_model: Whether a language model can read.
         most: The largest number of executors.
 
     Returns:
-        No action where an end has been chosen already.
+        The actions; none after `stop` or `abstain`.
     """
     if END_ACTIONS.intersection(tried):
         return ()
@@ -55,7 +55,7 @@ def list_legal_actions(
     return tuple(
         action
         for action in ACTIONS
-        # An end stays legal when no executor is: a question can always be left.
+        # An end stays legal when no executor is, so that work on a question can always end.
         if action in END_ACTIONS
         or not (is_full or action in tried or (action == "model" and not has_model))
     )
@@ -81,7 +81,12 @@ def is_legal_sequence(
 def iterate_sequences(
     *, has_model: bool, most: int = MAX_EXECUTORS
 ) -> Iterator[tuple[Action, ...]]:
-    """Yield every legal sequence of executors, each after its own beginning, from the empty one."""
+    """Yield every legal sequence of executors, short ones first, from the empty one on.
+
+    Args:
+        has_model: Whether a language model can read.
+        most: The largest number of executors in a sequence.
+    """
     waiting: list[tuple[Action, ...]] = [()]
     while waiting:
         tried = waiting.pop(0)

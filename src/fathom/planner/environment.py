@@ -1,15 +1,15 @@
-"""Recorded outcomes as an environment: those of all sequences of choices on every question.
+"""The environment in which planners learn: recorded outcomes of all choices on every question.
 
-Each question was worked on with all legal sequences of choices beforehand, so that an episode is a
-walk through the record: no model is called while a policy learns, and the reward of any policy is
-known exactly, as is the best reward in hindsight.
+Every legal sequence of choices was run on every question beforehand, so an episode is a walk
+through the record. No model is called while a policy learns, and the reward of any policy is known
+exactly, as is the best reward in hindsight.
 
 The reward is that of MAO-ARAG (arXiv 2508.01005, section 3.2, equations 4 to 6): F1 of the answer -
-alpha * (tokens / 1000 + 0.25 a search + 0.25 a parallel split or serial sub-question) - 1 for an
-illegal choice, in place of which the strategy's fallback is taken. A first look of `mao` costs
-nothing by itself, and R that takes its hits costs a search. Two rules are Fathom's:
-abstaining earns what F1 gives it (1 where there is no answer), and a wrong answer may cost
-something besides earning nothing.
+alpha * (tokens / 1000 + 0.25 for each search + 0.25 for each parallel split or serial sub-question)
+- 1 for an illegal choice, which the strategy's fallback replaces. A first look of `mao` costs
+nothing by itself, and R costs a search even if it takes the hits of the look. Two rules are
+Fathom's: an abstention earns 1 if the question has no answer, else 0, and a setting can subtract
+something for a wrong answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,31 +26,33 @@ from fathom.planner.observation import Vector
 from fathom.planner.process import ChoiceProcess, Chooser, find_process
 
 RETRIEVAL_PRICE = 0.25
+"""The price of a search."""
 WAIT_PRICE = 0.25
+"""The price of a parallel split, and of each serial sub-question."""
 PRICED_TOKENS = 1_000
 """The number of tokens that cost 1; the paper says only that they are normalised."""
 END = -1
-"""The mark in place of a state after an end."""
+"""The mark of the end of an episode, in place of a state."""
 
 Places = NDArray[np.int64]
+"""Places of states or actions in their tables, from 0."""
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedOutcome:
-    """The outcome of some choices, as if the draft had been shown then.
+    """The outcome after some choices: the grade of the draft that would be shown then.
 
     Attributes:
-        tried: The choices, in order.
-        features: The planner's columns at that point, by name; empty where nothing is left to
-            choose.
-        f1: F1 of the answer; 1 for an abstention where there is no answer.
-        wrong: Whether the answer shown is not right.
+        tried: The choices so far, in order.
+        features: The planner's columns at that point, by name; empty if nothing is left to choose.
+        f1: F1 of the answer, in [0, 1]; 1 for an abstention if the question has no answer.
+        wrong: Whether an answer is shown and is not right.
         answered: Whether an answer is shown.
-        tokens: Tokens of the run so far, including the first look.
-        retrievals: Searches of the run so far, including the first look.
-        waits: Parallel splits and serial sub-questions of the run so far.
-        seconds: Wall time of the run so far; not part of the reward.
+        tokens: The tokens of the run so far, including the first look.
+        retrievals: The searches of the run so far, including the first look.
+        waits: The parallel splits and serial sub-questions of the run so far.
+        seconds: The wall time of the run so far; not part of the reward.
     """
 
     tried: tuple[str, ...]
@@ -64,7 +66,7 @@ class RecordedOutcome:
     seconds: float = 0.0
 
     def compute_cost(self, process: ChoiceProcess) -> float:
-        """Return the cost in the units of the reward."""
+        """Return the cost of the run so far in the units of the reward, before alpha."""
         priced = self.tokens / PRICED_TOKENS
         is_open = bool(self.features)
         searches = process.count_searches(self.tried, self.retrievals, is_open=is_open)
@@ -76,14 +78,15 @@ class RecordedQuestion:
     """A question with all its outcomes.
 
     Attributes:
-        dataset: The data set of the question; a router sees nothing else.
-        question: The id of the question there.
+        dataset: The data set of the question; a router by data set sees nothing else.
+        question: The id of the question in the data set.
         answerable: Whether the question has an answer.
-        outcomes: One for each sequence of choices, each after its own beginning.
-        setup: The setup that produced the outcomes; another setup gives other outcomes.
-        strategy: The strategy whose choices they are.
-        group: The name of the questions that share documents with this one; a question alone has
-            none.
+        outcomes: One for each legal sequence of choices.
+        setup: A digest of the setup that produced the outcomes; outcomes of different setups must
+            not be mixed.
+        strategy: The strategy whose choices were recorded.
+        group: The name of the group of questions that share documents; empty for a question that
+            shares none.
         asked: A digest of the question as it was asked and graded; empty in older records.
     """
 
@@ -105,7 +108,7 @@ class RecordedQuestion:
         """Build the question from the JSON object of a line.
 
         Raises:
-            UsageError: If it is no recorded question, or one with the columns of another version.
+            UsageError: If it is no recorded question, or has the columns of another version.
         """
         try:
             outcomes = tuple(
@@ -115,8 +118,8 @@ class RecordedQuestion:
             question = cls(**{**fields, "outcomes": outcomes})
         except (KeyError, TypeError) as error:
             raise UsageError(f"not a recorded question ({error}); record it again") from error
-        # Features are looked up by name: other columns would train on numbers that mean something
-        # else.
+        # Columns of another version may mean something else under the same name, so none may be
+        # missing and none may be left over.
         columns = set(find_process(question.strategy).columns)
         for outcome in question.outcomes:
             if outcome.features and set(outcome.features) != columns:
@@ -131,13 +134,13 @@ class RecordedQuestion:
         return next((outcome for outcome in self.outcomes if outcome.tried == tuple(tried)), None)
 
     def list_states(self, most: int) -> list[tuple[str, ...]]:
-        """Return the sequences after which there is a choice, short ones first.
+        """Return the sequences after which something is left to choose, short ones first.
 
         Args:
             most: The largest number of choices before the last one.
 
         Raises:
-            UsageError: If the outcome of a choice was not recorded.
+            UsageError: If the outcome of a legal sequence was not recorded.
         """
         process = find_process(self.strategy)
         outcomes = {outcome.tried: outcome for outcome in self.outcomes}
@@ -158,7 +161,7 @@ class RecordedQuestion:
 
 
 def find_common_process(questions: Sequence[RecordedQuestion]) -> ChoiceProcess:
-    """Return the choices that these questions were recorded with.
+    """Return the choice process of the strategy that these questions were recorded with.
 
     Raises:
         UsageError: If there is no question, or they were recorded for several strategies.
@@ -172,10 +175,11 @@ def find_common_process(questions: Sequence[RecordedQuestion]) -> ChoiceProcess:
 
 
 def compute_depth(questions: Sequence[RecordedQuestion]) -> int:
-    """Return the largest number of choices before the last one that a table can hold.
+    """Return the largest number of choices before the last one for which all outcomes exist.
 
     Raises:
-        UsageError: If there is no question, or one lacks a sequence that it should have.
+        UsageError: If there is no question, several strategies were recorded, or a question lacks
+            a sequence that it should have.
     """
     process = find_common_process(questions)
     most = process.pick_depth([max(map(len, _list_open(question))) for question in questions])
@@ -185,21 +189,22 @@ def compute_depth(questions: Sequence[RecordedQuestion]) -> int:
 
 
 def _list_open(question: RecordedQuestion) -> Iterator[tuple[str, ...]]:
-    """Yield the sequences after which something is left to choose, the empty one always."""
+    """Yield the empty sequence, then all sequences after which something is left to choose."""
     yield ()
     yield from (outcome.tried for outcome in question.outcomes if outcome.features)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reward:
-    """The reward of an episode, as the module describes it.
+    """The reward of an episode; the module's docstring has the formula.
 
     Attributes:
-        alpha: Weight of the cost against an F1 of 1.
-        wrong: Penalty for showing a wrong answer; with 1 an answer earns about its CRAG
+        alpha: The weight of the cost against an F1 of 1, at least 0.
+        wrong: The penalty for showing a wrong answer; with 1 the reward is close to CRAG's
             truthfulness.
-        illegal: Penalty for an illegal action.
-        gamma: Value of a reward one turn later, in (0, 1]; an executor takes one turn, and one more
+        illegal: The penalty for an illegal choice.
+        gamma: The discount of a reward for each turn before it, in (0, 1]. An executor of
+            `adaptive` takes one turn and one more for each wait; a workflow of `mao` takes a turn
             for each wait.
     """
 
@@ -213,7 +218,7 @@ class Reward:
         return outcome.f1 - self.wrong * outcome.wrong
 
     def reward_abstention(self, question: RecordedQuestion) -> float:
-        """Return the reward for abstaining."""
+        """Return the reward for abstaining: 1 if the question has no answer, else 0."""
         return float(not question.answerable)
 
 
@@ -226,13 +231,14 @@ class Environment:
         questions: The recorded questions.
         reward: The reward of an episode.
         most: The largest number of choices before the last one.
-        states: For each state the place of its question, and the choices tried.
+        states: The place of the question in `questions`, and the choices so far, of each state.
         inputs: States x columns: the features that a policy sees.
         legal: States x actions: whether a policy may choose the action.
-        after: States x actions: the state that follows, or `END`.
-        rewards: States x actions: the immediate reward.
+        after: States x actions: the place of the state that follows, or `END`. An illegal action
+            has the state, reward and turns of the fallback.
+        rewards: States x actions: the immediate reward, with the penalty for an illegal action.
         turns: States x actions: the number of turns that the action takes.
-        starts: The first state of each question.
+        starts: The place of the first state of each question.
     """
 
     process: ChoiceProcess
@@ -256,7 +262,8 @@ class Environment:
         Args:
             questions: The recorded questions.
             reward: The reward of an episode.
-            most: The largest number of executors in a row; by default as many as were recorded.
+            most: The largest number of choices before the last one; at most as many as were
+                recorded, which is also the default.
 
         Raises:
             UsageError: If outcomes are missing.
@@ -305,7 +312,7 @@ class Environment:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The actions that can be chosen, in the order of the table's columns."""
+        """The actions, in the order of the table's columns."""
         return self.process.actions
 
     @cached_property
@@ -314,7 +321,11 @@ class Environment:
         return tuple(dict.fromkeys(question.dataset for question in self.questions))
 
     def follow(self, choices: Places) -> "Episodes":
-        """Return the episodes that follow from one place in `actions` for every state."""
+        """Return the episodes of a policy.
+
+        Args:
+            choices: The place in `actions` of the policy's choice in each state.
+        """
         now = self.starts.copy()
         earned = np.zeros(len(now))
         last, ends = now.copy(), np.zeros(len(now), dtype=np.int64)
@@ -328,7 +339,10 @@ class Environment:
         return Episodes(environment=self, last=last, ends=ends, earned=earned)
 
     def choose_sequence(self, sequence: Sequence[str]) -> Places:
-        """Return the choices of a fixed sequence, which goes on with the strategy's fallback."""
+        """Return the choices of a fixed sequence in every state, for `follow`.
+
+        After its end, and in states that it does not reach, the strategy's fallback is chosen.
+        """
         fallback = self.actions.index(self.process.fallback)
         choices = np.full(len(self.states), fallback)
         for number, (_, tried) in enumerate(self.states):
@@ -338,7 +352,7 @@ class Environment:
         return choices
 
     def choose_by(self, choose: Chooser) -> Places:
-        """Return the choices of a function in every state; `follow` takes them."""
+        """Return the choices of a function in every state, for `follow`."""
         chosen_places = np.zeros(len(self.states), dtype=np.int64)
         for state, row in enumerate(self.inputs):
             values = dict(zip(self.process.columns, map(float, row), strict=True))
@@ -348,14 +362,18 @@ class Environment:
         return chosen_places
 
     def choose_in_hindsight(self) -> Places:
-        """Return the choices that earn most; of equal ones the cheapest, then the first."""
+        """Return the choices that earn most, without discount, in every state, for `follow`.
+
+        Of equal ones, those with the fewest turns are chosen, then the first.
+        """
         values = np.zeros(len(self.states))
         choices = np.zeros(len(self.states), dtype=np.int64)
         order = sorted(range(len(self.states)), key=lambda number: -len(self.states[number][1]))
-        # The longest sequences first: the value of a state needs those of the states after it.
+        # The longest sequences come first, because the value of a state needs the values of the
+        # states after it.
         for state in order:
             later = np.where(self.after[state] == END, 0.0, values[self.after[state]])
-            # Rounding makes ties exact, and the small term resolves them in favour of fewer turns.
+            # Rounding makes ties exact, and the small term decides them in favour of fewer turns.
             totals = np.round(self.rewards[state] + later, 9) - 1e-7 * self.turns[state]
             totals[~self.legal[state]] = -np.inf
             choices[state] = int(np.argmax(totals))
@@ -368,9 +386,10 @@ class Episodes:
     """One episode of each question.
 
     Attributes:
-        last: The state in which each episode ended.
-        ends: The place of the action that ended it.
-        earned: Its reward, without discount; the cost of the first look is left out.
+        environment: The environment of the episodes.
+        last: The place of the state in which each episode ended.
+        ends: The place in `actions` of the action that ended it.
+        earned: Its reward, without discount and without the cost of the first look.
     """
 
     environment: Environment
@@ -380,7 +399,7 @@ class Episodes:
 
     @cached_property
     def outcomes(self) -> tuple[RecordedOutcome, ...]:
-        """The outcome that each episode ended with; that of an abstention has its own reward."""
+        """The outcome with which each episode ended; after `abstain`, that of showing no draft."""
         reached: list[RecordedOutcome] = []
         for state, end in zip(self.last, self.ends, strict=True):
             place, tried = self.environment.states[state]
@@ -397,7 +416,7 @@ class Episodes:
 
     @cached_property
     def sequences(self) -> tuple[tuple[str, ...], ...]:
-        """The actions of each episode, with its end."""
+        """The actions of each episode, including the one that ended it."""
         actions = self.environment.actions
         return tuple(
             (*self.environment.states[state][1], actions[end])
@@ -412,7 +431,7 @@ def _take_step(
     outcomes: Mapping[tuple[str, ...], RecordedOutcome],
     step: tuple[str, ...],
 ) -> tuple[float, int]:
-    """Return the immediate reward of the last of these choices, and the turns that it takes."""
+    """Return the immediate reward of the last choice of `step`, and the turns that it takes."""
     tried, action = step[:-1], step[-1]
     before = outcomes[tried]
     if action in END_ACTIONS:

@@ -17,12 +17,17 @@ from fathom.planner.observation import Vector
 MAX_POLICY_BYTES = 200_000
 """The largest size of an exported policy, in bytes."""
 FORMAT = 1
-"""The version of the file format of exported policies."""
+"""The version of the file format of exported policies; files of another version are refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One layer of a network: `values @ weights + offset`."""
+    """One layer of a network: `values @ weights + offset`.
+
+    Attributes:
+        weights: Inputs x outputs.
+        offset: One number for each output.
+    """
 
     weights: Vector
     offset: Vector
@@ -31,7 +36,7 @@ class Layer:
     def from_json(cls, fields: Mapping[str, Any]) -> Self:
         """Build the layer from its part of a file."""
         weights, offset = np.array(fields["weights"]), np.array(fields["offset"])
-        # Without any column, a list of rows does not tell how long they are.
+        # JSON does not tell the width of an array without rows; the offset has it.
         return cls(weights=weights if weights.size else np.zeros((0, offset.size)), offset=offset)
 
 
@@ -40,7 +45,8 @@ class NetworkChoice:
     """The likeliest of some choices.
 
     Attributes:
-        probabilities: The probability of each of them; they add up to 1.
+        action: The likeliest choice.
+        probabilities: The probability of each choice, in [0, 1]; they add up to 1.
     """
 
     action: str
@@ -58,14 +64,18 @@ class PolicyNetwork:
 
     Attributes:
         columns: The names of the inputs.
-        mean: Mean of each column in the training data.
-        spread: Standard deviation of each column there, at least a little above 0.
+        mean: The mean of each column in the training data.
+        spread: The standard deviation of each column in the training data, above 0.
         layers: The layers from the inputs to the choices; the last has as many outputs as
             `actions`.
         actions: The choices that the network learned about.
         most: The largest number of choices before the last one in the training data.
         strategy: The strategy whose planner it is.
-        origin: The data it was trained on, the commit, the seed and the settings of training.
+        origin: The training data, commit, seed and settings that the network comes from.
+        name: The name by which the settings choose it: `learned`, or the path of its file.
+
+    Raises:
+        ValueError: If the sizes of columns, layers and actions do not fit together.
     """
 
     columns: tuple[str, ...]
@@ -87,14 +97,20 @@ class PolicyNetwork:
 
     @cached_property
     def version(self) -> str:
-        """The name with a short hash of the network, which a trace records."""
+        """The name with a short hash of the network without its origin; traces record it."""
         return f"{self.name} {hash_text(replace(self, origin={}).to_json())[:8]}"
 
     def choose(self, values: Mapping[str, float], legal: Sequence[str]) -> NetworkChoice:
-        """Choose the likeliest of the legal choices that the network learned about."""
+        """Choose the likeliest of the legal choices that the network learned about.
+
+        Args:
+            values: The value of each column, by name; other values are ignored.
+            legal: The legal choices; the network must know at least one of them.
+        """
         candidates = [action for action in self.actions if action in legal]
         probabilities = self.compute_probabilities(values, candidates)
-        # Rounded, so that machines with other arithmetic choose alike; ties go to the first.
+        # Probabilities are rounded, so that machines with other arithmetic choose alike. Ties go
+        # to the first choice.
         action = max(
             candidates,
             key=lambda name: (round(probabilities[name], 9), -self.actions.index(name)),
@@ -104,10 +120,10 @@ class PolicyNetwork:
     def compute_probabilities(
         self, values: Mapping[str, float], actions: Sequence[str]
     ) -> dict[str, float]:
-        """Return the probability of each of these choices, in their order."""
+        """Return the probability of each of these choices, in their order; they add up to 1."""
         logits = self.compute_logits(np.array([values[name] for name in self.columns]))
         selected = np.array([logits[self.actions.index(action)] for action in actions])
-        # Without the largest logit, which cancels out, exp() could overflow.
+        # The largest logit cancels out; without subtracting it, exp() could overflow.
         powers = np.exp(selected - selected.max())
         shares = powers / powers.sum()
         return {
@@ -115,7 +131,7 @@ class PolicyNetwork:
         }
 
     def compute_logits(self, inputs: Vector) -> Vector:
-        """Return one number for each of `actions`, from the values of `columns`."""
+        """Return one logit for each of `actions`, from the values of `columns`, unscaled."""
         hidden = (inputs - self.mean) / self.spread
         for layer in self.layers[:-1]:
             hidden = np.tanh(hidden @ layer.weights + layer.offset)
@@ -154,7 +170,7 @@ class PolicyNetwork:
         """Build the network from the text of a file.
 
         Raises:
-            UsageError: If it is no policy, or one of another format.
+            UsageError: If the text is no policy, or one of another format.
         """
         try:
             fields = json.loads(text)
@@ -167,7 +183,7 @@ class PolicyNetwork:
                 layers=tuple(map(Layer.from_json, fields["layers"])),
                 actions=tuple(fields["actions"]),
                 most=int(fields["most"]),
-                # Files of before `mao` had a learned planner do not say it.
+                # Files from before `mao` had a learned planner do not name the strategy.
                 strategy=fields.get("strategy", "adaptive"),
                 origin=fields["origin"],
                 name=name,
@@ -184,8 +200,8 @@ class NetworkKind:
         strategy: The strategy.
         columns: The columns that may be inputs.
         actions: The choices that may be outputs.
-        shipped: The files of the networks that have a name.
-        others: The other values of the setting, in words.
+        shipped: The files of the shipped networks, by the name that the setting gives.
+        others: The other values of the setting, in words for an error message.
     """
 
     strategy: str
@@ -195,7 +211,7 @@ class NetworkKind:
     others: str
 
     def read(self, name: str) -> PolicyNetwork:
-        """Return the network of a name, or that of a file.
+        """Return the shipped network of this name, or the network in the file of this path.
 
         Raises:
             SettingsError: If there is no such file.
@@ -214,6 +230,7 @@ class NetworkKind:
         return network
 
     def _check(self, network: PolicyNetwork) -> None:
+        """Refuse a network of another strategy, or one with unknown columns or actions."""
         if network.strategy != self.strategy:
             raise UsageError(
                 f"{network.name}: a policy of {network.strategy}; train one of {self.strategy} "

@@ -1,6 +1,6 @@
-"""The observation of `adaptive`'s policies: features of the question, the first look, the drafts.
+"""The observation of `adaptive`'s policies: numbers about the question, the first look, the drafts.
 
-No text of a document is among them, so no document can instruct the planner.
+It contains no text of a document, so no document can instruct the planner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,16 @@ class DraftFeatures:
     """The features of a draft.
 
     Attributes:
-        answered: 1 if there is evidence for an answer at all.
-        confidence: Confidence of the reader, in [0, 1].
-        support: Support of the best evidence, in [0, 1].
-        margin: Distance of the second evidence from the best, as a share of the best; 1 without
-            one.
-        rival: Support of the best other answer as a share of the best, in [0, 1]; 0 without one.
-        alternatives: Number of other answers in the evidence.
-        documents: Number of documents of the evidence.
-        short: 1 if the answer has a short form of a few words.
+        answered: 1 if there is evidence for an answer, else 0.
+        confidence: The confidence of the reader, in [0, 1].
+        support: The support of the best evidence, in [0, 1].
+        margin: The difference in support between the best and the second evidence, as a share of
+            the best; 1 without a second one.
+        rival: The support of the best other answer, as a share of the best support, in [0, 1]; 0
+            without one.
+        alternatives: The number of other answers in the evidence.
+        documents: The number of documents of the evidence.
+        short: 1 if the answer has a short form of a few words, else 0.
     """
 
     answered: float = 0.0
@@ -45,7 +46,7 @@ class DraftFeatures:
 
     @classmethod
     def from_draft(cls, draft: Draft) -> Self:
-        """Build the features of a draft; refuted alternatives are left out."""
+        """Build the features of a draft; refuted alternatives do not count."""
         supports = [evidence.support for evidence in draft.evidence]
         best = max(supports, default=0.0)
         second = sorted(supports)[-2] if len(supports) > 1 else 0.0
@@ -69,15 +70,18 @@ class Observation:
 
     Attributes:
         situation: The features of the question and the first look.
-        drafts: The features of the first look's draft, then of each executor's; never empty.
-        tried: The executors that have worked; one fewer than drafts.
+        drafts: The features of the first look's draft, then of each executor's draft.
+        tried: The executors that have worked, in order.
         indonesian: Whether the question is in Indonesian; otherwise it counts as English.
-        agreement: Share of the first look's hits that more than one retriever found.
-        new_hits: Share of the last executor's hits that had not been read before; 1 after the first
+        agreement: The share of the first look's hits that more than one retriever found.
+        new_hits: The share of the last executor's hits that were not read before; 1 after the first
             look.
-        same: Whether the last executor left the short answer as it was; `True` after the first
+        same: Whether the last executor left the short answer unchanged; `True` after the first
             look.
-        left: Share of the run's budget that is left, the scarcest of its kinds; 1 without a cap.
+        left: The share of the run's budget that is left, of its scarcest kind; 1 without a limit.
+
+    Raises:
+        ValueError: If there is not exactly one draft more than executors.
     """
 
     situation: QuestionFeatures
@@ -137,10 +141,10 @@ COLUMNS: Mapping[str, str] = {
         if action not in END_ACTIONS
     },
 }
-"""Every column of `build_features`: its name and its meaning."""
+"""The meaning of each column of `build_features`, by its name."""
 
 _QUESTION_COLUMNS = tuple(name for name in COLUMNS if name in QuestionFeatures.list_names())
-"""The columns that describe the question and the first look, and bear the same name there."""
+"""The columns that have the same name in `QuestionFeatures`."""
 
 
 def build_features(observation: Observation) -> Vector:
@@ -161,7 +165,7 @@ def build_features(observation: Observation) -> Vector:
         "fall": situation.fall,
         "coverage": situation.coverage,
         "reach": situation.reach,
-        # Renamed here, as `cited` below counts the documents of the draft.
+        # The name differs, because `cited` below also counts documents: those of the draft.
         "found_in": situation.documents,
         "indonesian": observation.indonesian,
         "agreement": observation.agreement,
@@ -184,7 +188,11 @@ def build_features(observation: Observation) -> Vector:
 
 
 def restore_observation(values: Mapping[str, float]) -> Observation:
-    """Return an observation with these features; facts they lack, such as an order, are made up."""
+    """Return an observation whose features are these values, by column.
+
+    The columns do not tell everything: the executors get the order of `ACTIONS`, and the drafts
+    between the first and the last get the confidence of the last but one.
+    """
     tried = tuple(action for action in ACTIONS if values.get(f"tried_{action}"))
     last = DraftFeatures(
         answered=values["answered"],
@@ -198,7 +206,8 @@ def restore_observation(values: Mapping[str, float]) -> Observation:
     )
     before = DraftFeatures(confidence=last.confidence - values["gain"])
     first = DraftFeatures(confidence=values["first_confidence"])
-    # One draft per executor tried; only the first and the last but one have known numbers.
+    # There is one draft more than executors. Of the earlier ones, only the confidence of the first
+    # and of the last but one is known.
     earlier = (first, *[before] * (len(tried) - 1))[: len(tried)]
     question_values = {name: values[name] for name in _QUESTION_COLUMNS}
     return Observation(
@@ -214,7 +223,7 @@ def restore_observation(values: Mapping[str, float]) -> Observation:
 
 
 def _flag_tried(tried: Sequence[Action]) -> dict[str, float]:
-    """Return the columns that say which executors have worked."""
+    """Return a column for each executor: 1 if it has worked, else 0."""
     return {
         f"tried_{action}": float(action in tried) for action in ACTIONS if action not in END_ACTIONS
     }

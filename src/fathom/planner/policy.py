@@ -32,8 +32,8 @@ class Decision:
     """The choice of a policy.
 
     Attributes:
-        action: One of the legal actions.
-        probabilities: The probability of each legal action; they add up to 1.
+        action: The action, one of the legal ones.
+        probabilities: The probability of each action that was considered; they add up to 1.
         reason: The reason, in a few words.
     """
 
@@ -51,28 +51,32 @@ class Policy(Protocol):
         ...
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """Choose one of the legal actions, which are never none and hold an end.
+        """Choose one of the legal actions; equal observations give equal decisions.
 
-        Equal observations give equal decisions.
+        Args:
+            observation: The numbers about the work so far.
+            legal: The legal actions; `stop` and `abstain` are among them.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePolicy:
-    """The rules: work on the questions that the first look left open, and on nothing else.
+    """The rules: work only on questions that the first look left open.
 
-    A conflict is debated and the sides of a comparison are looked up however sure the reader is, as
-    its confidence takes no account of the other side. So is a chain of questions, as one reading
-    often takes the answer to its first question for the last, unless a model will read. Everything
-    else is tried only where no answer would be shown otherwise. Reading again with the same reader
-    is not one of these steps: where it became sure after all, it was wrong four times out of five
-    (docs/strategies/adaptive.md).
+    - A conflict is debated and the sides of a comparison are looked up, however sure the reader is,
+      because its confidence takes no account of the other side.
+    - A chain of questions is split, however sure the reader is, unless a language model can read. A
+      single reading often takes the answer to the first question for that to the last.
+    - Everything else is tried only if no answer would be shown otherwise.
+    - The same reader never reads again. When a second reading made it sure after all, it was wrong
+      four times out of five (docs/strategies/adaptive.md).
 
     Attributes:
-        min_confidence: The least confidence of a draft that is shown; the default is that of
-            `ask.min_confidence`.
-        coverage: Below this share of the question's terms in the best hit, bridges are followed.
+        min_confidence: The least confidence of a draft that is shown, in [0, 1]; the default is
+            that of `ask.min_confidence`.
+        coverage: Bridges are followed for a chain of questions whose best hit holds less than this
+            share of the question's terms.
     """
 
     min_confidence: float = 0.5
@@ -80,7 +84,7 @@ class RulePolicy:
     name: str = "rules"
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """Choose the first applicable rule whose action is legal; abstain if there is none."""
+        """Choose the action of the first rule that applies and is legal; `abstain` without any."""
         for action, reason in self._propose_actions(observation, has_model="model" in legal):
             if action in legal:
                 return Decision(action=action, probabilities={action: 1.0}, reason=reason)
@@ -89,14 +93,15 @@ class RulePolicy:
     def _propose_actions(
         self, observation: Observation, *, has_model: bool
     ) -> list[tuple[Action, str]]:
-        """Return the actions that the rules propose, in order of priority, with reasons."""
+        """Return the actions that the rules propose, each with its reason, by priority."""
         draft, situation = observation.draft, observation.situation
         share = f"{draft.confidence:.0%} sure"
         in_a_row = f"{situation.serial:.0f} questions in a row"
         has_uncovered_hops = situation.serial > 1 and situation.coverage < self.coverage
-        # A model can combine what several searches find, and reading it takes far longer.
+        # A language model can combine what several searches find. Its call takes so long that a
+        # further search before it hardly counts.
         has_hops_for_model = has_model and max(situation.names, situation.serial) > 1
-        # In order of priority: the first legal one is chosen.
+        # By priority: `choose` takes the first legal one.
         rules: list[tuple[Action, str, bool]] = [
             ("split", in_a_row, situation.serial > 1 and not has_model),
             ("debate", "documents give other answers", draft.alternatives > 0),
@@ -115,17 +120,17 @@ class RulePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedSequence:
-    """The policy that always runs the same executors, then `stop`: a baseline for planners."""
+    """The policy that always runs the same executors, then `stop`; a baseline for planners."""
 
     actions: tuple[Action, ...] = ()
 
     @property
     def name(self) -> str:
-        """The actions, joined by commas."""
+        """The executors and `stop`, joined by commas."""
         return ",".join((*self.actions, "stop"))
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """Choose the first executor of the sequence that has not worked yet; else `stop`."""
+        """Choose the next executor of the sequence if it is legal, else `stop`."""
         rest = [action for action in self.actions if action not in observation.tried]
         action: Action = rest[0] if rest and rest[0] in legal else "stop"
         return Decision(action=action, probabilities={action: 1.0}, reason="always")
@@ -133,11 +138,12 @@ class FixedSequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFallbackPolicy:
-    """A policy that ends with a draft of the local reader if it is certain, else asks the model.
+    """A policy that lets a language model read before an end with an uncertain draft.
 
     Attributes:
-        policy: The policy that decides everything else.
-        min_certainty: The least confidence at which the local reader's draft may be final.
+        policy: The inner policy, which decides everything else.
+        min_certainty: The least confidence, in [0, 1], of a draft of the local reader that may end
+            the work.
     """
 
     policy: Policy
@@ -149,7 +155,7 @@ class ModelFallbackPolicy:
         return self.policy.name
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """Choose as the inner policy does, but `model` in place of an uncertain end."""
+        """Choose as the inner policy does, but `model` in place of an end with an unsure draft."""
         decision = self.policy.choose(observation, legal)
         confidence = observation.draft.confidence
         if (
@@ -169,8 +175,8 @@ class ModelFallbackPolicy:
 class LearnedPolicy:
     """The policy of a network, which takes the likeliest legal action.
 
-    It never chooses an action that its training data could not show, such as a language model; but
-    where it would abstain and a model is there, the model is asked.
+    The network never chooses `model`, because its training data were recorded without a language
+    model. If it would abstain and a language model can read, the policy chooses `model` instead.
     """
 
     network: PolicyNetwork
@@ -181,7 +187,7 @@ class LearnedPolicy:
         return self.network.name
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """Choose the likeliest legal action; `model` in place of an abstention."""
+        """Choose the likeliest legal action; `model`, if it is legal, in place of `abstain`."""
         is_full = len(observation.tried) >= self.network.most
         candidates = [action for action in legal if action in END_ACTIONS or not is_full]
         values = dict(zip(COLUMNS, map(float, build_features(observation)), strict=True))
@@ -198,15 +204,15 @@ class LearnedPolicy:
 
 
 def load_policy(name: str, forced: Sequence[str] = (), *, min_confidence: float = 0.5) -> Policy:
-    """Return the policy that the settings name.
+    """Return the policy of `adaptive` that the settings choose.
 
     Args:
-        name: `rules`, `learned` (the shipped one), or the path of an exported one.
-        forced: Where there are any, these actions and then `stop`, whatever the name.
-        min_confidence: The least confidence of a draft that the rules show.
+        name: `rules`, `learned` (the shipped network), or the path of an exported network.
+        forced: If not empty, the policy runs these executors and then `stop`, whatever the name.
+        min_confidence: The least confidence of a draft that the rules show, in [0, 1].
 
     Raises:
-        SettingsError: If there is no such file, or the forced actions are not legal.
+        SettingsError: If there is no such file, or the forced executors are not legal.
         UsageError: If the file holds no policy, or one of another strategy or version.
     """
     if forced:

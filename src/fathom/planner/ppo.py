@@ -1,9 +1,10 @@
-"""Proximal policy optimisation, as pure functions over arrays (Schulman et al., arXiv 1707.06347).
+"""Proximal policy optimisation (PPO) in numpy (Schulman et al., arXiv 1707.06347).
 
-Small on purpose: a network of a few thousand numbers, episodes of a few turns, float64, no threads
-of its own; the same seed gives the same numbers on the same machine. Advantages are generalised
-(GAE, arXiv 1506.02438), with a discount for each turn that an action takes (a semi-Markov process,
-as in MAO-ARAG). An illegal action gets no probability and no gradient (arXiv 2006.14171).
+It is small on purpose: a network of a few thousand numbers, episodes of a few turns, float64, no
+threads of its own. The same seed gives the same numbers on the same machine. Advantages are
+generalised (GAE, arXiv 1506.02438), with a discount for each turn that an action takes (a
+semi-Markov process, as in MAO-ARAG, section 3.1). An illegal action gets no probability and no
+gradient (arXiv 2006.14171).
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ from fathom.planner.environment import END, Environment, Mask, Places
 from fathom.planner.observation import Vector
 
 _MASKED = -1e9
+"""The logit of an illegal action, so low that its probability is exactly 0."""
 _SMALL = 1e-8
+"""A number that keeps divisors and the arguments of logarithms away from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,22 +27,22 @@ class Training:
     """The hyperparameters of PPO, named as in the paper and in common implementations.
 
     Attributes:
-        hidden: Sizes of the hidden layers, of the policy's network and of the critic's.
-        updates: Rounds of sampling and learning.
-        episodes: Episodes that are sampled per round.
-        epochs: Passes over the steps of a round.
-        minibatch: Steps per gradient.
-        rate: Learning rate of Adam; it falls to 0 in equal steps.
-        clip: Largest distance from 1 at which a ratio of probabilities still counts.
-        entropy: Weight of the entropy of the choices.
-        value: Weight of the critic's loss.
-        lam: Lambda of GAE.
-        decay: Decay of the weights per step, as a share of the rate.
-        noise: Standard deviation of the noise added to each standardised column while learning, so
-            that a slightly different question is treated alike.
-        norm: Largest norm of a gradient.
-        prior: Weight of imitating the guide, which holds wherever the data do not speak against it.
-        seed: Seed of all random numbers.
+        hidden: The sizes of the hidden layers, the same for actor and critic.
+        updates: The number of updates, each of which samples episodes and learns from them.
+        episodes: The number of episodes that an update samples.
+        epochs: The number of passes over the steps of these episodes.
+        minibatch: The number of steps for one gradient.
+        rate: The first learning rate of Adam; it falls towards 0 in equal steps.
+        clip: The distance from 1 beyond which a ratio of probabilities earns no more.
+        entropy: The weight of the entropy of the choices.
+        value: The weight of the critic's loss.
+        lam: The lambda of GAE, in [0, 1].
+        decay: The decay of the weights in each step, as a multiple of the rate.
+        noise: The standard deviation of the noise that is added to each standardised column while
+            learning, so that a slightly different question is treated alike.
+        norm: The largest norm of a gradient.
+        prior: The weight of imitating the rules, which decide if the outcomes say nothing.
+        seed: The seed of all random numbers.
     """
 
     hidden: tuple[int, ...] = (32,)
@@ -61,27 +64,37 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Layers with tanh between them: a list of (weights, offset)."""
+    """A network with tanh between its layers.
+
+    Attributes:
+        layers: The weights (inputs x outputs) and the offset of each layer.
+    """
 
     layers: list[tuple[Vector, Vector]]
 
     @classmethod
     def from_sizes(cls, sizes: tuple[int, ...], last: float, rng: np.random.Generator) -> "Network":
-        """Build a network of orthogonal weights and offsets of 0; `last` scales the last layer."""
+        """Build a network of orthogonal weights and offsets of 0.
+
+        Args:
+            sizes: The number of inputs, then the number of outputs of each layer.
+            last: The scale of the last layer's weights; it is the root of 2 for the others.
+            rng: The source of random numbers.
+        """
         layers = []
         for number, (rows, columns) in enumerate(pairwise(sizes)):
             scale = last if number == len(sizes) - 2 else np.sqrt(2)
             sample = rng.normal(size=(max(rows, columns), min(rows, columns)))
             basis, upper = np.linalg.qr(sample)
-            # QR is unique up to signs; this choice makes the matrix uniform over all orthogonal
-            # ones.
+            # A QR decomposition is unique up to signs; this choice draws uniformly from all
+            # orthogonal matrices.
             basis = basis * np.sign(np.diag(upper))
             weights = basis if rows >= columns else basis.T
             layers.append((scale * weights, np.zeros(columns)))
         return cls(layers)
 
     def forward(self, inputs: Vector) -> tuple[Vector, list[Vector]]:
-        """Return the outputs, and the input of each layer."""
+        """Return the outputs, rows x outputs, and the input of each layer."""
         layer_inputs, hidden = [inputs], inputs
         for weights, offset in self.layers[:-1]:
             hidden = np.tanh(hidden @ weights + offset)
@@ -90,7 +103,12 @@ class Network:
         return hidden @ weights + offset, layer_inputs
 
     def backward(self, layer_inputs: list[Vector], gradient: Vector) -> list[Vector]:
-        """Return the gradient of each of `list_arrays`, from that of the outputs."""
+        """Return the gradients of the arrays of `list_arrays`, in their order.
+
+        Args:
+            layer_inputs: The input of each layer, as `forward` returns it.
+            gradient: The gradient of the outputs, rows x outputs.
+        """
         gradients: list[Vector] = []
         for number in range(len(self.layers) - 1, -1, -1):
             weights, _ = self.layers[number]
@@ -100,13 +118,21 @@ class Network:
         return gradients
 
     def list_arrays(self) -> list[Vector]:
-        """Return all arrays of the network; a change to them changes the network."""
+        """Return all arrays of the network, not copies: a change of them changes the network."""
         return [array for layer in self.layers for array in layer]
 
 
 @dataclass(slots=True)
 class Adam:
-    """Adam with decoupled weight decay (arXiv 1711.05101), in place."""
+    """The optimiser Adam with decoupled weight decay (arXiv 1711.05101).
+
+    Attributes:
+        arrays: The arrays that it changes in place.
+        decay: The decay of the weights in each step, as a multiple of the rate.
+        step: The number of steps so far.
+        means: The moving mean of the gradient of each array.
+        squares: The moving mean of the squared gradient of each array.
+    """
 
     arrays: list[Vector]
     decay: float
@@ -127,14 +153,24 @@ class Adam:
             self.squares[place] += 0.001 * (gradient**2 - self.squares[place])
             scale = np.sqrt(self.squares[place] / second) + _SMALL
             self.arrays[place] -= rate * (self.means[place] / first) / scale
-            # Offsets do not decay.
+            # Only weights decay; offsets have one dimension.
             if gradient.ndim > 1:
                 self.arrays[place] *= 1 - rate * self.decay
 
 
 @dataclass(frozen=True, slots=True)
 class SampledSteps:
-    """The sampled steps: one row for each choice."""
+    """The sampled steps, one row for each choice.
+
+    Attributes:
+        inputs: Rows x columns: the standardised columns with the noise.
+        legal: Rows x actions: whether the action was legal.
+        actions: The place of the chosen action.
+        logs: The log probability of this action when it was sampled.
+        advantages: The normalised advantage of this action.
+        returns: The sum of advantage and value, which the critic learns.
+        guided: The place of the action that the rules choose.
+    """
 
     inputs: Vector
     legal: Mask
@@ -158,27 +194,33 @@ class SampledSteps:
 
 
 def compute_log_probabilities(logits: Vector, legal: Mask) -> Vector:
-    """Return the log probability of every action; an illegal one's is low enough for 0."""
+    """Return the log probability of every action; that of an illegal one means exactly 0.
+
+    Args:
+        logits: Rows x actions.
+        legal: Rows x actions: whether the action is legal.
+    """
     masked = np.where(legal, logits, _MASKED)
-    # Without the largest logit, which cancels out, exp() could overflow.
+    # The largest logit cancels out; without subtracting it, exp() could overflow.
     masked = masked - masked.max(axis=1, keepdims=True)
     return np.asarray(masked - np.log(np.exp(masked).sum(axis=1, keepdims=True)), dtype=np.float64)
 
 
 def compute_advantages(rewards: Vector, values: Vector, discounts: Vector, *, lam: float) -> Vector:
-    """Return the generalised advantages of episodes that all end within the rows.
+    """Return the generalised advantages (GAE) of complete episodes.
+
+    All arrays are choices x episodes, and 0 after the end of an episode.
 
     Args:
-        rewards: Turns x episodes; 0 after the end.
-        values: The critic's value of the state in which each reward was earned; 0 after the end.
-        discounts: gamma to the power of the turns that the action took; 0 where it ended the
-            episode.
-        lam: Weight of later differences.
+        rewards: The reward of each choice.
+        values: The critic's value of the state of each choice.
+        discounts: gamma to the power of the turns that the choice took; 0 if it ended the episode.
+        lam: The weight of later differences, in [0, 1].
     """
     advantages = np.zeros_like(rewards)
     following = np.zeros(rewards.shape[1])
     next_value = np.zeros(rewards.shape[1])
-    # From the end, as each advantage includes the discounted one after it.
+    # The loop runs backwards, because each advantage includes the discounted one after it.
     for turn in range(len(rewards) - 1, -1, -1):
         delta = rewards[turn] + discounts[turn] * next_value - values[turn]
         following = delta + discounts[turn] * lam * following
@@ -190,12 +232,20 @@ def compute_advantages(rewards: Vector, values: Vector, discounts: Vector, *, la
 def compute_policy_gradient(
     logits: Vector, steps: SampledSteps, *, clip: float, entropy: float, prior: float = 0.0
 ) -> tuple[Vector, float, float]:
-    """Return the gradient of PPO's clipped loss, less the weighted entropy, in the logits.
+    """Return the gradient of the policy's mean loss with respect to the logits.
 
-    With a prior, the weighted cross-entropy to the guide's choices is added.
+    The loss is PPO's clipped loss, less `entropy` times the entropy of the choices, plus `prior`
+    times the cross-entropy to the choices of the rules.
+
+    Args:
+        logits: Rows x actions.
+        steps: The sampled steps, as many rows.
+        clip: The distance from 1 beyond which a ratio of probabilities earns no more.
+        entropy: The weight of the entropy.
+        prior: The weight of the cross-entropy to the rules.
 
     Returns:
-        The gradient of the mean, the loss, and the mean entropy.
+        The gradient, the mean loss, and the mean entropy in nats.
     """
     rows = np.arange(len(steps.actions))
     logs = compute_log_probabilities(logits, steps.legal)
@@ -206,7 +256,7 @@ def compute_policy_gradient(
     entropies = -np.where(steps.legal, shares * logs, 0.0).sum(axis=1)
     loss = -np.minimum(unclipped, clipped).mean() - entropy * entropies.mean()
     loss -= prior * logs[rows, steps.guided].mean()
-    # The clipped term is constant, so it has no gradient.
+    # A clipped term is constant, so it has no gradient.
     weights = np.where(unclipped <= clipped, unclipped, 0.0)
     chosen = np.zeros_like(logits)
     chosen[rows, steps.actions] = 1.0
@@ -223,10 +273,10 @@ class TrainingProgress:
     """The state of training after an update.
 
     Attributes:
-        update: Number of the update, from 1.
-        earned: Mean reward of the sampled episodes, without discount.
-        entropy: Mean entropy of the choices, in nats.
-        loss: Loss of the policy.
+        update: The number of the update, from 1.
+        earned: The mean reward of the sampled episodes, without discount.
+        entropy: The mean entropy of the choices in the last minibatch, in nats.
+        loss: The loss of the policy in the last minibatch.
     """
 
     update: int
@@ -240,9 +290,14 @@ class Learner:
     """A policy that learns in an environment.
 
     Attributes:
-        mean: Mean of each column over the states.
-        spread: Standard deviation of each column over the states.
-        guide: The choice of the rules in each state.
+        environment: The environment.
+        training: The hyperparameters.
+        mean: The mean of each column over the states.
+        spread: The standard deviation of each column over the states, at least 0.05.
+        actor: The network that gives a logit for each action.
+        critic: The network that gives the value of a state.
+        guide: The place of the rules' choice in each state.
+        rng: The source of random numbers.
     """
 
     environment: Environment
@@ -274,13 +329,13 @@ class Learner:
         )
 
     def choose_actions(self, environment: Environment) -> Places:
-        """Return the likeliest legal action in every state of an environment."""
+        """Return the place of the likeliest legal action in every state of an environment."""
         logits, _ = self.actor.forward((environment.inputs - self.mean) / self.spread)
         logs = np.round(compute_log_probabilities(logits, environment.legal), 9)
         return np.asarray(np.argmax(logs, axis=1), dtype=np.int64)
 
     def learn(self) -> Iterator[TrainingProgress]:
-        """Train, and yield the progress after each update."""
+        """Train the networks in place, and yield the progress after each update."""
         training = self.training
         arrays = [*self.actor.list_arrays(), *self.critic.list_arrays()]
         adam = Adam(arrays, training.decay)
@@ -296,7 +351,7 @@ class Learner:
             yield TrainingProgress(update=update + 1, earned=earned, entropy=entropy, loss=loss)
 
     def _sample_steps(self) -> tuple[SampledSteps, float]:
-        """Return the steps of episodes by the policy as it is, and the mean of their rewards."""
+        """Sample episodes with the current policy; return their steps and their mean reward."""
         world, training = self.environment, self.training
         episodes, max_turns = training.episodes, world.most + 1
         shape = (max_turns, episodes)
@@ -314,7 +369,7 @@ class Learner:
             log_probs = compute_log_probabilities(
                 self.actor.forward(features)[0], world.legal[state]
             )
-            # The argmax of log probabilities plus Gumbel noise is a draw from them.
+            # The argmax of log probabilities plus Gumbel noise is a draw from these probabilities.
             gumbel = -np.log(-np.log(self.rng.uniform(_SMALL, 1 - _SMALL, size=log_probs.shape)))
             chosen = np.argmax(np.where(world.legal[state], log_probs + gumbel, -np.inf), axis=1)
             ahead = world.after[state, chosen]
@@ -346,13 +401,16 @@ class Learner:
         return steps, float(rewards.sum(axis=0).mean())
 
     def _iterate_batches(self, count: int) -> Iterator[Places]:
-        """Yield random minibatches of places, each place once."""
+        """Yield random minibatches of the places below `count`, each place once."""
         order = self.rng.permutation(count)
         for start in range(0, count, self.training.minibatch):
             yield order[start : start + self.training.minibatch]
 
     def _compute_gradients(self, steps: SampledSteps) -> tuple[list[Vector], float, float]:
-        """Return the gradients of actor and critic, the policy's loss and its mean entropy."""
+        """Return the gradients of actor and critic, the policy's loss and its mean entropy.
+
+        The gradients are in the order of the actor's arrays, then the critic's.
+        """
         training = self.training
         logits, actor_inputs = self.actor.forward(steps.inputs)
         gradient, loss, entropy = compute_policy_gradient(

@@ -1,7 +1,7 @@
-"""The choices that a planner makes in a strategy, as learning from recorded outcomes needs them.
+"""The choices that a planner can make in a strategy, for learning from recorded outcomes.
 
-Choices are names: an executor or an end in `adaptive`, a workflow in `mao` ("R,DS,AG"). Everything
-that learns (the environment, PPO, tables) knows strategies by this protocol alone.
+Choices are names: an executor or an end in `adaptive`, a workflow in `mao` ("R,DS,AG"). The
+environment, PPO and the tables know a strategy only by its `ChoiceProcess`.
 """
 
 from abc import ABC, abstractmethod
@@ -34,8 +34,9 @@ from fathom.planner.workflows import (
 )
 
 LOOK = "first look alone"
+"""The name in tables of an immediate `stop` of `adaptive`."""
 Chooser = Callable[[Mapping[str, float], Sequence[str]], str]
-"""A function from the numbers of a state and its legal choices to one of them."""
+"""A function that takes the columns of a state and its legal choices, and returns one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,10 @@ class ChoiceProcess(ABC):
     Attributes:
         strategy: The name of the strategy.
         columns: The names of the numbers that a planner sees.
-        actions: The choices that can be learned; the outputs of a network are places in it.
-        fallback: The choice that an illegal one comes to, legal after every choice.
-        turns: The turns that a choice takes besides those that it waits.
-        plain: The name of the fallback alone in tables.
+        actions: The choices that can be learned, in the order of a network's outputs.
+        fallback: The choice that replaces an illegal one; it is always legal.
+        turns: The number of turns that each choice takes, without those that it waits.
+        plain: The name in tables of the plan that is the fallback alone.
     """
 
     strategy: str
@@ -63,42 +64,55 @@ class ChoiceProcess(ABC):
         """Return the choices that may come next, in the order of `actions`.
 
         Args:
-            tried: The choices before, none of which was the last.
+            tried: The choices so far, after which something is left to choose.
             most: The largest number of choices before the last one.
         """
 
     @abstractmethod
     def pick_depth(self, depths: Collection[int]) -> int:
-        """Return the depth of a table, from the longest recorded sequence of each question."""
+        """Return the largest number of choices before the last one in a table of questions.
+
+        Args:
+            depths: The length, for each question, of its longest recorded sequence after which
+                something is left to choose.
+        """
 
     @abstractmethod
     def list_fixed(self, most: int) -> list[tuple[str, ...]]:
-        """Return the sequences that ignore the question, short ones first.
+        """Return the plans that ignore the question, as sequences of choices.
 
-        A sequence goes on with `fallback` after its end.
+        After the end of a sequence the fallback is chosen.
+
+        Args:
+            most: The largest number of choices before the last one.
         """
 
     @abstractmethod
     def summarize(self, sequence: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the choices that tell one plan from another, whatever the question's parts."""
+        """Return the part of a sequence that the planner decides, for counts of equal plans."""
 
     @abstractmethod
     def count_searches(self, tried: Sequence[str], retrievals: int, *, is_open: bool) -> int:
-        """Return the searches that these choices pay for.
+        """Return the number of searches that these choices have to pay for.
 
         Args:
             tried: The choices so far, each legal.
-            retrievals: The searches that were made, first looks included.
-            is_open: Whether a choice is left.
+            retrievals: The number of searches that were made, first looks included.
+            is_open: Whether something is left to choose.
         """
 
     @abstractmethod
     def choose_by_rules(self, values: Mapping[str, float], legal: Sequence[str]) -> str:
-        """Return the choice of the strategy's written rules."""
+        """Return the choice of the strategy's written rules.
+
+        Args:
+            values: The value of each column, by name.
+            legal: The legal choices.
+        """
 
 
 def make_action_chooser(policy: Policy) -> Chooser:
-    """Return the choices of a policy of `adaptive`."""
+    """Return a function that chooses as a policy of `adaptive` does."""
 
     def choose(values: Mapping[str, float], legal: Sequence[str]) -> str:
         actions = tuple(map(parse_action, legal))
@@ -108,7 +122,7 @@ def make_action_chooser(policy: Policy) -> Chooser:
 
 
 def make_workflow_chooser(policy: WorkflowPolicy) -> Chooser:
-    """Return the choices of a policy of `mao`."""
+    """Return a function that chooses as a policy of `mao` does."""
 
     def choose(values: Mapping[str, float], legal: Sequence[str]) -> str:
         plan = policy.choose(QuestionFeatures(**values), tuple(map(parse_workflow, legal)))
@@ -138,7 +152,7 @@ class ExecutorChoices(ChoiceProcess):
 
     @override
     def pick_depth(self, depths: Collection[int]) -> int:
-        # Shorter sequences have outcomes of their own.
+        # A shorter sequence has an outcome too, so the questions can share the smallest depth.
         return min(depths)
 
     @override
@@ -151,7 +165,7 @@ class ExecutorChoices(ChoiceProcess):
 
     @override
     def count_searches(self, tried: Sequence[str], retrievals: int, *, is_open: bool) -> int:
-        # Every sequence begins with the one look, which therefore decides nothing.
+        # Every sequence includes the same first look, so its price changes no choice.
         return retrievals
 
     @override
@@ -165,7 +179,7 @@ class WorkflowChoices(ChoiceProcess):
 
     strategy: str = "mao"
     columns: tuple[str, ...] = QuestionFeatures.list_names()
-    # Splits come last: of equally good plans the first is taken, and that is to be the plain one.
+    # Splits come last, because of equally good plans the first is taken, and a plain one is better.
     actions: tuple[str, ...] = tuple(
         spell_workflow(plan) for plan in sorted(FIRST_TURN, key=lambda plan: plan in SPLITS)
     )
@@ -179,7 +193,7 @@ class WorkflowChoices(ChoiceProcess):
 
     @override
     def pick_depth(self, depths: Collection[int]) -> int:
-        # Only the last turn gives an answer.
+        # Only the last sub-question gives an answer, so a table must reach it for every question.
         return max(depths)
 
     @override
@@ -194,19 +208,20 @@ class WorkflowChoices(ChoiceProcess):
 
     @override
     def summarize(self, sequence: tuple[str, ...]) -> tuple[str, ...]:
-        # The number of sub-questions is that of the question, not of the plan.
+        # The later workflows are those of sub-questions, whose number depends on the question.
         return sequence[:1]
 
     @override
     def count_searches(self, tried: Sequence[str], retrievals: int, *, is_open: bool) -> int:
-        # The paper charges R and has no look: a look costs nothing, and R that takes the hits of
-        # one costs as the search that it spares.
+        # The paper charges R and has no first look. So a look costs nothing, and R that takes the
+        # hits of a look costs the search that it saves.
         if not tried:
             return 0
         if is_open or len(tried) > 1:
             return sum("R" in parse_workflow(name) for name in tried[1:])
         workflow = parse_workflow(tried[0])
-        # A question that cannot be split is answered by R, AG.
+        # A question that cannot be split is answered by R, AG, which is one search. One retrieval
+        # is the look's.
         return max(1, retrievals - 1) if workflow in SPLITS or "R" in workflow else 0
 
     @override
@@ -219,10 +234,10 @@ PROCESSES: tuple[ChoiceProcess, ...] = (ExecutorChoices(), WorkflowChoices())
 
 
 def find_process(strategy: str) -> ChoiceProcess:
-    """Return the choices of a strategy.
+    """Return the choice process of a strategy.
 
     Raises:
-        UsageError: If its planner cannot be trained.
+        UsageError: If the strategy has no planner that can be trained.
     """
     for process in PROCESSES:
         if process.strategy == strategy:

@@ -1,7 +1,7 @@
 """The features of a question and its first look, which the planners of `mao` and `adaptive` share.
 
-They are the observation of MAO-ARAG's planner (arXiv 2508.01005, section 3.1), as numbers instead
-of text, so that rules and a small network can read them.
+MAO-ARAG's planner is a language model that reads the question (arXiv 2508.01005, section 3.1).
+These numbers take the place of that text, so that rules and a small network can choose.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,29 +18,33 @@ if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 _LONG = 40
-"""Words of a question that counts as long."""
+"""The number of words from which on a question counts as equally long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionFeatures:
     """The features of a turn; equal questions and hits give equal numbers.
 
+    Shares are in [0, 1]; without hits, everything about hits is 0.
+
     Attributes:
-        first: 1 in the first turn, 0 for a sub-question.
-        words: Length of the question in words, as a share of 40, at most 1.
-        names: Number of names, quoted words and slots in the question.
-        serial: Number of serial sub-questions that the clause rules make of the question.
-        parallel: Number of parallel sub-questions that the clause rules make of the question.
-        yes_no: 1 if yes or no would answer the question.
-        kind: 1 if the question words tell the kind of the answer: a name, a number or a time.
-        filler: Share of the question's words that the rewriting rules drop.
-        hits: Number of hits of the first look.
-        top: Score of the best hit.
-        gap: Distance of the second hit's score from the best, as a share of the best.
-        fall: Distance of the last hit's score from the best, as a share of the best.
-        coverage: Share of the question's terms that the best hit holds.
-        reach: Share of the question's terms that all hits together hold.
-        documents: Number of documents of the hits.
+        first: 1 for the question itself, 0 for a sub-question.
+        words: The number of words of the question, as a share of 40, at most 1.
+        names: The number of names, quoted words and slots in the question.
+        serial: The number of serial sub-questions that the clause rules make of the question; 1 if
+            they cannot split it.
+        parallel: The same for parallel sub-questions.
+        yes_no: 1 if yes or no would answer the question, else 0.
+        kind: 1 if the question's words tell the kind of the answer, such as a name, a number or a
+            time; else 0.
+        filler: The share of the question's words that the rewriting rules drop.
+        hits: The number of hits of the first look.
+        top: The score of the best hit.
+        gap: The difference between the best and the second score, as a share of the best.
+        fall: The difference between the best and the last score, as a share of the best.
+        coverage: The share of the question's terms that the best hit holds.
+        reach: The share of the question's terms that all hits together hold.
+        documents: The number of documents of the hits.
     """
 
     first: float
@@ -65,7 +69,7 @@ class QuestionFeatures:
         return tuple(field.name for field in fields(cls))
 
     def describe_look(self) -> str:
-        """Return the outcome of the first look in words and numbers, for a language model."""
+        """Return a description of the first look for the prompt of a language model."""
         if not self.hits:
             return "nothing was found"
         return (
@@ -89,8 +93,8 @@ class QuestionObserver:
     """The extractor of a turn's features.
 
     Attributes:
-        extract_terms: Returns the distinct content words of a text, stemmed.
-        decomposer: The rules that count the sub-questions of a question.
+        extract_terms: A function that returns the distinct content words of a text, stemmed.
+        decomposer: The clause rules that split a question.
     """
 
     extract_terms: Callable[[str], frozenset[str]]
@@ -102,7 +106,13 @@ class QuestionObserver:
         return cls(extract_terms=assembly.terms, decomposer=LocalDecomposer.of(assembly))
 
     def __call__(self, question: Question, hits: Sequence[Hit], *, first: bool) -> QuestionFeatures:
-        """Return the features of a question and its first look, best hit first."""
+        """Return the features of a question and its first look.
+
+        Args:
+            question: The question.
+            hits: The hits of the first look, best first.
+            first: Whether it is the question itself, not a sub-question.
+        """
         count = len(question.text.split())
         question_terms = self.extract_terms(question.text)
         terms_by_hit = [self.extract_terms(hit.chunk.context) & question_terms for hit in hits]
@@ -129,13 +139,13 @@ class QuestionObserver:
             "reach": _compute_share(len(frozenset().union(*terms_by_hit)), len(question_terms)),
             "documents": len({hit.chunk.document_id for hit in hits}),
         }
-        # Rounded, so that traces replay alike on machines with other arithmetic.
+        # Numbers are rounded, so that traces replay alike on machines with other arithmetic.
         rounded = {name: round(float(value), DIGITS) for name, value in numbers.items()}
         return QuestionFeatures(**rounded)
 
 
 def _compute_share(part: int, whole: int) -> float:
-    """Return the share of a part in a whole, at most 1; 0 of an empty whole."""
+    """Return `part` / `whole`, at most 1; 0 if `whole` is 0."""
     return min(1.0, part / whole) if whole else 0.0
 
 

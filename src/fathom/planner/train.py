@@ -1,4 +1,4 @@
-"""Training of a policy on recorded outcomes, reproducible from outcomes, settings and seed."""
+"""Training of a policy on recorded outcomes; equal inputs and seeds give equal policies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ from fathom.planner.ppo import Learner, Training, TrainingProgress
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.3)
 """The values of alpha that MAO-ARAG sweeps."""
 CHECKPOINT = 50
-"""Number of updates between two checkpoints."""
+"""The number of updates between two checkpoints."""
 
 OnUpdate = Callable[[TrainingProgress], None]
 
@@ -23,8 +23,9 @@ class TrainingRun:
     """A trained policy, with the course of its training.
 
     Attributes:
+        policy: The trained policy, as it is exported.
         curve: The progress after each update.
-        learner: The trained learner, which chooses for a whole environment at once.
+        learner: The trained learner, which can choose in all states of an environment at once.
     """
 
     policy: PolicyNetwork
@@ -41,15 +42,16 @@ def train_policy(
     checkpoints: Path | None = None,
     on_update: OnUpdate = lambda _: None,
 ) -> TrainingRun:
-    """Train a policy by PPO on recorded outcomes; no model and no index is called.
+    """Train a policy by PPO on recorded outcomes, without calls of a model or an index.
 
     Args:
         questions: The recorded questions.
         reward: The reward of an episode.
         training: The hyperparameters, with the seed of all random numbers.
-        origin: Further facts for the origin of the policy.
-        checkpoints: A folder that receives the policy every `CHECKPOINT` updates.
-        on_update: Called with the progress after each update.
+        origin: Further facts to record in the origin of the policy.
+        checkpoints: An existing folder that gets the policy every `CHECKPOINT` updates; `None` for
+            no checkpoints.
+        on_update: A function that is called with the progress after each update.
 
     Raises:
         UsageError: If outcomes are missing.
@@ -76,11 +78,11 @@ def train_policy(
 
 
 def export_policy(learner: Learner, origin: Mapping[str, Any]) -> PolicyNetwork:
-    """Return the policy learned so far; columns that never vary are left out."""
+    """Return the policy learned so far, without the columns that never vary."""
     varied = learner.environment.inputs.std(axis=0) > 0
     first, offset = learner.actor.layers[0]
     varying_weights, constant_weights = first[varied], first[~varied]
-    # The constant contribution of a column that never varies becomes a part of the offset.
+    # A column that never varies contributes a constant, which becomes a part of the offset.
     constant = (learner.environment.inputs[0] - learner.mean) / learner.spread
     layers = [
         (varying_weights, offset + constant[~varied] @ constant_weights),
@@ -107,7 +109,7 @@ def count_by_dataset(questions: Sequence[RecordedQuestion]) -> dict[str, int]:
 
 
 def compute_fingerprint(questions: Sequence[RecordedQuestion]) -> str:
-    """Return a digest of the outcomes that does not depend on the machine and time of recording."""
+    """Return a digest of the outcomes, independent of the machine and time of the recording."""
     records = [question.to_json() for question in questions]
     for question in records:
         # A rebuilt index has another revision, and older records have no digest of the question.

@@ -1,8 +1,8 @@
 """The workflows of `mao`, and the planners that choose one for each question and sub-question.
 
-MAO-ARAG (arXiv 2508.01005, section 3.1). The paper's planner is a language model trained by PPO;
-here it is a policy behind a protocol: rules, a prompted language model (the paper's untrained
-planner), or a learned policy.
+They implement section 3.1 of MAO-ARAG (arXiv 2508.01005). The paper's planner is a language model
+that was trained by PPO. Fathom has several planners instead: rules, a fixed workflow, a small
+network that was trained by PPO, and a prompted language model (the paper's untrained planner).
 """
 
 import re
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from fathom.assembly import Assembly
 
 Executor = Literal["QR", "QDS", "QDP", "R", "DS", "AG"]
+"""Rewrite, split serially, split in parallel, retrieve, select, answer."""
 Workflow = tuple[Executor, ...]
+"""The executors of one turn, in order."""
 
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
@@ -64,7 +66,11 @@ _FIXED = re.compile("QDS|QDP|((QR|R|DS),){0,3}AG")
 
 
 def list_legal_workflows(*, first: bool) -> tuple[Workflow, ...]:
-    """Return the workflows of a turn in a fixed order, the output order of a learned planner."""
+    """Return the legal workflows of a turn, always in the same order.
+
+    Args:
+        first: Whether it is the turn of the question itself, not of a sub-question.
+    """
     return FIRST_TURN if first else SUB_TURN
 
 
@@ -74,12 +80,12 @@ def spell_workflow(workflow: Sequence[str]) -> str:
 
 
 def parse_workflow(name: str) -> Workflow:
-    """Return the workflow of this name; it is legal in some turn."""
+    """Return the workflow of this name, which must be legal in the first turn."""
     return next(workflow for workflow in FIRST_TURN if spell_workflow(workflow) == name)
 
 
 def is_legal_workflow(plan: Sequence[str], *, first: bool) -> TypeGuard[Workflow]:
-    """Return whether a planner may choose this workflow."""
+    """Return whether a planner may choose this workflow in the first turn, or in a later one."""
     return tuple(plan) in list_legal_workflows(first=first)
 
 
@@ -111,14 +117,15 @@ Question: When does the ferry to Sandholm leave?""",
 )
 
 RETRIEVAL_PRICE = 0.25
+"""The price of a search (MAO-ARAG, equation 4)."""
 SPLIT_PRICE = 0.25
+"""The price of a parallel split, and of each serial sub-question (MAO-ARAG, equation 4)."""
 PRICED_TOKENS = 1_000
-"""The prices of MAO-ARAG's reward (equation 4): of a search, of waiting for sub-questions, and the
-number of tokens that cost 1; the paper says only that they are normalised."""
+"""The number of tokens that cost 1; the paper says only that they are normalised."""
 BRIDGE_SEARCHES = 8
-"""Searches of R where it follows bridges, as measured (docs/strategies/mao.md)."""
+"""The usual number of searches of R if it follows bridges, as measured."""
 _LONGEST_ANSWER = 80
-"""Characters of an earlier answer that a prompt shows."""
+"""The characters of an earlier answer that a prompt shows, at most."""
 
 ROLES: Mapping[Executor, str] = {
     "QR": "rewriter",
@@ -127,15 +134,17 @@ ROLES: Mapping[Executor, str] = {
     "DS": "reorderer",
     "AG": "reader",
 }
-"""The role whose language model does an executor's work, where the role has one."""
+"""The role whose language model, if it has one, does an executor's work; R is a search."""
 _PROMPT_TOKENS, _HIT_TOKENS = 500, 300
-"""Estimated tokens of a role's instructions with its reply, and of a hit in a prompt."""
+"""The estimated tokens of a role's instructions with its reply, and those of a hit in a prompt."""
 
 
 def estimate_tokens(roles: Collection[str], *, hits: int) -> dict[Executor, int]:
     """Return an estimate of the tokens that each executor takes.
 
-    Roles without a language model take no tokens. R gives `hits` hits.
+    Args:
+        roles: The roles that a language model plays; the executors of other roles are left out.
+        hits: The number of hits that R gives.
     """
     hit_tokens = {"DS": hits * _HIT_TOKENS, "AG": hits * _HIT_TOKENS}
     return {
@@ -150,11 +159,11 @@ class WorkflowPrices:
     """The estimated costs of workflows before they run, in the units of the planner's reward.
 
     Attributes:
-        alpha: Weight of the cost against a right answer, which is worth 1; at least 0.
-        tokens: Tokens that a language model reads and writes for an executor; 0 where the local
-            implementation does its work.
-        coverage_threshold: From this share of the question's words in the best hit on, R does not
-            follow bridges.
+        alpha: The weight of the cost against a right answer, which is worth 1; at least 0.
+        tokens: The tokens that a language model reads and writes for each executor; an executor
+            that is missing takes none.
+        coverage_threshold: R follows bridges if the best hit holds less than this share of the
+            question's terms, in [0, 1].
     """
 
     alpha: float = 0.1
@@ -162,13 +171,13 @@ class WorkflowPrices:
     coverage_threshold: float = 0.0
 
     def estimate_cost(self, workflow: Workflow, situation: QuestionFeatures) -> float:
-        """Return the cost of a workflow, at least 0."""
+        """Return the estimated cost of a workflow for these features, before alpha; at least 0."""
         if workflow in SPLITS:
             is_serial = workflow == ("QDS",)
-            # A split yields two sub-questions at least, or it would not be one.
+            # A split yields at least two sub-questions; a question of one part is not split.
             sub_questions = max(2.0, situation.serial if is_serial else situation.parallel)
             cost_each = RETRIEVAL_PRICE + self._price_tokens(("R", "AG"))
-            # Serial sub-questions wait for each other; parallel ones wait once.
+            # Serial sub-questions wait for each other; parallel ones wait once together.
             return (
                 self._price_tokens(workflow)
                 + sub_questions * cost_each
@@ -183,7 +192,7 @@ class WorkflowPrices:
         return sum(self.tokens.get(executor, 0) for executor in workflow) / PRICED_TOKENS
 
     def _count_searches(self, workflow: Workflow, situation: QuestionFeatures) -> int:
-        """Return the number of searches of R; one also where it takes the hits of the look."""
+        """Return the number of searches of R; it counts one even if R takes the look's hits."""
         if "R" not in workflow:
             return 0
         follows_bridges = situation.first and situation.coverage < self.coverage_threshold
@@ -192,11 +201,13 @@ class WorkflowPrices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedWorkflow:
-    """An earlier turn with its workflow.
+    """An earlier turn with its workflow and its outcome.
 
     Attributes:
-        answer: The answer in a few words; empty where there is none.
-        confidence: Confidence of the answer, in [0, 1].
+        question: The question of the turn.
+        workflow: The workflow that was chosen.
+        answer: The answer in a few words; empty without one.
+        confidence: The confidence of the answer, in [0, 1].
     """
 
     question: Question
@@ -213,10 +224,10 @@ class TriedWorkflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowPlan:
-    """The choice of a policy, legal or not.
+    """The choice of a planner, legal or not.
 
     Attributes:
-        workflow: Names of executors.
+        workflow: The names of the executors, in order; a language model may invent names.
         reason: The reason, in a few words.
     """
 
@@ -225,7 +236,7 @@ class WorkflowPlan:
 
 
 class WorkflowPolicy(Protocol):
-    """The protocol of policies, which choose a workflow from numbers alone, without a run."""
+    """The protocol of policies, which choose a workflow from numbers alone, outside of a run."""
 
     @property
     def name(self) -> str:
@@ -233,12 +244,12 @@ class WorkflowPolicy(Protocol):
         ...
 
     def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
-        """Choose a workflow for this situation; equal situations give equal plans."""
+        """Choose a workflow from the features of a turn; equal features give equal plans."""
         ...
 
 
 class Planner(Protocol):
-    """The protocol of planners, which choose a workflow for a turn."""
+    """The protocol of planners, which choose a workflow for a turn in a run."""
 
     async def plan(
         self,
@@ -248,28 +259,33 @@ class Planner(Protocol):
         context: RunContext,
         tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
-        """Choose a workflow for the question, as one step of the run; it may prove illegal.
+        """Choose a workflow for the question, as one step of the run; it may be illegal.
 
         Args:
             question: The question as it stands now.
             situation: The features of the turn.
-            legal: The workflows of this turn.
+            legal: The legal workflows of this turn.
             context: The run that pays for the step and records it.
             tried: The turns before this one.
 
         Raises:
-            BudgetRefused: If no time was left for it.
+            BudgetRefused: If no time is left for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRules:
-    """The rules: split where the clause rules can, and select where the best hit hardly leads.
+    """The rules, in this order.
+
+    - A question that the clause rules can split is split, in parallel rather than serially.
+    - A question with filler is rewritten, searched for again, and its hits are selected.
+    - A best hit that leads clearly is read with the others, without a selection.
+    - Otherwise the hits are selected first.
 
     Attributes:
-        score_gap: From this gap between the two best hits on, the hits are read without a
-            selection.
+        score_gap: The least lead of the best hit over the second, as a share of its score, at which
+            the hits are read without a selection.
     """
 
     score_gap: float = 0.3
@@ -298,7 +314,7 @@ class WorkflowRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWorkflow:
-    """The policy that always chooses the same workflow, where it is legal: a baseline for planners.
+    """The policy that always chooses the same workflow; a baseline for planners.
 
     Attributes:
         first: The workflow for the question itself.
@@ -326,23 +342,23 @@ class LearnedWorkflows:
 
     @property
     def name(self) -> str:
-        """The name and the version of the network: a trace tells which one chose."""
+        """The name and version of the network, so that a trace names the network that chose."""
         return self.network.version
 
     def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
-        """Choose the likeliest of the workflows."""
+        """Choose the likeliest of the legal workflows."""
         names = tuple(map(spell_workflow, legal))
         choice = self.network.choose(situation.name_values(), names)
         return WorkflowPlan(workflow=parse_workflow(choice.action), reason=choice.reason)
 
 
 def make_workflow_policy(name: str, *, score_gap: float) -> WorkflowPolicy:
-    """Return the policy that the settings name.
+    """Return the policy of `mao` that the settings choose.
 
     Args:
-        name: `rules`, a workflow ("R,DS,AG") that is always chosen, `learned` (the shipped policy),
-            or the path of an exported one.
-        score_gap: The gap of the rules.
+        name: `rules`, a workflow ("R,DS,AG") that is always chosen, `learned` (the shipped
+            network), or the path of an exported network.
+        score_gap: The gap of `WorkflowRules`; other policies ignore it.
 
     Raises:
         SettingsError: If there is no such file.
@@ -357,7 +373,7 @@ def make_workflow_policy(name: str, *, score_gap: float) -> WorkflowPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPlanner:
-    """The local planner, which lets a policy choose."""
+    """The local planner, which chooses by a policy."""
 
     policy: WorkflowPolicy
 
@@ -375,7 +391,7 @@ class LocalPlanner:
         context: RunContext,
         tried: Sequence[TriedWorkflow] = (),  # noqa: ARG002
     ) -> WorkflowPlan:
-        """Let the policy choose a workflow, as one step of the run."""
+        """Choose the workflow of the policy, as one step of the run."""
         with context.step(
             "plan", agent="planner", inputs={"situation": situation.list_values()}
         ) as step:
@@ -389,14 +405,14 @@ class LocalPlanner:
 
 
 class PlannerReply(BaseModel):
-    """The reply asked of a language model: executors, with commas between them."""
+    """The reply that a language model is asked for: the executors, separated by commas."""
 
     workflow: Annotated[str, Field(min_length=1, max_length=40), OneOf("workflow")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMPlanner:
-    """The paper's untrained planner: a prompted model, with a policy for what it cannot answer."""
+    """The paper's untrained planner: a prompted language model, with a policy as its fallback."""
 
     model: RoleModel
     local: WorkflowPolicy
@@ -405,12 +421,12 @@ class LLMPlanner:
 
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
-        """Build the agent with a language model."""
+        """Build the agent from the assembly, with a language model."""
         section, models = (
             assembly.settings.get_section(MaoSettings),
             assembly.models.language_models,
         )
-        # The estimate of a workflow's tokens counts the roles that a model plays.
+        # Only the roles that a language model plays take tokens.
         roles = {role for role in role_models.ROLES if models.get_model(role)}
         prices = WorkflowPrices(
             alpha=section.alpha,
@@ -428,9 +444,9 @@ class LLMPlanner:
         context: RunContext,
         tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
-        """Ask the model for a workflow, as one step of the run; the policy chooses if it fails."""
+        """Ask the model for a workflow, as one step of the run; if it fails, ask the policy."""
         names = tuple(",".join(workflow) for workflow in legal)
-        # The cheapest first, as the prompt asks for the cheapest workflow that will do.
+        # The cheapest comes first, because the prompt asks for the cheapest workflow that will do.
         priced = sorted(
             (self.prices.estimate_cost(plan, situation), ",".join(plan)) for plan in legal
         )
@@ -442,8 +458,8 @@ class LLMPlanner:
             "prices": {name: round(price, 4) for price, name in priced},
         }
         with context.step("plan", agent="planner", inputs=inputs) as step:
-            # Earlier questions and answers come from documents and people: they are data, not
-            # instructions.
+            # Earlier questions and answers come from documents and people, so they are fenced as
+            # data, not instructions.
             fence = make_fence(question.text, turns)
             earlier = f"\n{fence_texts(fence, turns, label='turn')}" if turns else " nothing yet"
             costs = "; ".join(f"{name} {price:.2f}" for price, name in priced)
