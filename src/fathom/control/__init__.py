@@ -1,4 +1,4 @@
-"""Decisions from numbers: pure functions without model calls, texts, input or output.
+"""Decisions from numbers.
 
-docs/control.md describes each law with its reasons.
+They are pure functions without model calls, texts, input or output. docs/control.md describes them.
 """

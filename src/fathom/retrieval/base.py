@@ -9,7 +9,7 @@ from fathom.types import Hit, Query
 
 
 class Retriever(Protocol):
-    """A ranking of the chunks of an index for a query.
+    """The protocol of retrievers, which rank the chunks of an index for a query.
 
     Every implementation passes `testing.RetrieverConformance`.
     """
@@ -22,7 +22,7 @@ class Retriever(Protocol):
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first.
 
-        Ranks are 1..n without gaps; scores never grow with the rank; ties are broken by chunk
+        Ranks are 1..n without gaps, and scores never grow with the rank. Ties are broken by chunk
         id, so that the same index and query always give the same list.
 
         Raises:
@@ -42,17 +42,18 @@ def to_hits(
     retriever: str,
     found_by: Callable[[str], int] = lambda _: 1,
 ) -> list[Hit]:
-    """Load the chunks of `matches`, which are in rank order, and return them as hits.
+    """Load the chunks of matches and return them as hits, best first.
 
-    A chunk that has been deleted is left out, and the ranks stay without gaps.
+    A chunk that was deleted is left out, and the ranks stay without gaps.
 
     Args:
-        matches: Best first.
+        matches: The matches, best first.
         index: The index that holds the chunks.
         retriever: The name of the retriever that ranked them.
-        found_by: Counts the rankings that have a chunk among their best, by its id; `Hit.found_by`.
+        found_by: A function that returns, for the id of a chunk, the number of fused rankings that
+            have it among their best (`Hit.found_by`).
     """
-    # One call for all: servers answer a batch in one round trip.
+    # All chunks are asked for in one call, which is one round trip to a server.
     chunks = {chunk.id: chunk for chunk in index.chunks([m.chunk_id for m in matches])}
     present = [match for match in matches if match.chunk_id in chunks]
     return [

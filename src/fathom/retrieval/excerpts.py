@@ -1,7 +1,7 @@
 """Excerpts: the sentences of hits that bear on a query, for people and programs that read little.
 
-An agent pays for every character that it reads. So the best sentences come first, each with the
-place where it stands, and what is left out is counted.
+A program that calls a language model pays for every character that it reads. Therefore the best
+sentences come first, each with its place, and the characters that are left out are counted.
 """
 
 import re
@@ -16,17 +16,19 @@ from fathom.text.quotable import list_blocks
 from fathom.types import SECTION_SEPARATOR, Document, Hit, Place, Span
 
 EXCERPT_CHARS = 1_200
-"""The characters of all excerpts of a search."""
+"""The largest number of characters of all excerpts of a search together, by default."""
 EXCERPT_HITS = 20
-"""The hits from which the excerpts of a search are chosen."""
+"""The number of hits from which the excerpts of a search are chosen."""
 LEAST_SHARE = 0.4
-"""The share of the best score that a sentence needs to be in `EXCERPT_CHARS` or fewer."""
+"""The least score of a sentence that is shown, as a share of the best score.
+
+It applies if at most `EXCERPT_CHARS` characters are allowed."""
 NAME_CHARS = 60
-"""The characters of the name of a place."""
+"""The largest number of characters of the name of a place."""
 MARGIN = 3
-"""The characters around each printed line: two spaces, and the end of the line."""
+"""The number of characters around each printed line: two spaces, and the end of the line."""
 CUT = " …"
-"""The mark of a text that goes on."""
+"""The mark that a text is cut here."""
 _LEADERS = re.compile(r"(?:(?<![ \t])[ \t]+)?(?:[.·_|] ?){4,}[ \t]*")
 """Dots and rules that fill a line, as between a heading and its page in a table of contents."""
 
@@ -40,9 +42,10 @@ class Excerpt:
         place: The place of the first part.
         path: A short name of its file.
         start: The offset of the first part in the document's text.
-        end: The offset after the last part.
-        text: The parts, one a line; parts that do not stand together are lines of their own.
-            Fillers are cut short, and lines without a letter or digit left out.
+        end: The offset of the end of the last part there, half-open.
+        text: The parts; those that stand in one line of the chunk share a line. Leaders are cut
+            short, and lines without a letter or digit are left out. With lines of context around
+            it, the text is that of the document.
     """
 
     hit: Hit
@@ -54,12 +57,12 @@ class Excerpt:
 
     @property
     def at(self) -> str:
-        """The short path with the line, or the page where there are no lines."""
+        """The short path with the line, or with the page if there are no lines."""
         return replace(self.place, path=self.path).address
 
     @property
     def name(self) -> str:
-        """The innermost heading; without one, the title if it is not the name of the file."""
+        """The innermost heading; without one, the title unless it is the name of the file."""
         place = self.place
         title = "" if place.path.endswith(place.title) else place.title
         name = place.section.rpartition(SECTION_SEPARATOR)[2] or title
@@ -73,8 +76,8 @@ class Excerpts:
     Attributes:
         query: The query.
         excerpts: The excerpts that fit.
-        hits: The hits of the search.
-        chars: The characters of all hits.
+        hits: The number of hits of the search.
+        chars: The number of characters of all hits.
     """
 
     query: str
@@ -84,12 +87,12 @@ class Excerpts:
 
     @property
     def hits_left(self) -> int:
-        """The hits without an excerpt."""
+        """The number of hits without an excerpt."""
         return self.hits - len(self.excerpts)
 
     @property
     def chars_left(self) -> int:
-        """The characters of the hits that are not shown."""
+        """The number of characters of the hits that are not shown."""
         return self.chars - sum(len(excerpt.text) for excerpt in self.excerpts)
 
 
@@ -98,12 +101,12 @@ class Excerpter:
     """A maker of excerpts.
 
     Attributes:
-        pairs: Scores the sentences.
-        chars: The characters of places and texts together, as they are printed, at most; the first
-            excerpt is cut to them. Only more than `EXCERPT_CHARS` are filled with sentences that
-            score low.
-        context: The lines of the document to show before and after each excerpt.
-        shorten: Returns a short name of a path.
+        pairs: The cross-reader, which scores the sentences.
+        chars: The largest number of characters of all places and texts together, as they are
+            printed. An excerpt that is longer by itself is cut. Sentences that score low are
+            shown only if this is more than `EXCERPT_CHARS`.
+        context: The number of lines of the document to show before and after each excerpt.
+        shorten: A function that returns a short name of a path.
     """
 
     pairs: CrossReader
@@ -117,9 +120,10 @@ class Excerpter:
         """Return the sentences of hits that bear on a query.
 
         Args:
-            query: The query; a question or some words.
+            query: The query: a question or some words.
             hits: The hits, best first.
-            documents: The documents of the hits by id; one that was removed since may be missing.
+            documents: The documents of the hits, by id. One that was removed meanwhile may be
+                missing; its excerpts have no lines and no context.
         """
 
         def make_excerpt(item: PrunedHit) -> Excerpt:
@@ -160,7 +164,7 @@ class Excerpter:
 
 
 def _drop_headings(item: PrunedHit) -> PrunedHit:
-    """Return a pruned hit without headings, as its place names them."""
+    """Return a pruned hit without headings, because its place names them."""
     headings = {
         (block.start, block.end) for block in list_blocks(item.hit.chunk) if block.kind == "heading"
     }
@@ -169,13 +173,16 @@ def _drop_headings(item: PrunedHit) -> PrunedHit:
 
 
 def _cut_fillers(text: str) -> str:
-    """Return a text with short leaders, and without lines that hold no letter or digit."""
+    """Return a text with short leaders, and without lines that hold no letter or digit.
+
+    A text of such lines alone is returned unchanged.
+    """
     lines = (_LEADERS.sub(f"{CUT} ", line).strip() for line in text.split("\n"))
     return "\n".join(line for line in lines if any(map(str.isalnum, line))) or text
 
 
 def _cut(excerpt: Excerpt, chars: int) -> Excerpt:
-    """Return an excerpt, cut if it takes more than a number of characters."""
+    """Return an excerpt, cut if it takes more than `chars` characters as it is printed."""
     over = _measure(excerpt) - chars
     if over <= 0:
         return excerpt
@@ -183,7 +190,7 @@ def _cut(excerpt: Excerpt, chars: int) -> Excerpt:
 
 
 def _measure(excerpt: Excerpt) -> int:
-    """Return the characters of an excerpt as it is printed."""
+    """Return the number of characters of an excerpt as it is printed."""
     return _measure_line(excerpt.at) + len(excerpt.name) + _measure_text(excerpt.text)
 
 
@@ -196,6 +203,6 @@ def _measure_line(text: str) -> int:
 
 
 def _cut_text(text: str, chars: int) -> str:
-    """Return the beginning of a text, up to a space, with a mark that it goes on."""
+    """Return at most `chars` characters of a text, cut at a space, with the mark of a cut."""
     beginning = text[: max(chars - len(CUT), 0)]
     return (beginning.rpartition(" ")[0] or beginning) + CUT

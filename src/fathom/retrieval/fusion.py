@@ -14,22 +14,29 @@ Ranking = Sequence[Match]
 
 
 class Fusion(Protocol):
-    """A deterministic fusion of rankings; ties go by best single rank, then by chunk id."""
+    """The protocol of deterministic fusions of several rankings into one."""
 
     def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
-        """Fuse rankings, each best first, with one weight each."""
+        """Fuse rankings into one, best first.
+
+        Ties go to the chunk with the best single rank, then to the lower chunk id.
+
+        Args:
+            rankings: The rankings, each best first.
+            weights: The weight of each ranking, at least 0.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReciprocalRank(Fusion):
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009; the paper of `rrf`).
 
-    score(chunk) = sum over rankings of weight / (rrf_k + rank), with ranks from 1; a ranking
-    that does not hold the chunk adds nothing.
+    score(chunk) = sum over rankings of weight / (rrf_k + rank), with ranks from 1. A ranking
+    without the chunk adds nothing.
 
     Attributes:
-        rrf_k: At least 0; larger values flatten the differences between ranks.
+        rrf_k: The constant of the formula, at least 0; the larger it is, the less ranks differ.
     """
 
     rrf_k: int = 60
@@ -45,7 +52,10 @@ class ReciprocalRank(Fusion):
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum(Fusion):
-    """Weighted sum of scores in [0, 1]; a chunk that a ranking does not hold gets 0 there."""
+    """The weighted sum of the scores of each ranking, scaled to [0, 1] (agentic-hybrid, step 6).
+
+    A chunk that a ranking does not hold gets 0 there.
+    """
 
     @override
     def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
@@ -57,8 +67,13 @@ class WeightedSum(Fusion):
 
 
 def _sum_gains(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) -> list[Match]:
-    """Return the chunks of all rankings by the sum of the gains of their places."""
-    # By chunk: its best rank, then its gains.
+    """Return the chunks of all rankings, ordered by the sums of their gains.
+
+    Args:
+        rankings: The rankings, each best first.
+        gains: The gain of each place of each ranking.
+    """
+    # The entry of a chunk holds its best rank, then its gains.
     entries: dict[str, list[float]] = {}
     for ranking, ranking_gains in zip(rankings, gains, strict=True):
         for rank, (match, gain) in enumerate(zip(ranking, ranking_gains, strict=True)):
@@ -68,7 +83,7 @@ def _sum_gains(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) ->
             else:
                 entry[0] = min(rank, entry[0])
                 entry.append(gain)
-    # fsum, since the sum must not depend on the order of the rankings.
+    # fsum is exact, so the sum does not depend on the order of the rankings.
     order = sorted(
         [(-math.fsum(entry[1:]), entry[0], chunk_id) for chunk_id, entry in entries.items()]
     )
@@ -78,9 +93,13 @@ def _sum_gains(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) ->
 def fuse_hits(
     rankings: Sequence[Sequence[Hit]], weights: Sequence[float], fusion: Fusion, name: str
 ) -> tuple[Hit, ...]:
-    """Return one ranking of several, each best first, with one weight each.
+    """Fuse rankings of hits into one, best first; the scores are those of the fusion.
 
-    Scores are those of the fusion; `name` is the retriever of the new hits.
+    Args:
+        rankings: The rankings, each best first.
+        weights: The weight of each ranking.
+        fusion: The fusion.
+        name: The name of the retriever in the new hits.
     """
     matches = [[Match(hit.chunk.id, hit.score) for hit in ranking] for ranking in rankings]
     chunks = {hit.chunk.id: hit.chunk for ranking in rankings for hit in ranking}
@@ -91,11 +110,11 @@ def fuse_hits(
 
 
 def scale_min_max(scores: Sequence[float]) -> list[float]:
-    """Map the scores to [0, 1]; equal scores all become 1."""
+    """Scale scores linearly to [0, 1]; scores that are all equal become 1."""
     if not scores:
         return []
     low, high = min(scores), max(scores)
     if high == low:
-        # 1 rather than 0, which is the score of a chunk that the ranking lacks.
+        # 0 would be the score of a chunk that the ranking lacks.
         return [1.0] * len(scores)
     return [(score - low) / (high - low) for score in scores]

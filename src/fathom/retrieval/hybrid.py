@@ -1,4 +1,4 @@
-"""Hybrid retrieval: vector and keyword search, fused."""
+"""Hybrid retrieval: the fused rankings of vector search and keyword search."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,12 @@ FURTHER_WEIGHT = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorSide:
-    """The embedder of questions for one vector space; by default the space that every index has."""
+    """A vector space with the embedder of its questions.
+
+    Attributes:
+        embedder: The embedder of questions.
+        space: The vector space; `None` for the one that every index has.
+    """
 
     embedder: Embedder
     space: Space | None = None
@@ -37,15 +42,19 @@ class HybridRetriever:
     """A retriever that fuses the rankings of vector spaces and of keyword search.
 
     Attributes:
+        index: The index.
         sides: The vector spaces to search.
-        choose_weights: Returns the weights of the keywords and of each space, for the text of a
-            query.
-        candidates: The number of hits of each ranking, at least; never fewer than `k`.
-        vote_depth: A ranking votes for this many of its best, whatever number of hits is asked for.
-        executor: Runs the keyword search while a model embeds the question; by default it runs
-            before.
-        definition_depth: For "What is a quay?", the hits that define the term come first, out of
-            this many of the best; 0 turns it off.
+        fusion: The fusion of the rankings.
+        choose_weights: A function that takes the text of a query and returns the weight of the
+            keyword search, then that of each vector space.
+        candidates: The least number of hits of each ranking; there are never fewer than `k`.
+        vote_depth: The number of best hits of each ranking that count for `Hit.found_by`, however
+            many hits are asked for.
+        executor: The threads in which the keyword search runs while the query is embedded; `None`
+            to run it after that, in the caller's thread.
+        definition_depth: The number of best hits among which those that define a term are moved to
+            the top, for questions like "What is a quay?"; 0 moves none.
+        name: The name of the retriever in the hits.
     """
 
     index: IndexReader
@@ -60,7 +69,13 @@ class HybridRetriever:
 
     @classmethod
     def of(cls, assembly: "Assembly", index: IndexReader, embedder: str = "") -> Self:
-        """Build the retriever, over the words and all vector spaces or that of one embedder."""
+        """Build the retriever from the assembly.
+
+        Args:
+            assembly: The assembly.
+            index: The index to search.
+            embedder: The name of the embedder whose vector space is searched; empty for all spaces.
+        """
         settings = assembly.settings.retrieval
         spaces = [embedder] if embedder else ["", *settings.embedders]
         return cls(
@@ -80,10 +95,11 @@ class HybridRetriever:
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first.
 
-        Scores are those of the fusion; `found_by` counts the rankings that agree on a hit.
+        Scores are those of the fusion; `found_by` counts the rankings that have a hit among their
+        `vote_depth` best.
         """
         check_k(k)
-        # Deeper than `k`: a chunk may win by a middling place in every ranking.
+        # Rankings are longer than `k`, because a chunk may win by a middling rank in each of them.
         depth = max(k, self.candidates)
         with self._run_concurrently(
             lambda: self.index.keyword_search(query.text, k=depth, filters=query.filters)
@@ -99,7 +115,7 @@ class HybridRetriever:
         votes = Counter(
             match.chunk_id for ranking in rankings for match in ranking[: self.vote_depth]
         )
-        # Only questions for a meaning are rearranged; other queries have no term.
+        # Only a question for the meaning of a term has one; hits for other queries stay in order.
         term = Question(query.text).term if self.definition_depth else ""
         hits = to_hits(
             fused[: max(k, self.definition_depth) if term else k],
@@ -113,23 +129,27 @@ class HybridRetriever:
     def _run_concurrently(
         self, job: Callable[[], list[Match]]
     ) -> Iterator[Callable[[], list[Match]]]:
-        """Start a job in another thread; yield the call that waits for it, or that runs it."""
+        """Start a job in another thread and yield a function that returns its outcome.
+
+        Without a thread, the function runs the job itself.
+        """
         future = self._submit(job)
         if future is None:
             yield job
             return
         try:
-            # A job that still waits for a thread is done faster here.
+            # A job that still waits for a thread is done sooner in this one.
             yield lambda: job() if future.cancel() else future.result()
         finally:
-            # The caller may close the index next, so the job must not go on reading it.
+            # The caller may close the index after this, so the job must not read on.
             future.cancel() or wait([future])
 
     def _submit(self, job: Callable[[], list[Match]]) -> Future[list[Match]] | None:
+        """Start a job in another thread; return `None` if there is no thread for it."""
         try:
-            # The context carries the revision of the index that the question sees.
+            # The context variables hold the revision of the index that the question sees.
             return self.executor.submit(copy_context().run, job) if self.executor else None
-        # The executor was shut down, since the engine is being closed.
+        # The executor was shut down because the engine is being closed.
         except RuntimeError:
             return None
 
@@ -138,23 +158,28 @@ def choose_vector_weight(space: str, text: str, settings: RetrievalSettings) -> 
     """Return the weight of the vectors of a space for a query.
 
     Args:
-        space: One of `retrieval.embedders`, or any other name for `models.embedder`.
-        text: The query.
-        settings: The weights.
+        space: One of `retrieval.embedders`; any other name means the space of `models.embedder`.
+        text: The text of the query.
+        settings: The settings with the weights.
     """
     if space in settings.embedders:
         weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
         return weights[settings.embedders.index(space)]
-    # The embedder was made for English; in other languages its vectors are little more than noise.
+    # The shipped embedder was made for English; its vectors of Indonesian text say little.
     is_indonesian = Question(text).language == "id"
     return settings.foreign_vector_weight if is_indonesian else settings.vector_weight
 
 
 def put_definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
-    """Return the hits with those first that define `term`; these gain the score of the best one.
+    """Return the hits with new ranks, those that define a term first.
 
-    Neither vectors nor keywords see a definition: many chunks that mention a term rank above the
-    one that defines it.
+    Vectors and keywords cannot tell a definition from a mention, so many chunks that mention a term
+    rank above the chunk that defines it. The score of the best hit is added to those of the hits
+    that move up, so that scores still fall with the rank.
+
+    Args:
+        hits: The hits, best first.
+        term: The term.
     """
     defines = build_definition_check(term)
     defining = [hit for hit in hits if defines(hit.chunk.text)]

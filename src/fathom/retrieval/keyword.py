@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # the assembly makes the retrievers, and imports every part
     from fathom.assembly import Assembly
 
 MOST_INSPECTED = 20
-"""Chunks with some form of a word that are searched for the word itself, at most."""
+"""The largest number of chunks in which `has_exact_word` looks for a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,14 @@ class KeywordRetriever:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordFeedback:
-    """BM25 for the query and the words that RM3 takes from its best hits.
+    """A ranking by BM25 over the query and the words that RM3 takes from its best hits.
 
     Attributes:
+        index: The index.
+        feedback: The choice of the words to add.
         repeats: The number of times that the query is repeated, which is its weight against the
-            added words; about what RM3's own weights come to where half of the model is the query.
+            added words. The default is about the weight that RM3 itself gives a query that makes up
+            half of its model.
     """
 
     index: IndexReader
@@ -58,7 +61,7 @@ class KeywordFeedback:
         """Return at most `k` hits, best first; scores are BM25 weights above 0."""
         first = self._search(query, query.text, self.feedback.hits)
         words = self.feedback.select_terms(query.text, first)
-        # The keyword index takes no weights, so repetition stands in for them.
+        # The keyword index takes no weights, so the query is repeated instead.
         return self._search(query, " ".join([query.text] * self.repeats + list(words)), k)
 
     def _search(self, query: Query, text: str, k: int) -> list[Hit]:
@@ -67,7 +70,7 @@ class KeywordFeedback:
 
 
 def has_exact_word(word: str, index: IndexReader) -> bool:
-    """Return whether the best hits for a word hold it as it is, apart from capitals."""
+    """Return whether one of the best hits for a word holds this form of it, in any capitals."""
     hits = KeywordRetriever(index).retrieve(Query(text=word), k=MOST_INSPECTED)
     # The index compares stems, so a hit may hold another form of the word.
     word_pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)

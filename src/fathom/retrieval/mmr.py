@@ -6,22 +6,26 @@ from fathom.retrieval.base import rank_hits
 from fathom.types import Hit
 
 Similarity = Callable[[Hit, Hit], float]
-"""Returns the likeness of two hits; 1 for equal texts, on the scale of the hits' scores."""
+"""A function that returns the likeness of two hits, in [0, 1]; 1 for equal texts."""
 
 
 def select_by_mmr(
     hits: Sequence[Hit], similarity: Similarity, *, k: int, diversity: float
 ) -> tuple[Hit, ...]:
-    """Choose hits one by one, each by (1 - diversity) * score - diversity * likeness.
+    """Choose hits by maximal marginal relevance (Carbonell and Goldstein 1998).
 
-    Carbonell and Goldstein 1998, with diversity = 1 - lambda; likeness is that to the most alike
-    hit already chosen. Scores are kept, ranks are new; ties go to the better old rank.
+    The next hit is always the one with the highest (1 - diversity) * score - diversity * likeness,
+    where the likeness is that to the most similar hit already chosen. The paper's lambda is 1 -
+    diversity. Ties go to the better old rank.
 
     Args:
-        hits: Hits in rank order, scores in [0, 1].
-        similarity: Returns the likeness of two hits.
-        k: The number of hits, at most.
-        diversity: The weight of the likeness, in [0, 1]; 0 is pure relevance and keeps the order.
+        hits: The hits in rank order, with scores in [0, 1].
+        similarity: A function that returns the likeness of two hits, in [0, 1].
+        k: The largest number of hits to choose.
+        diversity: The weight of the likeness, in [0, 1]; 0 keeps the order of the hits.
+
+    Returns:
+        The hits in the order in which they were chosen, with their old scores and new ranks.
 
     Raises:
         ValueError: If `diversity` is outside [0, 1].
@@ -49,7 +53,14 @@ def select_by_mmr(
 def build_term_similarity(
     hits: Sequence[Hit], terms: Callable[[str], frozenset[str]]
 ) -> Similarity:
-    """Return a similarity by the share of common terms of two chunks (Jaccard); needs no model."""
+    """Return a similarity of these hits: the share of terms that two chunks have in common.
+
+    This is Jaccard's coefficient, 1 for two chunks without terms; it needs no model.
+
+    Args:
+        hits: All hits that will be compared.
+        terms: A function that returns the distinct content words of a text.
+    """
     terms_by_id = {hit.chunk.id: terms(hit.chunk.text) for hit in hits}
 
     def measure_overlap(first: Hit, second: Hit) -> float:

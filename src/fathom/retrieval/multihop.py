@@ -1,9 +1,9 @@
-"""Multi-hop retrieval for questions whose evidence stands in several documents; no model.
+"""Multi-hop retrieval for questions whose evidence stands in several documents, by rules.
 
-One search for the whole question, one for each anchor, then one for each bridge that the best hits
-name, together with the words of the question that are still open. A bridge is a name that leads
-from what a question names to what it does not: it stands in a good first hit, near the words of the
-question, but not in the question itself (bridge entity, as in HotpotQA; Yang et al. 2018).
+There is one search for the whole question and one for each anchor. Then there is one for each
+bridge in the best hits, together with the words of the question that its chunk does not hold. A
+bridge is a name that the question does not hold, but that stands near the question's words in a
+good hit, so it may lead to the next document (the bridge entity of HotpotQA; Yang et al. 2018).
 """
 
 import re
@@ -24,6 +24,7 @@ _AFTER_COMMA = re.compile(r",\s.*$")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _LEAST_LETTERS = 3
+"""The least number of characters of a bridge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +33,9 @@ class Bridge:
 
     Attributes:
         name: The name as the chunk writes it.
-        chunk: The best hit that names it.
-        strength: The hit's share of the best score, times the share of the question's words that
-            stand around the name; in [0, 1].
+        chunk: The chunk in which it has the highest strength.
+        strength: The score of the chunk's hit as a share of the best score, times the share of the
+            question's words that stand around the name; in [0, 1].
     """
 
     name: str
@@ -45,13 +46,13 @@ class Bridge:
 def find_bridges(
     question: str, hits: Sequence[Hit], terms: Terms, *, earlier: Sequence[Bridge] = ()
 ) -> tuple[Bridge, ...]:
-    """Return the bridges of the hits, the strongest first, ties by alphabet.
+    """Return the bridges in the hits, the strongest first, ties by alphabet.
 
     Args:
-        question: The question.
-        hits: The first hits, in rank order; scores above 0.
-        terms: Returns the content words of a text.
-        earlier: Bridges of an earlier hop, whose names are left out.
+        question: The text of the question.
+        hits: The best hits, in rank order, with scores of at least 0.
+        terms: A function that returns the distinct content words of a text.
+        earlier: The bridges of an earlier hop, whose names are left out.
     """
     question_text, question_terms = normalize_name(question), terms(_strip_possessives(question))
     earlier_names = {normalize_name(bridge.name) for bridge in earlier}
@@ -60,7 +61,7 @@ def find_bridges(
     for hit in hits if question_terms and top > 0 else ():
         for name, around in _list_names(hit.chunk):
             key = normalize_name(name)
-            # A name made of words of the question leads nowhere either.
+            # A name that consists of words of the question leads nowhere new either.
             if (
                 key in earlier_names
                 or len(key) < _LEAST_LETTERS
@@ -77,7 +78,11 @@ def find_bridges(
 
 
 def _list_names(chunk: Chunk) -> Iterator[tuple[str, str]]:
-    """Yield every name of a chunk, with the text around it."""
+    """Yield every name of a chunk with the text around it.
+
+    The document's title comes first, with the whole text of the chunk. Names in the text come with
+    the title and their sentence.
+    """
     if chunk.title:
         yield strip_brackets(chunk.title), chunk.text
     for span in split(chunk.text):
@@ -87,20 +92,23 @@ def _list_names(chunk: Chunk) -> Iterator[tuple[str, str]]:
 
 
 def list_open_words(question: str, chunk: Chunk, terms: Terms) -> str:
-    """Return the content words of the question that are not in the chunk or its title."""
+    """Return the content words of the question that neither the chunk nor its headings hold."""
     chunk_terms = terms(_strip_possessives(chunk.context))
     words = (match.group() for match in _WORD.finditer(_strip_possessives(question)))
     return " ".join(word for word in words if terms(word) - chunk_terms)
 
 
 def is_titled(chunk: Chunk, name: str) -> bool:
-    """Return whether the document has this title, also without brackets or a comma and the rest."""
+    """Return whether a name is the title of a chunk's document, in any capitals.
+
+    Words in brackets at the end of the title do not count; a comma and the words after it need not.
+    """
     title = normalize_name(strip_brackets(chunk.title))
     return normalize_name(name) in {title, _AFTER_COMMA.sub("", title)}
 
 
 def strip_brackets(title: str) -> str:
-    """Return a title without the words in brackets at its end."""
+    """Return a title without words in brackets at its end: "Mercury" for "Mercury (planet)"."""
     return _BRACKETS.sub("", title)
 
 
@@ -110,30 +118,35 @@ def _strip_possessives(text: str) -> str:
 
 
 def normalize_name(text: str) -> str:
-    """Return a text in small letters with single blanks."""
+    """Return a text in lower case with single spaces."""
     return " ".join(text.casefold().split())
 
 
 Job = Callable[[RunContext], Awaitable[tuple[Hit, ...]]]
+"""A search that is ready to run in a step."""
 
 _QUESTION_JOB = "question"
+"""The name of the search for the whole question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiHop:
     """A ranking by the sum of three scores: for the question, its anchors, and its bridges.
 
-    The first is the score of the hit for the whole question. The second adds, for every anchor that
-    finds the chunk, `anchor_weight` * score; the third, for the bridge that finds it best,
-    `bridge_weight` * score * the bridge's strength relative to the strongest. In the last two a
-    chunk counts only `title_mismatch_weight` as much if the anchor or bridge is not the title of
-    its document. The hits of the bridges give `second_hop_bridges` further bridges, with
-    `hop_decay` times the weight.
+    - The score of the search for the whole question.
+    - The sum, over all anchors that find the chunk, of `anchor_weight` * score.
+    - The maximum, over all bridges that find the chunk, of `bridge_weight` * score * the strength
+      of the bridge as a share of the strongest one's.
+
+    In the last two, the score is multiplied by `title_mismatch_weight` unless the anchor or bridge
+    is the title of the chunk's document alone. The best hits after this hop give at most
+    `second_hop_bridges` further bridges, whose weight is multiplied by `hop_decay`.
 
     Attributes:
-        search: Finds hits with scores of about [0, 1].
-        extract_terms: Returns the content words of a text.
+        search: The search, with scores of about [0, 1].
+        extract_terms: A function that returns the distinct content words of a text.
         settings: The numbers of hits and bridges, and their weights.
+        name: The name of the retriever in the hits.
     """
 
     search: Search
@@ -146,11 +159,17 @@ class MultiHop:
     ) -> tuple[Hit, ...]:
         """Return at most `k` hits, best first, as one step of the run.
 
-        A search that fails or that the budget does not allow is left out; without the search for
-        the whole question there are no hits.
+        A search that fails or that the budget refuses is left out.
+
+        Args:
+            query: The query of the whole question.
+            anchors: The anchors to search for, each by itself.
+            k: The largest number of hits.
+            context: The run that pays for the searches and records them.
 
         Raises:
-            RunError: If the search for the whole question fails.
+            RunError: If the search for the whole question fails, unless the budget refused a
+                search.
         """
         settings, inputs = self.settings, {"query": query.text, "anchors": list(anchors)}
         with context.step("hops", agent="retriever", inputs=inputs) as step:
@@ -186,7 +205,16 @@ class MultiHop:
         context: RunContext,
         earlier: Sequence[Bridge] = (),
     ) -> tuple[Bridge, ...]:
-        """Search for the bridges of the best hits so far and add their hits; return the bridges."""
+        """Search for the bridges in the best hits, add what they find, and return the bridges.
+
+        Args:
+            query: The query of the whole question.
+            ranking: The ranking so far, to which the hits are added.
+            most: The largest number of bridges.
+            weight: The weight of the strongest bridge.
+            context: The run that pays for the searches and records them.
+            earlier: The bridges of the hop before, which are not followed again.
+        """
         leads = find_bridges(
             query.text,
             ranking.list_hits(self.settings.bridge_hits),
@@ -202,6 +230,7 @@ class MultiHop:
         return leads
 
     def _build_query(self, query: Query, bridge: Bridge) -> str:
+        """Return a bridge with the words of the question that its chunk leaves open."""
         return (
             f"{bridge.name} {list_open_words(query.text, bridge.chunk, self.extract_terms)}".strip()
         )
@@ -209,7 +238,7 @@ class MultiHop:
     async def _search_all(
         self, query: Query, texts: Mapping[str, str], context: RunContext
     ) -> dict[str, tuple[Hit, ...]]:
-        """Search for all texts at once and return the hits by name."""
+        """Search for all texts at the same time and return the hits by the names of the texts."""
 
         def start(text: str, k: int) -> Job:
             return lambda step: self.search(replace(query, text=text), k=k, context=step)
@@ -225,14 +254,14 @@ class MultiHop:
     def _require_hits(
         self, hits_by_name: Mapping[str, tuple[Hit, ...]], context: RunContext
     ) -> tuple[Hit, ...]:
-        # A refusal by the budget is no error: the run goes on with what it has.
+        # A refusal by the budget is no error: the run goes on with the hits that it has.
         if _QUESTION_JOB not in hits_by_name and not context.refusals:
             raise RunError("the search for the question failed; the log has the reason")
         return hits_by_name.get(_QUESTION_JOB, ())
 
 
 class _Ranking:
-    """The scores of all chunks so far; the order in which searches end does not matter."""
+    """The scores of all chunks so far, independent of the order in which searches end."""
 
     def __init__(self, hops: MultiHop, first: Sequence[Hit]) -> None:
         self._hops = hops
@@ -251,16 +280,15 @@ class _Ranking:
 
     def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
         for hit, gain in self._weigh_hits(bridge.name, hits):
-            # A hop leads to another document; a chunk of the same one is no hop.
+            # A bridge must lead to another document, so chunks of its own document get nothing.
             if hit.chunk.document_id != bridge.chunk.document_id:
                 best = max(self._bridged.get(hit.chunk.id, 0.0), share * gain)
                 self._bridged[hit.chunk.id] = best
 
     def _weigh_hits(self, name: str, hits: Sequence[Hit]) -> Iterator[tuple[Hit, float]]:
-        """Yield the hits with their scores, reduced where the document has another title.
+        """Yield the hits with their scores, reduced unless their document alone has this title.
 
-        A title that several documents share counts as another title, since it does not tell them
-        apart.
+        A title that several of the hits' documents share does not tell them apart.
         """
         titled_documents = {hit.chunk.document_id for hit in hits if is_titled(hit.chunk, name)}
         for hit in hits:
@@ -269,7 +297,7 @@ class _Ranking:
             yield hit, hit.score * (1.0 if is_unique else self._hops.settings.title_mismatch_weight)
 
     def list_hits(self, k: int) -> tuple[Hit, ...]:
-        """Return the best hits so far; ties by chunk id."""
+        """Return the `k` best hits so far, ties by chunk id."""
         score_maps = (self._whole, self._anchored, self._bridged)
         scores = {
             chunk_id: round(sum(score_map.get(chunk_id, 0.0) for score_map in score_maps), DIGITS)

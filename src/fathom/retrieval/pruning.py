@@ -1,11 +1,11 @@
-"""Pruned evidence: the sentences of the hits that a language model is shown.
+"""Pruning: keeps the sentences of hits that bear on a question, for a language model or a person.
 
-Tokens of prompt are most of the price of a language model, and most sentences of a chunk do not
-bear on the question. The cross-reader scores every sentence, list item, row and line of code of the
-hits; the best are kept within a number of tokens, in the order of the document. Structure is kept:
-a unit comes with the heading above it, a row with the head of its table, a list item with the line
-that leads to its list (with the whole list if the question asks for several things or for steps),
-code with the sentence before it.
+Prompt tokens are most of the price of a language model, and most sentences of a chunk do not bear
+on the question. The cross-reader scores every unit of the hits: sentences, list items, rows and
+lines of code. The best are kept within a number of tokens, in the order of the document. A unit is
+kept with what it needs to be understood: the heading above it; for a row the head of its table; for
+a list item the line that leads to its list, and the whole list if the question asks for several
+things or for steps; for code the sentence before it.
 """
 
 import re
@@ -22,20 +22,21 @@ from fathom.text.quotable import QuotableUnit, list_blocks, list_units
 from fathom.types import HEADS, BlockKind, Chunk, Hit, Span
 
 CHUNK_TOKENS = 120
-"""The tokens of one chunk for roles that see several chunks, each by itself."""
+"""The limit in tokens of each chunk for roles that see several chunks, each by itself."""
 _MOST_CODE_LINES = 12
-"""The lines of code that a sentence with a colon takes along."""
+"""The largest number of lines of code that are kept with the sentence that introduces them."""
 _MOST_LEADS = 2
-"""The parts above a unit that are read with it: a heading and the line that leads to it."""
+"""The largest number of parts above a unit that are read with it: a heading and a line that leads
+to it."""
 _LINK = 1.0
-"""The addition to the score of a piece whose document a good piece of another one names."""
+"""The addition to the score of a piece if a good piece of another document names its document."""
 _LINKING = 5
-"""The best pieces that may name another document."""
+"""The number of best pieces that may name another document."""
 _SHORTEST_TITLE = 4
-"""The characters of a title that counts as named."""
+"""The least number of characters of a title that is looked for in other documents."""
 _BRACKETS = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 _SPANS = 8
-"""The possible answers of a chunk that count for the sentences that hold them."""
+"""The number of possible answers of a chunk that raise the scores of the units that hold them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class PrunedHit:
 
     Attributes:
         hit: The hit.
-        spans: The parts in the chunk's text, in order, without overlap: units, headings and heads
-            of tables.
+        spans: The kept parts in the chunk's text, in order, without overlap: units, headings and
+            heads of tables.
     """
 
     hit: Hit
@@ -53,7 +54,7 @@ class PrunedHit:
 
     @property
     def text(self) -> str:
-        """The kept parts; what stands in one line of the chunk stands in one line here."""
+        """The kept parts; those that stand in one line of the chunk share a line."""
         text = self.hit.chunk.text
         lines: list[str] = []
         end = 0
@@ -72,13 +73,13 @@ class PrunedHit:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A unit of a hit with what it is not understood without.
+    """A unit of a hit with the parts that are needed to understand it.
 
     Attributes:
-        place: The place of the hit, from 0.
-        unit: The span of the unit.
-        before: The parts that stand above the unit and lead to it.
-        after: The parts below the unit that it introduces.
+        place: The place of the hit among the hits, from 0.
+        unit: The span of the unit in the chunk's text.
+        before: The spans above the unit that lead to it.
+        after: The spans below the unit that it introduces.
     """
 
     place: int
@@ -93,21 +94,22 @@ class _Piece:
 
 
 def _count_tokens(hit: Hit, spans: Collection[Span]) -> int:
-    """Return the likely number of tokens of some parts of a hit and the headings above them."""
+    """Estimate the number of tokens of some parts of a hit and of the headings above them."""
     text = hit.chunk.text
     return count_tokens(hit.chunk.breadcrumb) + sum(count_tokens(span.cut(text)) for span in spans)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePruner:
-    """A pruner of hits by the cross-reader's score of each sentence; deterministic.
+    """A pruner of hits by the cross-reader's score of each unit; deterministic.
 
     Attributes:
         pairs: The cross-reader.
-        limit: The size of the kept parts and what stands above them, at most.
-        measure: Returns the size of a hit with some parts; by default the likely number of its
-            tokens with the headings above it.
-        share: The share of the best score that a unit needs to be kept, in [0, 1].
+        limit: The largest size of the kept parts of all hits together, as `measure` counts it. The
+            best part is kept even if it is larger.
+        share: The least score of a unit that is kept, as a share of the best score, in [0, 1].
+        measure: A function that returns the size of a hit of which some parts are kept; by default
+            the estimated number of tokens, with the headings above them.
     """
 
     pairs: CrossReader
@@ -118,13 +120,13 @@ class EvidencePruner:
     def prune_each(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return every hit with its own best parts, in the order of the hits.
 
-        For roles that compare hits: each may take all the tokens.
+        This is for roles that compare hits; `limit` holds for each hit by itself.
 
         Args:
             question: The question.
-            hits: The hits.
+            hits: The hits, in any order.
         """
-        # A hit without any unit has nothing to prune.
+        # A hit without units, such as one of headings only, is kept whole.
         return tuple(
             item for hit in hits for item in self.prune(question, [hit]) or keep_whole([hit])
         )
@@ -132,8 +134,8 @@ class EvidencePruner:
     def prune(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
         """Return the hits with the parts that are kept; a hit without any is left out.
 
-        Documents stand in the order of their best hit; the hits of one document stand in the order
-        of its text.
+        Documents come in the order of their best hit that is kept, and the hits of one document in
+        the order of its text.
 
         Args:
             question: The question.
@@ -142,15 +144,15 @@ class EvidencePruner:
         return _order_hits(self._select_spans(question, hits), hits)
 
     def excerpt(self, question: Question, hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
-        """Return the same parts with the hits in the order of their best part.
+        """Return the same parts as `prune`, with the hits in the order of their best part.
 
-        For a person or a program that reads from the top and may stop early.
+        This is for a person or a program that reads from the top and may stop early.
         """
         spans = self._select_spans(question, hits)
         return tuple(keep_parts(hits[place], spans[place]) for place in spans)
 
     def _select_spans(self, question: Question, hits: Sequence[Hit]) -> dict[int, set[Span]]:
-        """Return the spans to keep by the place of their hit, the one with the best part first."""
+        """Return the spans to keep, by the place of their hit; the hit of the best part first."""
         whole_lists = question.form == "several" or question.asks_steps
         pieces = _drop_repeated(
             [
@@ -169,10 +171,14 @@ class EvidencePruner:
         return self._fill_budget(best, hits)
 
     def _fill_budget(self, pieces: Sequence[_Piece], hits: Sequence[Hit]) -> dict[int, set[Span]]:
-        """Return the spans to keep by the place of their hit, taken from the best pieces on.
+        """Return the spans of the pieces that fit into `limit`, by the place of their hit.
 
-        A piece that does not fit is left out, and the next is tried. The first piece is kept in any
-        case, so that a question with hits never comes without evidence.
+        A piece that does not fit is left out, and the next is tried. The first piece is always
+        kept, so that a question with hits never goes without evidence.
+
+        Args:
+            pieces: The pieces, best first.
+            hits: The hits.
         """
         kept: dict[int, set[Span]] = {}
         sizes: dict[int, int] = {}
@@ -193,12 +199,12 @@ def get_head(hit: Hit) -> str:
 
 
 def keep_parts(hit: Hit, spans: Collection[Span]) -> PrunedHit:
-    """Return a hit with some of its parts, of overlapping ones the larger."""
+    """Return a hit with these parts; a part that lies within another one is dropped."""
     return PrunedHit(hit, _merge_spans(spans))
 
 
 def keep_whole(hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
-    """Return hits of which everything is kept: all units, headings and heads of tables."""
+    """Return the hits with everything kept: all units, headings and heads of tables."""
     return tuple(
         keep_parts(hit, {*_list_heads(hit.chunk), *_list_unit_spans(hit.chunk)}) for hit in hits
     )
@@ -214,7 +220,13 @@ def _list_unit_spans(chunk: Chunk) -> list[Span]:
 
 
 def _list_pieces(place: int, chunk: Chunk, *, whole_lists: bool) -> Iterator[_Piece]:
-    """Yield the units of a chunk, each with the parts that belong to it."""
+    """Yield the units of a chunk, each with the parts that are needed to understand it.
+
+    Args:
+        place: The place of the hit among the hits.
+        chunk: The chunk of the hit.
+        whole_lists: Whether all items of its list belong to a list item.
+    """
     units = list_units(chunk)
     last_of_block = {unit.block: unit.span for unit in units}
     list_parts = _map_list_parts(chunk, whole_lists=whole_lists)
@@ -238,9 +250,9 @@ def _list_pieces(place: int, chunk: Chunk, *, whole_lists: bool) -> Iterator[_Pi
 
 
 def _find_above(chunk: Chunk, unit: QuotableUnit, kind: BlockKind) -> tuple[Span, ...]:
-    """Return the last block of a kind above a unit; nothing if there is none in the chunk.
+    """Return the last block of a kind above a unit; empty if the chunk has none.
 
-    Only rows stand between a row and the head of its table.
+    The head of a table counts only if nothing but rows stands between it and the unit.
     """
     for block in reversed(list_blocks(chunk)[: unit.block]):
         if block.kind == kind:
@@ -251,12 +263,12 @@ def _find_above(chunk: Chunk, unit: QuotableUnit, kind: BlockKind) -> tuple[Span
 
 
 def _find_sentence(last_of_block: dict[int, Span], block: int) -> tuple[Span, ...]:
-    """Return the last unit of a block; nothing if the block has none."""
+    """Return the last unit of a block; empty if the block has none."""
     return (last_of_block[block],) if block in last_of_block else ()
 
 
 def _list_code(units: Sequence[QuotableUnit], block: int) -> tuple[Span, ...]:
-    """Return the first lines of a block of code; nothing for a block of another kind."""
+    """Return the first lines of a block of code; empty for a block of another kind."""
     lines = [unit.span for unit in units if unit.block == block and unit.kind == "code"]
     return tuple(lines[:_MOST_CODE_LINES])
 
@@ -264,11 +276,13 @@ def _list_code(units: Sequence[QuotableUnit], block: int) -> tuple[Span, ...]:
 def _map_list_parts(
     chunk: Chunk, *, whole_lists: bool
 ) -> dict[int, tuple[tuple[Span, ...], tuple[Span, ...]]]:
-    """Return the parts above and below each list item that belong to it, by its block.
+    """Return the parts before and after each list item that belong to it, by its block.
+
+    Both tuples may hold all items of the list; the caller drops those on the wrong side.
 
     Args:
         chunk: The chunk.
-        whole_lists: Whether the other items of its list belong to an item.
+        whole_lists: Whether all items of its list belong to a list item.
     """
     blocks = list_blocks(chunk)
     parts: dict[int, tuple[tuple[Span, ...], tuple[Span, ...]]] = {}
@@ -283,7 +297,10 @@ def _map_list_parts(
 
 
 def _drop_repeated(pieces: Sequence[_Piece], hits: Sequence[Hit]) -> list[_Piece]:
-    """Return the first of the pieces at the same place of a document: chunks can overlap."""
+    """Return the pieces, of several at the same place of a document only the first.
+
+    Overlapping chunks hold the same unit twice.
+    """
     first: dict[tuple[str, int], _Piece] = {}
     for piece in pieces:
         chunk = hits[piece.place].chunk
@@ -296,9 +313,9 @@ def _score_pieces(
 ) -> list[float]:
     """Return the score of each piece, at least 0.
 
-    Added are the relevance and answerability of the unit read alone, half of those of its chunk,
-    the share of the chunk's answers that stand in the unit, and a bonus for a better hit: some
-    units are understood only in their surroundings.
+    It is the sum of the relevance and the answerability of the unit read by itself, of half of
+    those of its chunk, of the probabilities of the chunk's answers that begin in the unit, and of
+    0.5 / rank of the hit. The chunk counts because some units are understood only in their context.
     """
     alone = session.read([_make_chunk(piece, hits[piece.place].chunk) for piece in pieces])
     chunks = session.read([hit.chunk for hit in hits])
@@ -323,15 +340,15 @@ def _score_pieces(
 def _add_links(
     scores: Sequence[float], pieces: Sequence[_Piece], hits: Sequence[Hit]
 ) -> list[float]:
-    """Return the scores, higher in documents that the best pieces of other documents name.
+    """Return the scores, raised in documents that the best pieces of other documents name.
 
-    In a question of several hops, the later document is often named by the earlier one alone.
+    In a question of several hops, often only the first document names the second one.
     """
     order = sorted(range(len(pieces)), key=lambda place: (-scores[place], place))
     best = [(hits[pieces[place].place].chunk, pieces[place].unit) for place in order[:_LINKING]]
     lines = [(_clean_title(chunk), unit.cut(chunk.text).casefold()) for chunk, unit in best]
     titles = {hit.chunk.document_id: _clean_title(hit.chunk) for hit in hits}
-    # Parts of one work may share their title, which then names none of them.
+    # A piece under the same title does not count, because parts of one work may share their title.
     named = {
         document: any(title != other and title in line for other, line in lines)
         for document, title in titles.items()
@@ -344,19 +361,19 @@ def _add_links(
 
 
 def _clean_title(chunk: Chunk) -> str:
-    """Return the title of a chunk in small letters, without a remark in brackets."""
+    """Return the title of a chunk in lower case, without words in brackets at its end."""
     return _BRACKETS.sub("", chunk.title).casefold()
 
 
 def _make_chunk(piece: _Piece, chunk: Chunk) -> Chunk:
-    """Return a unit and what leads to it as a chunk of its own, for the cross-reader."""
-    # The other items of a whole list are not read again with each of them.
+    """Return a unit with the parts above it as a chunk of its own, for the cross-reader."""
+    # Of a whole list, the other items are not read again with each item.
     parts = (*piece.before[:_MOST_LEADS], piece.unit)
     return replace(chunk, text="\n".join(span.cut(chunk.text) for span in parts), blocks=())
 
 
 def _order_hits(kept: dict[int, set[Span]], hits: Sequence[Hit]) -> tuple[PrunedHit, ...]:
-    """Return the hits in the order in which they are shown, with their spans in order."""
+    """Return the hits in the order in which `prune` shows them, with their spans in order."""
     first: dict[str, int] = {}
     for place in sorted(kept):
         first.setdefault(hits[place].chunk.document_id, place)
@@ -369,7 +386,7 @@ def _order_hits(kept: dict[int, set[Span]], hits: Sequence[Hit]) -> tuple[Pruned
 
 
 def _merge_spans(spans: Collection[Span]) -> tuple[Span, ...]:
-    """Return spans in order; of overlapping ones the larger."""
+    """Return spans in order, without those that lie within another one."""
     ordered = sorted(spans, key=lambda span: (span.start, -span.end))
     ends = accumulate((span.end for span in ordered), max)
     return tuple(

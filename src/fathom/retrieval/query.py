@@ -1,4 +1,4 @@
-"""Checks and parsing of the questions and conditions that people type."""
+"""Checks of the questions, and parsing of the conditions, that people type."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from fathom.errors import UsageError
 from fathom.types import Filter
 
 MAX_CHARS = 100_000
+"""The largest number of characters of a question or a query."""
 _CONDITION = re.compile(
     r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL
 )
@@ -19,9 +20,9 @@ def check_question(text: str) -> None:
     """Check that a text can be asked or searched for.
 
     Raises:
-        UsageError: If it is empty, too long or not a text.
+        UsageError: If it is empty, longer than `MAX_CHARS`, or not UTF-8.
     """
-    # A shell may pass bytes that are no UTF-8; they become lone surrogates.
+    # A shell may pass bytes that are not UTF-8; in the text they are lone surrogates.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -38,8 +39,11 @@ def check_question(text: str) -> None:
 def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
     """Parse conditions such as `key=value`, `key>=3` and `path^=/home/reports` into filters.
 
-    `year=2020,2021` accepts any of several values. A value is a number, a date or true/false where
-    it looks like one; quotes keep it a text, with its commas.
+    `year=2020,2021` accepts any of several values. A value that looks like a number, a date or
+    true/false is one; in quotes it is always a text, which may contain commas.
+
+    Args:
+        conditions: The conditions; filters among them are returned unchanged.
 
     Raises:
         UsageError: If a condition has another form.
@@ -60,12 +64,12 @@ def _parse_filter(text: str) -> Filter:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")
     op = _OPS.get(match["op"], match["op"])
     values = [parse_scalar(part) for part in _split_values(match["value"])]
-    # "year=2020,2021" accepts any of the values; other comparisons have no such meaning.
+    # Several values mean any of them, which makes sense with "=" only.
     if len(values) > 1:
         if op != "=":
             raise UsageError(f"filter {text!r}: several values go with = only")
         return Filter(match["key"], "in", tuple(values))
-    return Filter(match["key"], op, values[0])  # type: ignore[arg-type]  # one of _FORM's
+    return Filter(match["key"], op, values[0])  # type: ignore[arg-type]  # _CONDITION has no other
 
 
 def _split_values(text: str) -> list[str]:
@@ -73,7 +77,8 @@ def _split_values(text: str) -> list[str]:
     values: list[str] = []
     at = 0
     while at <= len(text):
-        # The pattern matches everywhere, if only no character; the type checker cannot know this.
+        # The pattern also matches the empty text, so there is always a match; the type checker
+        # cannot know this.
         match = _VALUE.match(text, at)
         assert match is not None
         values.append(match[0])

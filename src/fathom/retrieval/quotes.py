@@ -1,4 +1,4 @@
-"""The text of the documents at the places that an answer wants to quote."""
+"""The lookup of the text of documents at the places that an answer quotes."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from fathom.runs.context import RunContext
 from fathom.types import BlockKind, Document, Span
 
 _LONGEST_LABEL = 12
-"""Characters of the label of a list item, at most; longer text before a quote is a sentence."""
+"""The most characters of the label of a list item; longer text before a quote is a sentence."""
 
 
 class QuotePlace(NamedTuple):
@@ -23,8 +23,8 @@ class QuotePlace(NamedTuple):
     Attributes:
         document: The id of the document.
         span: The span in its text.
-        heading: If given, the place is instead the last heading with this text that begins at or
-            before the start of the span.
+        heading: The text of a heading; empty for none. With one, the place is that of the last
+            heading with this text that begins at or before the start of the span.
     """
 
     document: str
@@ -33,23 +33,25 @@ class QuotePlace(NamedTuple):
 
     @property
     def request(self) -> list[str | int]:
-        """The form of the place in traces."""
+        """The place as traces record it."""
         fields: list[str | int] = [self.document, self.span.start, self.span.end]
         return [*fields, self.heading] if self.heading else fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentQuote:
-    """The text at a place in a document; the other fields are those of `Citation`.
+    """The text at a place in a document; fields without a description are as in `Citation`.
 
     Fields with defaults are missing in older traces and for web pages.
 
     Attributes:
+        text: The text at the place, verbatim.
         kind: The kind of the block around the place.
-        label: The label printed before the text, where it is a list item.
-        head: The row of column names, where the text is a row of a table.
-        start: The place of a heading that was looked up; `None` for other quotes, whose start is
+        label: The label that stands before the text of a list item; empty otherwise.
+        head: The row of column names above a row of a table; empty otherwise.
+        start: The offset of a heading that was looked up; `None` for other quotes, whose start is
             known.
+        date: The day of the document, as in `Citation`.
     """
 
     text: str
@@ -71,7 +73,8 @@ class QuoteLookup:
     """The lookup of places in the index, within the time reserved for the last step.
 
     Attributes:
-        find_document: Returns the index's document for an id; not called in a replay.
+        find_document: A function that returns the index's document of an id, or `None` if it is
+            gone; it is not called in a replay.
     """
 
     find_document: Callable[[str], Document | None]
@@ -79,7 +82,12 @@ class QuoteLookup:
     async def __call__(
         self, places: Sequence[QuotePlace], context: RunContext
     ) -> tuple[DocumentQuote | None, ...]:
-        """Return the text at each place; `None` where the document is gone or the time is over."""
+        """Return the text at each place, as one recorded event of the run.
+
+        Returns:
+            One item for each place, in their order: `None` if the document or the heading is gone,
+            or if the time was over.
+        """
         request = [place.request for place in places]
 
         async def ask() -> Json:
@@ -101,7 +109,7 @@ class QuoteLookup:
 
 
 def _look_up(place: QuotePlace, document: Document | None) -> Json:
-    """Return the record of a place; `None` without its document."""
+    """Return the record of a place; `None` if its document or heading is gone."""
     span = place.span if document is None else _locate_span(document, place)
     if document is None or span is None:
         return None
@@ -118,7 +126,7 @@ def _look_up(place: QuotePlace, document: Document | None) -> Json:
 
 
 def _locate_span(document: Document, place: QuotePlace) -> Span | None:
-    """Return the span of a place; `None` for a heading that is not there."""
+    """Return the span of a place; `None` if its heading is gone."""
     if not place.heading:
         return place.span
     headings = [
@@ -143,7 +151,7 @@ def _describe_block(document: Document, span: Span) -> Json:
     head = find_table_head(document.blocks, span.start)
     if head is not None:
         columns = head.span.cut(document.text)
-        # Rows of spreadsheets repeat the names of their columns.
+        # Rows of spreadsheets already hold the names of their columns.
         if not span.cut(document.text).startswith(f"{columns.partition(CELL_SEPARATOR)[0]}:"):
             fields["head"] = columns
     return fields

@@ -1,4 +1,4 @@
-"""The reports of which hits show a part, with their statements."""
+"""The lookup of reports: documents with financial statements that hits are parts of."""
 
 import re
 from collections import deque
@@ -15,24 +15,25 @@ from fathom.tables.values import fold_text
 from fathom.types import Block, Document, Hit
 
 _MOST_REPORTS = 6
-"""The documents of the best hits whose statements are looked at."""
+"""The largest number of documents whose statements are looked at for a question."""
 _MOST_KEPT = 16
+"""The number of documents that are kept between questions."""
 _OPENING = 3000
-"""The characters at the beginning of a report that tell whose it is."""
+"""The number of characters at the beginning of a report that tell whose report it is."""
 _QUARTER = re.compile(
     r"\b(?:(?P<year>20\d\d)[ _-]*q(?P<figure>[1-4])|q(?P<figure2>[1-4])[ _-]*(?P<year2>20\d\d))\b"
 )
 
 
 class _ReportText(NamedTuple):
-    """The part of a report that is kept between questions.
+    """The facts about a document that are kept between questions.
 
     Attributes:
-        revision: The revision of the index from which it was read.
-        document_id: The document.
-        statements: Its statements, the main ones first.
-        words: The words that tell whose it is.
-        quarter: The quarter that its name tells, such as "2023 q2"; else empty.
+        revision: The revision of the index from which the document was read.
+        document_id: The id of the document.
+        statements: Its statements, the main ones first; empty if it is no report.
+        words: The words of its title, file name and opening, which tell whose report it is.
+        quarter: The quarter that its title or file name gives, such as "2023 q2"; else empty.
     """
 
     revision: str
@@ -46,10 +47,10 @@ class Report(NamedTuple):
     """A document with statements.
 
     Attributes:
-        hit: The best hit that shows a part of it.
+        hit: The best hit that is a part of it.
         statements: Its statements, the main ones first.
-        words: The words that tell whose it is.
-        quarter: The quarter that its name tells; else empty.
+        words: The words of its title, file name and opening, which tell whose report it is.
+        quarter: The quarter that its title or file name gives, such as "2023 q2"; else empty.
     """
 
     hit: Hit
@@ -60,7 +61,7 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportLookup:
-    """The lookup of the statements of reports, read once for each revision of the index.
+    """The lookup of the statements of reports; a document is read once for each index revision.
 
     Attributes:
         tables: The lookup of whole tables.
@@ -72,7 +73,11 @@ class ReportLookup:
     )
 
     def __call__(self, hits: Sequence[Hit]) -> tuple[Report, ...]:
-        """Return the documents of the best hits that have statements, the best first."""
+        """Return the documents of the best hits that have statements, the best first.
+
+        Args:
+            hits: The hits, best first; only the first `_MOST_REPORTS` documents are looked at.
+        """
         revision = self.tables.get_revision()
         best: dict[str, Hit] = {}
         for hit in hits:
@@ -86,10 +91,15 @@ class ReportLookup:
         return tuple(reports)
 
     def place(self, report: Report, statement: FinancialStatement) -> FoundTable | None:
-        """Return the typed table of a statement with its places; `None` if it is gone."""
+        """Return the typed table of a statement with its places.
+
+        Returns:
+            The table; `None` if it is gone or too long to be typed.
+        """
         return self.tables.get_table_at(report.hit, statement.start)
 
     def _get_text(self, revision: str, document_id: str) -> _ReportText:
+        """Return the facts about a document, read from the index unless they are kept."""
         for text in tuple(self._kept):
             if (text.revision, text.document_id) == (revision, document_id):
                 return text
@@ -100,7 +110,7 @@ class ReportLookup:
 
 
 def _read_report(revision: str, document: Document) -> _ReportText:
-    """Return the statements of a document and what tells whose they are."""
+    """Return the facts about a document; only tables whose head names periods are looked at."""
     blocks: list[Block] = []
     for is_table, group in groupby(document.blocks, key=lambda block: block.kind in TABLE_KINDS):
         members = list(group) if is_table else []

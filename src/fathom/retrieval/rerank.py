@@ -1,4 +1,4 @@
-"""Reranking: hits ordered by the reading of a cross-reader, mixed with their own scores."""
+"""Reranking: hits ordered by a cross-reader's reading, mixed with their own scores."""
 
 import math
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ if TYPE_CHECKING:  # the assembly makes the reranker, and imports every part
     from fathom.assembly import Assembly
 
 _BATCH = 4
-"""Hits that are read in one batch."""
+"""The number of hits that are read in one batch."""
 _MOST_LOGIT = 8.0
-"""Largest logit, a probability of about 1 in 3,000 for the opposite; the model is never surer."""
+"""The largest size of a logit: a chance of 1 in 3,000 to be wrong; the model is never surer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranker:
-    """A reranker by merit x `weight` + the first stage's score x (1 - `weight`).
+    """A reranker by the score `weight` * merit + (1 - `weight`) * first-stage score.
 
-    `measure_merit` gives the merit; the first stage's scores are scaled to [0, 1] over the hits
-    given. Hits are read in the order of the first stage, and only while a hit that is not read
-    could still enter the ones to keep: such a hit has at most merit 1, and no first-stage score
-    above that of the next one. A hit that is not read counts with merit 0. Neither clock nor chance
-    decides anything.
+    `measure_merit` gives the merit, and the first stage's scores are scaled to [0, 1]. Hits are
+    read in the order of the first stage. Reading ends when no unread hit could still be among the
+    hits to keep, even with a merit of 1; this depends on neither clock nor chance. A hit that is
+    not read gets merit 0.
 
     Attributes:
+        pairs: The cross-reader.
         weight: The weight of the merit, in [0, 1]; 0 keeps the order and reads nothing.
-        most: The number of hits to read, at most; it bounds the time, with one pass a hit.
+        most: The largest number of hits to read, each with one pass of the model.
     """
 
     pairs: CrossReader
@@ -54,12 +54,12 @@ class Reranker:
 
         Args:
             question: The question.
-            hits: Hits in the order of the first stage.
-            keep: The number of hits to return, at most.
+            hits: The hits in the order of the first stage.
+            keep: The largest number of hits to return.
             context: The run that records the step.
 
         Raises:
-            BudgetRefused: If no time was left for it.
+            BudgetRefused: If no time is left for the step.
         """
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
         with context.step("rerank", agent="reranker", inputs=inputs) as step:
@@ -75,7 +75,10 @@ class Reranker:
     def rerank_hits(
         self, question: Question, hits: Sequence[Hit], *, keep: int
     ) -> tuple[int, tuple[Hit, ...]]:
-        """Return the number of hits that were read and the best hits, outside of a run."""
+        """Return the number of hits that were read, and the best hits with new ranks and scores.
+
+        This is `__call__` without recording a step. With a weight of 0 the hits keep their scores.
+        """
         if not self.weight:
             return 0, tuple(hits[:keep])
         first = scale_min_max([hit.score for hit in hits])
@@ -84,7 +87,7 @@ class Reranker:
         )
         unread = [self._mix_scores(0.0, share) for share in first[len(scores) :]]
         mixed = [*scores, *unread]
-        # Ties go to the better place in the first stage.
+        # Ties go to the better rank in the first stage.
         order = sorted(range(len(hits)), key=lambda position: (-mixed[position], position))[:keep]
         best = (
             replace(hits[position], score=mixed[position], rank=rank)
@@ -95,7 +98,14 @@ class Reranker:
     def _score_hits(
         self, session: ReadingSession, hits: Sequence[Hit], first: Sequence[float], keep: int
     ) -> list[float]:
-        """Return the scores of the hits that are read, from the first one on."""
+        """Read hits in batches until the `keep` best are settled; return the scores of those read.
+
+        Args:
+            session: The session of the question.
+            hits: The hits in the order of the first stage.
+            first: The scaled score of each hit in the first stage.
+            keep: The number of hits to keep.
+        """
         scores: list[float] = []
         for start in range(0, min(self.most, len(hits)), _BATCH):
             if self._is_settled(scores, first[start], keep):
@@ -109,10 +119,16 @@ class Reranker:
         return scores
 
     def _is_settled(self, scores: Sequence[float], share: float, keep: int) -> bool:
-        """Return whether no later hit can displace one of the `keep` best so far."""
+        """Return whether no unread hit can displace one of the `keep` best so far.
+
+        Args:
+            scores: The scores of the hits that were read.
+            share: The scaled first-stage score of the next hit.
+            keep: The number of hits to keep.
+        """
         if len(scores) < keep:
             return False
-        # An unread hit has at most merit 1, and no larger share than the next one.
+        # No unread hit has a merit above 1, or a larger first-stage score than the next hit.
         return sorted(scores, reverse=True)[keep - 1] >= self._mix_scores(1.0, share)
 
     def _mix_scores(self, hit_merit: float, share: float) -> float:
@@ -120,11 +136,11 @@ class Reranker:
 
 
 def measure_merit(reading: Reading) -> float:
-    """Return how relevant and answering a chunk is, in [0, 1]: the mean of both logits, bounded.
+    """Return the merit of a chunk: the mean logit of its relevance and answerability, in [0, 1].
 
-    Logits rather than probabilities: all sure readings have nearly the same probability, and the
-    second chunk that a question of two hops needs, which answers nothing by itself, would fall
-    behind everything.
+    Logits are used because all sure readings have nearly the same probability. By probabilities,
+    the second chunk that a question of two hops needs would also fall behind all others, because it
+    answers nothing by itself.
     """
     mean = (_compute_logit(reading.relevance) + _compute_logit(reading.answerable)) / 2
     return (mean + _MOST_LOGIT) / (2 * _MOST_LOGIT)

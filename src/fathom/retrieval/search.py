@@ -1,6 +1,6 @@
-"""Search as a step of a run: paid, cut off at the deadline, recorded with its texts.
+"""Search as a step of a run: it is paid for, cut at the deadline, and recorded.
 
-The hits are recorded whole, so that a run can be replayed after the index has changed.
+The hits are recorded with their texts, so that a run can be replayed after the index has changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,17 +17,18 @@ from fathom.types import Chunk, ChunkBlock, Hit, Query, Span
 from fathom.usage import Usage
 
 KIND = "search"
+"""The kind of the events that record searches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A ranking of chunks for a query, as a step of a run.
+    """A search by one retriever, as a step of a run.
 
     Attributes:
-        open_retriever: Returns the retriever that ranks them; not called in a replay.
-        open_fallback: Returns the retriever that ranks them if the local model of the first has a
-            fault.
-        identity: All settings that a ranking depends on, besides query and index.
+        open_retriever: A function that returns the retriever; it is not called in a replay.
+        identity: All settings that the ranking depends on, besides query and index.
+        open_fallback: A function that returns the retriever to use if the local model of the first
+            one has a fault; `None` for no fallback.
     """
 
     open_retriever: Callable[[], Retriever]
@@ -38,7 +39,7 @@ class Search:
         """Return at most `k` hits, best first, as one step of the run.
 
         Raises:
-            BudgetRefused: If the budget does not allow it, or the deadline came first.
+            BudgetRefused: If the budget does not allow the search, or the deadline came first.
             ModelError: If a local model has a fault and there is no fallback.
         """
         with context.step(
@@ -56,6 +57,7 @@ class Search:
         return hits
 
     async def _ask(self, query: Query, k: int, context: RunContext) -> tuple[Json, Usage]:
+        """Return the record of the search, new or replayed, and its usage."""
         request = {"query": query, "k": k, **self.identity}
 
         async def ask() -> Json:
@@ -65,7 +67,7 @@ class Search:
         return await context.spend(KIND, request, CostBound(retrievals=1), ask)
 
     def _retrieve(self, query: Query, k: int) -> tuple[list[Hit], str]:
-        """Return the hits, and the reason for the fallback; empty without one."""
+        """Return the hits, and the reason for using the fallback; empty if it was not used."""
         try:
             return self.open_retriever().retrieve(query, k=k), ""
         except ModelError as error:
@@ -76,7 +78,7 @@ class Search:
 
 
 def collect_texts(trace: Trace) -> frozenset[QuotedText]:
-    """Return the texts of documents that stand in a trace."""
+    """Return the texts of documents that a trace holds: hits, and quotes of a verified answer."""
     recorded = (event.value for event in trace.events if event.kind == KIND)
     # A search that was refused or failed is recorded without a value.
     values = (value["value"] for value in recorded if isinstance(value, dict) and "value" in value)
@@ -96,6 +98,7 @@ def collect_texts(trace: Trace) -> frozenset[QuotedText]:
 
 
 def _load_hit(record: Json) -> Hit:
+    """Build a hit from its record in a trace."""
     chunk = dict(record["chunk"])
     chunk["span"] = Span(**chunk["span"])
     chunk["headings"] = tuple(chunk["headings"])

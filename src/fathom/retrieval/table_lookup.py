@@ -1,4 +1,4 @@
-"""The whole tables of which hits show a part."""
+"""The lookup of whole tables from hits that show some of their rows."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -11,18 +11,20 @@ from fathom.tables.rows import list_table_blocks, split_row
 from fathom.types import Document, Hit, Span
 
 MOST_TYPED = 1_500_000
-"""The characters of a table that the index does not keep typed, at most: it takes a second."""
+"""The most characters of a table that is typed during a question, which takes about a second.
+
+A longer table is found only if the index keeps it typed."""
 _MOST_SOURCES = 3
-"""The hits whose tables are looked at, at most."""
+"""The largest number of hits that contribute tables to a question."""
 _MOST_KEPT = 4_500_000
-"""The characters of the tables that are kept typed between questions: some 200 MB at most."""
+"""The most characters of the tables that are kept typed between questions, about 200 MB."""
 
 
 class FoundTable(NamedTuple):
-    """A table of the index of which a hit shows a part.
+    """A table of the index that a hit led to.
 
     Attributes:
-        hit: The best hit that shows a part of it.
+        hit: The best hit that shows a row of it.
         table: The typed table with the places of its rows.
         text: The document's text.
     """
@@ -38,20 +40,20 @@ class FoundTable(NamedTuple):
 
     @property
     def topic(self) -> str:
-        """The words over the hit: folder, file, title and headings."""
+        """The words above the hit: folder, file, title and headings."""
         return self.hit.chunk.breadcrumb
 
     @property
     def rows(self) -> Sequence[Span]:
-        """The places of its rows in the document's text."""
+        """The spans of its rows in the document's text, without the head."""
         return self.table.rows
 
     def quote(self, row: int) -> str:
-        """Return the text of a row."""
+        """Return the text of a row, counted from 0."""
         return self.rows[row].cut(self.text)
 
     def locate_cells(self, row: int) -> dict[int, Span]:
-        """Return the places in the document's text of the cells of a row, by their columns."""
+        """Return the spans in the document's text of the cells of a row, by column from 0."""
         cells = split_row(self.quote(row), self.rows[row].start, self.table.names)
         return {cell.column: cell.span for cell in cells}
 
@@ -61,10 +63,10 @@ class _KeptTable(NamedTuple):
 
     Attributes:
         revision: The revision of the index from which it was read.
-        document_id: Its document.
-        span: Its place there.
-        table: The typed table; `None` if it is too long.
-        text: The document's text; empty if it is too long.
+        document_id: The id of its document.
+        span: Its span in the document's text.
+        table: The typed table; `None` if it is too long to be typed.
+        text: The document's text; empty if the table is too long to be typed.
     """
 
     revision: str
@@ -75,11 +77,11 @@ class _KeptTable(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The characters that are kept."""
+        """The number of characters of the typed table; 0 if it is not typed."""
         return self.span.end - self.span.start if self.table is not None else 0
 
     def holds(self, revision: str, document_id: str, start: int) -> bool:
-        """Return whether it is the table at a place of a document."""
+        """Return whether it is the table at the offset `start` of a document."""
         is_same_document = (self.revision, self.document_id) == (revision, document_id)
         return is_same_document and self.span.start <= start < self.span.end
 
@@ -91,8 +93,8 @@ class TableLookup:
     Tables are typed once for each revision of the index, not once for each question.
 
     Attributes:
-        find_document: Returns the index's document for an id.
-        get_revision: Returns the revision of the index.
+        find_document: A function that returns the index's document of an id; `None` if it is gone.
+        get_revision: A function that returns the revision of the index.
     """
 
     find_document: Callable[[str], Document | None]
@@ -100,9 +102,12 @@ class TableLookup:
     _kept: "deque[_KeptTable]" = field(init=False, repr=False, default_factory=deque)
 
     def __call__(self, hits: Sequence[Hit]) -> tuple[FoundTable, ...]:
-        """Return the tables of the best hits with a row of a table, the best first.
+        """Return the tables that the best hits show rows of, those of the best hit first.
 
         A table that is too long, or whose document is gone, is left out.
+
+        Args:
+            hits: The hits, best first.
         """
         revision = self.get_revision()
         tables: dict[tuple[str, Span], FoundTable] = {}
@@ -113,14 +118,15 @@ class TableLookup:
                 if kept.table is not None:
                     found_table = FoundTable(hit, kept.table, kept.text)
                     tables.setdefault((kept.document_id, kept.span), found_table)
-            # Short tables share a hit, and must not take the place of those of other hits.
+            # Hits are counted, not tables: several short tables in one hit must not displace those
+            # of other hits.
             sources += len(tables) > count
             if sources == _MOST_SOURCES:
                 break
         return tuple(tables.values())
 
     def _iterate_tables(self, revision: str, hit: Hit) -> Iterator[_KeptTable]:
-        """Yield the tables of which a hit has a row, in their order; short ones share a hit."""
+        """Yield the tables that a hit has rows of, in their order; a hit may have several."""
         end = 0
         for row in _list_rows(hit):
             if row.start < end:
@@ -132,13 +138,21 @@ class TableLookup:
             yield table
 
     def get_table_at(self, hit: Hit, start: int) -> FoundTable | None:
-        """Return the table at a place of a hit's document; `None` if there is none."""
+        """Return the table at the offset `start` of a hit's document.
+
+        Returns:
+            The table; `None` if there is none or it is too long.
+        """
         place = Span(start, start + 1)
         kept = self._get_table(self.get_revision(), hit.chunk.document_id, place)
         return FoundTable(hit, kept.table, kept.text) if kept and kept.table else None
 
     def _get_table(self, revision: str, document_id: str, row: Span) -> _KeptTable | None:
-        """Return the table at a place of a document; `None` if there is none."""
+        """Return the table at the start of `row` in a document, read from the index if need be.
+
+        Returns:
+            The table; `None` if there is none at this place.
+        """
         kept = tuple(self._kept)
         table = next(
             (table for table in kept if table.holds(revision, document_id, row.start)), None
@@ -150,7 +164,7 @@ class TableLookup:
         return table
 
     def _keep_table(self, table: _KeptTable) -> None:
-        """Keep a typed table, the largest one too; the oldest ones go for it."""
+        """Keep a table between questions; the oldest are dropped while all are too large."""
         self._kept.append(table)
         sizes = [kept.size for kept in tuple(self._kept)]
         while len(sizes) > 1 and sum(sizes) > _MOST_KEPT:
@@ -158,6 +172,7 @@ class TableLookup:
             sizes.pop(0)
 
     def _read_table(self, revision: str, document_id: str, start: int) -> _KeptTable | None:
+        """Return the table at an offset of a document from the index, typed unless too long."""
         document = self.find_document(document_id)
         if document is None:
             return None
@@ -174,7 +189,7 @@ class TableLookup:
 
 
 def _list_rows(hit: Hit) -> list[Span]:
-    """Return the places in its document of the rows of tables in a hit."""
+    """Return the spans in its document of the table rows in a hit; none for a hit of the web."""
     chunk = hit.chunk
     if chunk.source != "corpus":
         return []

@@ -1,4 +1,4 @@
-"""Vector retrieval by cosine: over chunks, first chunks, sentences, and with feedback."""
+"""Vector retrieval by cosine: over chunks, first chunks or sentences, and with feedback."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # the assembly makes the retrievers, and imports every part
     from fathom.assembly import Assembly
 
 _TINY = 1e-12
-"""Least length of a vector, so that an empty one can be divided by it."""
+"""The least number that a vector is divided by, so that a vector of zeros gives no error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,10 @@ class VectorRetriever:
     """A ranking of chunks by the cosine between their vector and the query's.
 
     Attributes:
+        index: The index.
         embedder: The embedder of questions.
-        space: The space with the vectors of the chunks; by default the one that every index has.
+        name: The name of the retriever in the hits.
+        space: The space with the vectors of the chunks; `None` for the one that every index has.
     """
 
     index: IndexReader
@@ -35,7 +37,14 @@ class VectorRetriever:
 
     @classmethod
     def of(cls, assembly: "Assembly", index: IndexReader, embedder: str = "") -> Self:
-        """Build the retriever over an index, for the space of one embedder."""
+        """Build the retriever from the assembly.
+
+        Args:
+            assembly: The assembly.
+            index: The index to search.
+            embedder: The name of the embedder whose vector space is searched; empty for the space
+                that every index has.
+        """
         side = assembly.side(embedder)
         name = f"vector:{embedder}" if embedder else "vector"
         return cls(index, side.embedder, name, side.space)
@@ -48,17 +57,17 @@ class VectorRetriever:
 
 
 _FIRST_CHUNK = "#0"
-"""End of the id of every document's first chunk."""
+"""The end of the id of every document's first chunk."""
 _GROWTH = 4
-"""Factor by which the number of neighbours grows."""
+"""The factor by which `LeadRetriever` increases the number of neighbours in each attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadRetriever:
     """A ranking of the first chunks of documents by their cosine with the query.
 
-    The first chunk has the title and the beginning of a document, which say what it is about, so
-    this asks which document rather than which place. One hit a document; later text is not found.
+    The title and the beginning of a document say what it is about, so this retriever finds
+    documents rather than places. It gives one hit for each document and never finds later text.
     """
 
     index: IndexReader
@@ -75,30 +84,31 @@ class LeadRetriever:
         return to_hits(self._find_first_chunks(query, k), self.index, self.name)
 
     def _find_first_chunks(self, query: Query, k: int) -> list[Match]:
-        """Return the nearest first chunks, looking at more neighbours until there are enough."""
+        """Return the `k` nearest first chunks; ask for more neighbours until there are enough."""
         vector = self.embedder.embed([query.text])[0]
         depth = k
         while True:
             depth *= _GROWTH
             near = self.index.vector_search(vector, k=depth, filters=query.filters)
             firsts = [match for match in near if match.chunk_id.endswith(_FIRST_CHUNK)]
-            # Fewer neighbours than wanted: the index has no more.
+            # If there are fewer neighbours than asked for, the index has no more.
             if len(firsts) >= k or len(near) < depth:
                 return firsts[:k]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceRetriever:
-    """A retriever that orders the first hits of another one by their best sentences.
+    """A retriever that reorders the best hits of another one by their best sentences.
 
-    The vector of a chunk covers all its sentences, so a single one that says just what is asked may
-    drown; here it counts alone.
+    The vector of a chunk mixes all its sentences, so it may hide the one sentence that says what is
+    asked. Here the best sentence alone counts.
 
     Attributes:
-        first: Finds the chunks.
+        first: The retriever that finds the chunks.
         embedder: The embedder of questions.
-        texts: The embedder of sentences, many a question; one with a cache is best.
-        candidates: The number of hits to look at, which bounds the number of hits returned.
+        texts: The embedder of sentences; one with a cache is best, as each query needs many.
+        candidates: The number of hits to reorder, which is also the most that are returned.
+        name: The name of the retriever in the hits.
     """
 
     first: Retriever
@@ -128,13 +138,13 @@ class SentenceRetriever:
         return list(rank_hits(sorted(scored, key=lambda hit: (-hit.score, hit.chunk.id))[:k]))
 
     def _score_chunks(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
-        """Return the cosine of each chunk's best sentence with the question."""
+        """Return the cosine of the question with the best sentence of each chunk."""
         sentences = [_label_sentences(chunk) for chunk in chunks]
         question_vector = self.embedder.embed([question])[0]
         sentence_vectors = self.texts.embed(
             [sentence for chunk_sentences in sentences for sentence in chunk_sentences]
         )
-        # One batch for all chunks, then dealt out again by their numbers of sentences.
+        # The sentences of all chunks were embedded in one batch; each chunk takes its own again.
         cosines = iter(
             [round(float(np.dot(vector, question_vector)), DIGITS) for vector in sentence_vectors]
         )
@@ -142,22 +152,28 @@ class SentenceRetriever:
 
 
 def _label_sentences(chunk: Chunk) -> list[str]:
-    """Return the sentences, each under the label, which says what many of them are about."""
+    """Return the sentences of a chunk, each after its label; the context if there are none.
+
+    The label names the subject, which many sentences do not.
+    """
     head = f"{chunk.label}: " if chunk.label else ""
     return [head + span.cut(chunk.text) for span in split(chunk.text)] or [chunk.context]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorFeedback:
-    """Nearest neighbours of the query moved towards its best hits (Rocchio on dense vectors).
+    """A ranking of chunks by their cosine with the query, moved towards its best hits.
 
-    Li et al. 2021, "Pseudo relevance feedback with deep language models and dense retrievers".
+    This is Rocchio's feedback on dense vectors (Li et al. 2021, "Pseudo relevance feedback with
+    deep language models and dense retrievers").
 
     Attributes:
+        index: The index.
         embedder: The embedder of questions.
         texts: The embedder of chunks.
         hits: The number of best hits that count as relevant.
-        original: The share of the query's own vector, in [0, 1].
+        original: The share of the query's own vector in the moved one, in [0, 1].
+        name: The name of the retriever in the hits.
     """
 
     index: IndexReader
@@ -175,7 +191,7 @@ class VectorFeedback:
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first.
 
-        Scores are cosines in [-1, 1] with the moved vector.
+        Scores are cosines with the moved vector, in [-1, 1].
         """
         vector = self.embedder.embed([query.text])[0]
         near = self.index.vector_search(vector, k=self.hits, filters=query.filters)
