@@ -14,6 +14,7 @@ _CONDITION = re.compile(
 )
 _VALUE = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|\Z)|[^,]*""")
 _OPS = {"^=": "prefix"}
+"""The name in `Filter` of the operator that people write in another way."""
 
 
 def check_question(text: str) -> None:

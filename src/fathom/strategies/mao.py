@@ -1,4 +1,8 @@
-"""The strategy `mao`: a planner composes a workflow of executors for each (sub-)question."""
+"""The strategy `mao`: a planner composes a workflow of executors for each (sub-)question.
+
+It implements MAO-ARAG (arXiv 2508.01005). The planners are in `planner.workflows`, the executors in
+`agents`.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -52,23 +56,23 @@ NODES: dict[Executor, str] = {
 }
 """The node of each executor."""
 _LATER_TURN_BONUS = 0.01
-"""The bonus in weight of each later turn, too small to decide more than ties."""
+"""The addition to the weight of each later turn's hits, so small that it decides only ties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """The state of a turn so far.
+    """The state of a turn so far: the work on the question itself, or on one sub-question.
 
     Attributes:
         number: The number of the turn; 0 is the question itself.
-        question: The question as it stands now: slots filled, perhaps rewritten.
+        question: The question as it is now: with filled slots, and perhaps rewritten.
         look: The hits of the first look; `None` before it.
-        look_question: The question of that look.
-        coverage: Share of the question's terms that the best hit of the look holds.
-        plan: The workflow that was chosen; empty before it.
-        todo: The rest of the workflow.
-        questions: The sub-questions that QDS or QDP split the question into.
-        hits: The hits that R found and DS kept.
+        look_question: The question that was searched for in that look; `None` before it.
+        coverage: The share of the question's terms that the best hit of the look holds, in [0, 1].
+        plan: The workflow that was chosen; empty before that.
+        todo: The executors of the workflow that are still to come.
+        questions: The sub-questions that QDS or QDP made of the question; empty without a split.
+        hits: The hits that R found, or those of them that DS kept.
         draft: The draft of AG; `None` before it.
     """
 
@@ -85,22 +89,22 @@ class Turn:
 
     @property
     def name(self) -> str:
-        """The name of the turn's steps."""
+        """The name of the turn's steps in a trace."""
         return f"turn {self.number}"
 
     @property
     def next(self) -> Executor | None:
-        """The executor that comes next; `None` after the last."""
+        """The executor that comes next; `None` before the plan and after the last executor."""
         return self.todo[0] if self.todo else None
 
     @property
     def answer(self) -> str:
-        """The answer that later questions get in place of a slot."""
+        """The text for the slot of this turn in later sub-questions; empty if there is none."""
         return find_bridge(self.question, self.draft or Draft(), self.hits)
 
     @property
     def trial(self) -> TriedWorkflow:
-        """The turn as the planner of later turns sees it."""
+        """The turn as the planner sees it when it plans later turns."""
         draft = self.draft or Draft()
         return TriedWorkflow(
             question=self.question,
@@ -110,12 +114,12 @@ class Turn:
         )
 
     def with_plan(self, workflow: Workflow, situation: QuestionFeatures) -> "Turn":
-        """Return the turn with the workflow chosen in this situation, none of it done yet."""
+        """Return the turn with a workflow to do, chosen from the features `situation`."""
         return replace(self, coverage=situation.coverage, plan=workflow, todo=workflow)
 
     @property
     def all_hits(self) -> tuple[Hit, ...]:
-        """All hits of the turn, the kept ones first."""
+        """All hits of the turn: those of `hits`, then the others of the look."""
         kept_ids = {hit.chunk.id for hit in self.hits}
         rest = tuple(hit for hit in self.look or () if hit.chunk.id not in kept_ids)
         return (*self.hits, *rest)
@@ -126,9 +130,9 @@ class MaoState(StrategyState):
     """The state of a question so far.
 
     Attributes:
-        turns: The turns; the first is the question itself, and sub-questions follow in order.
-        manner: The manner in which the question was split, if it was.
-        sub_questions: The sub-questions of the split, with slots.
+        turns: The turns so far: that of the question itself, then those of sub-questions in order.
+        manner: The manner of the split: serial or parallel; `None` without one.
+        sub_questions: All sub-questions of the split, with unfilled slots.
     """
 
     turns: tuple[Turn, ...]
@@ -137,22 +141,27 @@ class MaoState(StrategyState):
 
     @property
     def sub_turns(self) -> tuple[Turn, ...]:
-        """The turns of sub-questions."""
+        """The turns of the sub-questions."""
         return self.turns[1:]
 
     def list_waiting(self, most: int) -> tuple[Question, ...]:
-        """Return the sub-questions that have no turn yet, as far as turns are left."""
+        """Return the sub-questions that have no turn yet and can still have one.
+
+        Args:
+            most: The largest number of turns, that of the question itself included.
+        """
         return self.sub_questions[len(self.sub_turns) : most - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchoredSearch:
-    """The multi-hop search from the anchors that are strong enough.
+    """The multi-hop search of `anchor`, from the anchors of a question that are strong enough.
 
     Attributes:
-        most: The number of anchors that are looked for.
-        workers: The number of anchors that are followed.
-        min_score: The least score of an anchor that is followed.
+        multihop: The multi-hop search.
+        most: The largest number of anchors of a question that are considered.
+        workers: The largest number of these that are followed.
+        min_score: The least score of an anchor that is followed, in [0, 1].
     """
 
     multihop: MultiHop
@@ -162,7 +171,7 @@ class AnchoredSearch:
 
     @classmethod
     def of(cls, assembly: "Assembly", search: Search) -> Self:
-        """Build the search from the settings of `anchor`."""
+        """Build the search from the assembly and the settings of `anchor`."""
         settings = assembly.settings.get_section(AnchorSettings)
         return cls(
             multihop=assembly.multihop(search),
@@ -174,7 +183,7 @@ class AnchoredSearch:
     async def __call__(
         self, question: Question, filters: tuple[Filter, ...], *, k: int, context: RunContext
     ) -> tuple[Hit, ...]:
-        """Return at most `k` hits, best first."""
+        """Return at most `k` hits for a question, best first, as one step of the run."""
         candidates = question.anchors[: self.most]
         strong = [anchor.text for anchor in candidates if anchor.score >= self.min_score]
         query = Query(text=question.text, filters=filters)
@@ -186,12 +195,14 @@ class Mao(GraphStrategy):
     """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
 
     Attributes:
-        follow_anchors: R for the question itself, where the look does not cover it; with `None` R
-            is always the plain search.
-        coverage_threshold: The least share of its terms in the best hit at which a question is
-            covered.
-        hits: The number of hits that R gives.
-        turns: The largest number of turns, the first included.
+        search: The search of the looks and of R.
+        follow_anchors: The search of R for the question itself if its look does not cover it;
+            `None` if R always takes `search`.
+        observer: The extractor of the features that the planner sees.
+        hits: The number of hits of a look and of R.
+        turns: The largest number of turns, that of the question itself included.
+        coverage_threshold: A look covers a question if its best hit holds at least this share of
+            the question's terms, in [0, 1].
     """
 
     search: Search
@@ -218,7 +229,7 @@ class Mao(GraphStrategy):
 
     @classmethod
     def with_search(cls, search: Search, assembly: "Assembly") -> Self:
-        """Build the strategy from the assembly, with this search."""
+        """Build the strategy from the assembly, with another search in place of the settings'."""
         settings = assembly.settings.get_section(MaoSettings)
         return cls(
             search=search,
@@ -247,8 +258,8 @@ class Mao(GraphStrategy):
     def graph(self) -> StateGraph[MaoState, RunContext, MaoState, MaoState]:
         """Build the graph.
 
-        It ends: every executor takes itself off its turn's workflow, no workflow is chosen twice,
-        and turns are bounded.
+        Its loops end: every executor removes itself from its turn's workflow, a turn is planned
+        once, and the number of turns is bounded.
         """
         builder = StateGraph(MaoState, context_schema=RunContext)
         executors = tuple(NODES.values())
@@ -264,9 +275,13 @@ class Mao(GraphStrategy):
         return builder
 
     async def choose_next_node(self, state: MaoState) -> str:
-        """Return the node of the next executor of any turn, else of the next turn, else the end."""
+        """Return the node of the next executor of a turn, else `follow`, else the last nodes.
+
+        `follow` comes if a sub-question has no turn yet, and `summarize` only after a split.
+        """
         due = {turn.next for turn in state.turns}
-        # In the order of `NODES`, so that turns whose workflows meet at an executor share its node.
+        # The order of `NODES` is that of the usual workflow. A turn that is behind catches up, and
+        # turns that have the same executor next do its work at the same time.
         for executor, node in NODES.items():
             if executor in due:
                 return node
@@ -275,7 +290,7 @@ class Mao(GraphStrategy):
         return "summarize" if state.manner else "finalize"
 
     async def look(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        """Search for every turn that has had no look yet."""
+        """Take the first look of every turn that has none yet."""
         return await _work_on_turns(
             state, lambda turn: turn.look is None, self._look, runtime.context
         )
@@ -290,11 +305,11 @@ class Mao(GraphStrategy):
         return await _execute("QR", state, self._rewrite, runtime.context)
 
     async def split_serially(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        """Split the question into sub-questions that need each other's answers."""
+        """Split the question into sub-questions that need the answers to earlier ones (QDS)."""
         return await self._split("QDS", "serial", state, runtime.context)
 
     async def split_in_parallel(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        """Split the question into independent sub-questions."""
+        """Split the question into independent sub-questions (QDP)."""
         return await self._split("QDP", "parallel", state, runtime.context)
 
     async def retrieve(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
@@ -326,7 +341,7 @@ class Mao(GraphStrategy):
         return replace(state, turns=(*state.turns, *turns))
 
     async def summarize(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        """Draft an answer from the answers to the sub-questions."""
+        """Draft an answer from the answers to the sub-questions (the paper's AS)."""
         draft = await self.summarizer.summarize(
             state.question,
             state.manner or "parallel",
@@ -350,7 +365,7 @@ class Mao(GraphStrategy):
     # The work on one turn.
 
     def observe_turn(self, turn: Turn) -> QuestionFeatures:
-        """Return the features of a turn and its look, from which its workflow is chosen."""
+        """Return the features of a turn and its look, from which the planner chooses."""
         return self.observer(turn.question, turn.look or (), first=turn.number == 0)
 
     async def _look(self, turn: Turn, query: Query, context: RunContext) -> Turn:
@@ -361,7 +376,7 @@ class Mao(GraphStrategy):
     async def _plan_turn(
         self, tried: Sequence[TriedWorkflow], turn: Turn, _: Query, context: RunContext
     ) -> Turn:
-        """Choose the workflow of a turn; the default replaces an illegal one."""
+        """Choose the workflow of a turn; the default replaces an illegal or failed choice."""
         first = turn.number == 0
         situation = self.observe_turn(turn)
         choose = partial(
@@ -373,7 +388,7 @@ class Mao(GraphStrategy):
         )
         outcome = await attempt_work("plan", choose, context)
         workflow = outcome.value.workflow if outcome.value else ()
-        # A language model may plan outside of the grammar.
+        # A language model may plan an illegal workflow, and the planner may fail.
         if is_legal_workflow(workflow, first=first):
             return turn.with_plan(workflow, situation)
         with context.step("refuse", agent="grammar") as step:
@@ -381,14 +396,14 @@ class Mao(GraphStrategy):
         return turn.with_plan(DEFAULT, situation)
 
     async def _rewrite(self, turn: Turn, _: Query, context: RunContext) -> Turn:
-        """Rewrite the question of a turn; it stays as it is if that fails."""
+        """Rewrite the question of a turn; it stays unchanged if that fails."""
         outcome = await attempt_work("QR", partial(self.rewriter.rewrite, turn.question), context)
         return replace(turn, question=outcome.value or turn.question)
 
     async def _split(
         self, executor: Executor, manner: Manner, state: MaoState, context: RunContext
     ) -> MaoState:
-        """Split the question; a question that cannot be split is answered as it is."""
+        """Split the question; one that cannot be split goes on with the default workflow."""
         state = await _execute(
             executor, state, partial(self._split_turn, executor, manner), context
         )
@@ -398,17 +413,21 @@ class Mao(GraphStrategy):
     async def _split_turn(
         self, executor: Executor, manner: Manner, turn: Turn, _: Query, context: RunContext
     ) -> Turn:
-        """Return the turn with its sub-questions, or with the default workflow without any."""
+        """Return the turn with its sub-questions; without any, with the default workflow to do."""
         split_question = partial(self.decomposer.split, turn.question, manner)
         outcome = await attempt_work(executor, split_question, context)
         questions = tuple(outcome.value or ())
         if len(questions) > 1:
             return replace(turn, questions=questions)
-        # The executor itself is taken off right after its work.
+        # `_execute` removes the executor right after this.
         return replace(turn, todo=(executor, *DEFAULT))
 
     async def _retrieve(self, turn: Turn, query: Query, context: RunContext) -> Turn:
-        """Retrieve hits for a turn; the look's hits serve where the question is still the same."""
+        """Retrieve hits for a turn.
+
+        Anchors are followed if the look does not cover the question itself. Otherwise the hits of
+        the look are taken if the question is still the same, and a new search is made if not.
+        """
         if self.follow_anchors and turn.number == 0 and turn.coverage < self.coverage_threshold:
             hits = await self.follow_anchors(
                 turn.question, query.filters, k=self.hits, context=context
@@ -429,7 +448,7 @@ class Mao(GraphStrategy):
         return replace(turn, draft=await self.reader.read(turn.question, turn.hits, context))
 
     async def _search(self, turn: Turn, query: Query, context: RunContext) -> tuple[Hit, ...]:
-        """Search for a turn; no hits where the budget refuses, as the other turns still count."""
+        """Search for a turn; if the budget refuses, it has no hits, but other turns still count."""
         turn_query = replace(query, text=turn.question.text)
         try:
             return await self.search(turn_query, k=self.hits, context=context)
@@ -444,9 +463,15 @@ Work = Callable[[Turn, Query, RunContext], Awaitable[Turn]]
 async def _work_on_turns(
     state: MaoState, due: Callable[[Turn], bool], work: Work, context: RunContext
 ) -> MaoState:
-    """Return the state after the work on each due turn, all at the same time, each as one step.
+    """Work on all due turns at the same time, each as one step, and return the new state.
 
-    An error in one of them is raised when all have ended.
+    An error in one of them is raised after all have ended.
+
+    Args:
+        state: The state.
+        due: A function that returns whether a turn is due.
+        work: The work on one turn.
+        context: The run that records the steps.
     """
 
     async def work_if_due(turn: Turn) -> Turn:
@@ -461,7 +486,10 @@ async def _work_on_turns(
 async def _execute(
     executor: Executor, state: MaoState, work: Work, context: RunContext
 ) -> MaoState:
-    """Return the state after an executor's work on every turn where it comes next."""
+    """Let an executor work on every turn where it comes next, and return the new state.
+
+    It is removed from the workflow of these turns.
+    """
 
     async def execute(turn: Turn, query: Query, step: RunContext) -> Turn:
         next_turn = await work(turn, query, step)
@@ -471,17 +499,20 @@ async def _execute(
 
 
 def gather_hits(turns: Sequence[Turn]) -> tuple[Hit, ...]:
-    """Return the hits of all turns in one ranking: the best of each turn first, then the seconds.
+    """Return the hits of all turns in one ranking: the best of each turn, then the second ones.
 
-    A chunk that several turns found counts for each of them. At equal rank later turns come first,
-    for their questions are simpler.
+    A chunk that several turns found gains by each of them. At equal ranks later turns come first,
+    because their questions are simpler.
     """
     weights = [1 + _LATER_TURN_BONUS * turn.number for turn in turns]
     return fuse_hits([turn.all_hits for turn in turns], weights, ReciprocalRank(0), "mao")
 
 
 def _list_next_nodes(node: str) -> list[str]:
-    """Return the nodes that may follow a node; the last ones wait until nothing else is left."""
+    """Return the nodes that may follow `plan` or an executor's node.
+
+    `follow`, `summarize` and `finalize` come only when no turn has an executor left to run.
+    """
     splits = {NODES["QDS"], NODES["QDP"]}
     if node in splits:
         return ["follow", NODES["R"]]

@@ -1,4 +1,4 @@
-"""The strategy `naive`, retrieve and read: the baseline of every table."""
+"""The strategy `naive`: retrieve, then read; the baseline of every table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,11 @@ if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
 
 @dataclass(frozen=True, kw_only=True)
 class NaiveState(StrategyState):
-    """The state of a question so far."""
+    """The state of a question so far.
+
+    Attributes:
+        hits: The hits to read, best first.
+    """
 
     hits: tuple[Hit, ...] = ()
 
@@ -33,7 +37,7 @@ class Naive(GraphStrategy):
 
     Attributes:
         chunks: The number of hits to retrieve.
-        select_hits: Selects the hits to read.
+        select_hits: A function that selects the hits to read from those; by default all.
     """
 
     search: Search

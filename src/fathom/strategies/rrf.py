@@ -1,4 +1,7 @@
-"""The strategy `rrf`: several retrievers at once, fused by reciprocal rank; the best are read."""
+"""The strategy `rrf`: reads the best hits of several retrievers, fused by reciprocal rank.
+
+It implements the paper on multi-retrieval and reciprocal rank fusion.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +30,12 @@ if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
 
 @dataclass(frozen=True, kw_only=True)
 class RrfState(StrategyState):
-    """The state of a question so far; `messages` by retriever."""
+    """The state of a question so far.
+
+    Attributes:
+        messages: The message of each retriever, by its name.
+        hits: The fused hits to read, best first.
+    """
 
     messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
@@ -35,12 +43,13 @@ class RrfState(StrategyState):
 
 @dataclass(frozen=True, kw_only=True)
 class Rrf(GraphStrategy):
-    """Multi-retrieval integration by reciprocal rank fusion (the paper's figure 3).
+    """Multi-retrieval integration by reciprocal rank fusion (figure 3 of the paper).
 
     Attributes:
-        searches: The search of each retriever, by name.
-        weights: The weight of each list, by retriever; 1 where none is given.
-        k: The number of candidates of each retriever.
+        searches: The search of each retriever, by its name; they run in parallel.
+        comparer: The role that fuses the lists.
+        weights: The weight of each retriever's list; 1 for a retriever that is missing.
+        k: The number of hits that each retriever finds.
         contexts: The number of fused hits to read.
     """
 
@@ -77,7 +86,7 @@ class Rrf(GraphStrategy):
         for node in (self.fuse, self.read, self.finalize):
             builder.add_node(node.__name__, node)
         for name in self.searches:
-            # LangGraph reserves colons in the names of nodes.
+            # LangGraph does not allow colons in the names of nodes.
             search_node = f"retrieve_{name.replace(':', ' ')}"
             builder.add_node(search_node, partial(self.retrieve, name))
             builder.add_edge(START, search_node)
@@ -90,13 +99,17 @@ class Rrf(GraphStrategy):
     async def retrieve(
         self, name: str, state: RrfState, runtime: Runtime[RunContext]
     ) -> dict[str, AgentMessages]:
-        """Retrieve candidates with one retriever; a failure does not end the run."""
+        """Retrieve hits with one retriever; its failure does not end the run."""
         search = partial(self.searches[name], state.query, k=self.k)
         outcome = await attempt_work(name, lambda context: search(context=context), runtime.context)
         return {"messages": {name: outcome.to_message()}}
 
     async def fuse(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
-        """Fuse the lists of all retrievers that answered."""
+        """Fuse the lists of all retrievers, empty ones for those that failed.
+
+        Raises:
+            RunError: If all retrievers failed, for other reasons than the budget.
+        """
         check_messages(state.messages)
         lists = {name: message.hits for name, message in state.messages.items()}
         hits = await self.comparer.compare(lists, self.weights, runtime.context)

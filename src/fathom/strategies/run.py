@@ -1,4 +1,4 @@
-"""Runs and replays of a strategy: the only place that invokes a graph."""
+"""Runs and replays of a strategy; no other module invokes a graph."""
 
 import asyncio
 import time
@@ -45,10 +45,11 @@ from fathom.types import Answer
 from fathom.usage import Budget, Usage
 
 LAST_S = 0.25
+"""The seconds that are held back for the last step, in which quotes are looked up."""
 LAST_SHARE = 0.2
-"""Seconds held back for the last step, in which quotes are looked up; at most this share of all."""
+"""The largest share of the run's time that is held back for the last step."""
 MAX_STEPS = 200
-"""The largest number of steps of a graph, against graphs that never end."""
+"""The largest number of steps of a graph, which stops graphs that never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,14 @@ class Replay:
     """The outcome of a replay.
 
     Attributes:
-        answer: The answer; `None` where the replay needed something that is not in the record.
+        trace: The trace of the recorded run.
+        answer: The answer; `None` if the replay needed something that is not in the record.
         same: Whether the answer is the recorded one, byte for byte.
-        difference: The first difference, where the answer is another one.
-        missing: The calls that the record has no answer to.
-        prompts: The prompts that differ from those of the run.
+        difference: The first difference between the two runs; `None` if the answer is the same, or
+            there is none.
+        missing: The requests to which the record has no answer.
+        prompts: The names of the prompts that differ from those of the run; the caller fills them
+            in.
     """
 
     trace: Trace
@@ -84,15 +88,18 @@ class RunResources:
     """The resources of a run besides its question.
 
     Attributes:
-        executor: Runs synchronous work.
-        events: The record to replay; no model and no index is asked then.
-        secrets: Texts that must not enter the trace.
-        quotes: Looks up the citations of verified answers; without it no verified answer is given
-            again.
-        cleaner: Corrects the slips in a question; without it the question stays as typed.
-        rewriter: Makes a follow-up question stand alone; without it the question stays as it is.
-        graph: The strategy's own graph, if it is compiled already.
-        account: The account whose caps hold besides those of the run's own budget.
+        executor: The threads for synchronous work.
+        events: The record to replay, in place of calls of models and the index; `None` for a new
+            run.
+        secrets: The texts that must not enter the trace.
+        cleaner: The role that corrects slips in a question; without it the question stays as typed.
+        rewriter: The role that makes a follow-up question read alone; without it the question stays
+            unchanged.
+        quotes: The lookup of the citations of verified answers; without it no verified answer is
+            given again.
+        listener: The callbacks for the run's events.
+        graph: The compiled graph of the strategy; `None` to compile it now.
+        account: The account whose caps hold besides those of the run's own budget; `None` for none.
     """
 
     executor: Executor
@@ -109,17 +116,25 @@ class RunResources:
 async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResources) -> RunOutcome:
     """Answer the question of `origin` within its budget.
 
+    First a follow-up question is made to read alone, and slips in the question are corrected; both
+    count towards the budget. If a person verified an answer to the question, it is given again.
+    Otherwise the graph of the strategy runs.
+
     A spent budget or a passed deadline is a normal end: the best draft so far is the answer if it
-    is good enough; otherwise the answer is an abstention with the reason `budget`. An unforeseen
-    error of an agent or a node does not lose the answer either: the best draft so far counts,
-    otherwise the answer is `failed`. The stop reason then gives the class and place of the error;
-    its traceback goes to the log `fathom.runs.context`. Within the same budget, a follow-up
-    question is first made to stand alone, and slips in the question are corrected. The time of the
-    budget starts now: slow work that is done once should be done before.
+    is good enough; otherwise the answer is an abstention with the reason `budget`. After an
+    unforeseen error of an agent or a node, the best draft so far is the answer if it is good
+    enough; otherwise the answer is `failed`. The stop reason then gives the class and place of the
+    error, and its traceback goes to the log `fathom.runs.context`.
+
+    Args:
+        strategy: The strategy.
+        origin: The question with its filters, seed, budget and other inputs.
+        resources: The resources. The time of the budget starts now, so anything slow that is done
+            only once should be done before.
 
     Raises:
         RunError: If a part other than a language model is broken, such as the index.
-        MissingEventError: In a replay, if the record has no answer to a call.
+        MissingEventError: In a replay, if the record has no answer to a request.
     """
     recorder = Recorder(origin, events=resources.events, secrets=resources.secrets)
     ledger = Ledger(origin.budget, account=resources.account)
@@ -145,7 +160,7 @@ async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResourc
         start = strategy.start(question, filters)
         answer = verified or await _run_graph(strategy, start, context, resources, recorder)
     if last is not None:
-        # The reservation has done its work: the last step was always affordable.
+        # The last step is over, so its reservation is no longer needed.
         last.release()
     answer = replace(_complete_answer(answer, context, origin.budget), question=origin.question)
     if origin.arguments.get("history") or not adds_no_words(origin.question, question.text):
@@ -159,14 +174,14 @@ async def replay_run(
     settings: Mapping[str, Json],
     resources: RunResources,
 ) -> Replay:
-    """Run a recorded question again; no model is asked and no index is opened.
+    """Run a recorded question again, without asking a model or opening an index.
 
     Args:
         trace: The recorded run.
         strategy: The strategy, built from the recorded settings or from others.
-        settings: The settings, as a trace records them.
-        resources: The resources, built from the same settings as the strategy; the events are
-            the recorded ones.
+        settings: The settings that the strategy was built from, as a trace records them.
+        resources: The resources, built from the same settings; their events are replaced by the
+            recorded ones.
     """
     events = RecordedEvents(trace)
     arguments = _renew_bounds(trace.origin, settings)
@@ -190,7 +205,10 @@ async def replay_run(
 async def _resolve_follow_up(
     question: Question, origin: Origin, context: RunContext, resources: RunResources
 ) -> Question:
-    """Return the question without its dependence on the conversation; unchanged if that fails."""
+    """Return a follow-up question so that it reads alone; unchanged if that fails.
+
+    A question outside of a conversation is unchanged too.
+    """
     turns = parse_dialogue(origin.arguments.get("history", ()))
     if not turns or resources.rewriter is None:
         return question
@@ -202,7 +220,10 @@ async def _resolve_follow_up(
 async def _clean_question(
     question: Question, origin: Origin, context: RunContext, resources: RunResources
 ) -> Question:
-    """Return the question without slips; as typed where a run was recorded without cleaning."""
+    """Return the question without slips; as typed if the run does not clean questions.
+
+    Runs that were recorded before there was cleaning do not.
+    """
     if not origin.arguments.get("clean") or resources.cleaner is None:
         return question
     return await resources.cleaner.clean(question, context)
@@ -219,38 +240,43 @@ async def _find_verified_answer(
 
 
 def _restore_weigher(origin: Origin) -> Weigher | None:
-    """Return the weigher of a run; `None` for a run recorded before there were calibrations."""
+    """Return the weigher of a run; `None` if it was recorded before there were calibrations."""
     given = origin.arguments.get("calibration")
     return None if given is None else Weigher.from_json(given)
 
 
 def _restore_asking_rule(origin: Origin) -> AskingRule | None:
-    """Return the rule by which a run asks its language model; `None` where it had none."""
+    """Return the rule by which a run asks its language model; `None` if it has none."""
     given = origin.arguments.get("asking")
     return None if given is None else AskingRule.from_json(given)
 
 
 def _renew_bounds(recorded: Origin, settings: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the arguments of a replay, with other bounds if its settings name other ones.
+    """Return the arguments of a replay, with new bounds if its settings choose other ones.
 
-    Otherwise the recorded bounds count: those of a level of `ask.caution` may have changed since.
+    Otherwise the recorded bounds are kept, because those of a level of `ask.caution` may have
+    changed since the run.
+
+    Args:
+        recorded: The origin of the recorded run.
+        settings: The settings of the replay, as a trace records them.
     """
     given = recorded.arguments.get("calibration")
-    # Some runs were recorded before there were bounds.
+    # A run that was recorded before there were bounds has none to renew.
     if given is None or "least" not in given or "ask" not in settings:
         return recorded.arguments
     if _list_bounds(settings["ask"]) == _list_bounds(recorded.settings.get("ask", {})):
         return recorded.arguments
     weigher = Weigher.from_json(given)
     bounds = choose_bounds(AskSettings.model_validate(settings["ask"]))
-    # In some runs no answer with a language model was tentative.
+    # In runs of earlier versions, no answer with a language model could be tentative.
     if not weigher.is_bound and weigher.tentative_from is None:
         bounds = bounds._replace(tentative=None)
     return {**recorded.arguments, "calibration": weigher.apply_bounds(bounds).to_json()}
 
 
 def _list_bounds(ask: Mapping[str, Json]) -> list[Json]:
-    """Return the recorded settings that decide from which probability an answer is given."""
+    """Return the settings that choose the bounds, with defaults for those that are not recorded."""
     defaults = AskSettings()
     names = ("caution", "min_probability", "max_error")
     return [ask.get(name, getattr(defaults, name)) for name in names]
@@ -259,7 +285,12 @@ def _list_bounds(ask: Mapping[str, Json]) -> list[Json]:
 def _reserve_last_step(
     recorder: Recorder, ledger: Ledger, seconds: float
 ) -> tuple[Reservation | None, str]:
-    """Return the reservation of the last step, or the reason why there can be none."""
+    """Reserve the time of the last step, as a recorded event.
+
+    Returns:
+        The reservation, or `None` if the budget refuses it or in a replay; and the reason of the
+        refusal, empty without one.
+    """
     reservations: list[Reservation] = []
 
     def hold() -> str:
@@ -276,9 +307,16 @@ def _reserve_last_step(
 def _open_context(
     recorder: Recorder, ledger: Ledger, last_s: float, resources: RunResources
 ) -> RunContext:
-    """Return the context of the run, whose deadline leaves time for the last step."""
+    """Return the context of the run, whose deadline leaves time for the last step.
+
+    Args:
+        recorder: The recorder of the run.
+        ledger: The ledger of the run, in which the last step is already reserved.
+        last_s: The seconds that are held back for the last step.
+        resources: The resources of the run.
+    """
     remaining = ledger.get_remaining_budget().seconds
-    # A replay has no deadline: the record says where the run was cut.
+    # A replay has no deadline, because the record says after which state the run was cut.
     deadline = inf if remaining is None or resources.events else time.monotonic() + remaining
     return RunContext(
         ledger=ledger,
@@ -297,7 +335,10 @@ async def _run_graph(
     resources: RunResources,
     recorder: Recorder,
 ) -> Answer:
-    """Return the answer of the graph, or of the state in which it had to end."""
+    """Run the graph and return its answer, or that of the last state before an early end.
+
+    A failed call of a language model that nothing could replace gives a failed answer.
+    """
     walk = _GraphWalk(start)
     replaying = resources.events is not None
     if replaying:
@@ -306,7 +347,7 @@ async def _run_graph(
     try:
         await walk.run_graph(strategy, resources.graph, context)
     except BudgetRefused:
-        # The refusals of the run have it already.
+        # The refusals of the run hold it already, and the last state has the best draft.
         pass
     except CallFailure as failed:
         failure = str(failed)
@@ -317,14 +358,15 @@ async def _run_graph(
         return _make_failed_answer(strategy, start.question, failure)
     if walk.end.states is not None and not walk.end.broken:
         context.refusals.append(str(DeadlineOver()))
-    # The steps of a node that was cut are in the record, but not in its replay.
+    # The record counts the steps of a node that was cut, but a replay does not run that node. With
+    # the recorded counts, the steps after it get the same ids.
     recorder.set_step_counts(walk.end.steps)
     answer = await _finish(strategy, walk.state, context)
     return _mark_broken(answer, walk.end.broken) if walk.end.broken else answer
 
 
 async def _finish(strategy: Strategy, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
-    """Return the answer of a state; a failed answer if the finalizer breaks."""
+    """Return the answer of a state; a failed answer if the finalizer raises an unforeseen error."""
     try:
         answer: Answer = state.answer or await strategy.finish(state, context)
     except FathomError:
@@ -335,7 +377,7 @@ async def _finish(strategy: Strategy, state: Any, context: RunContext) -> Answer
 
 
 def _mark_broken(best: Answer, broken: str) -> Answer:
-    """Return the best answer if it is good enough, else a failed one; both name the error."""
+    """Return the best answer with an error as its stop reason; as failed unless it answers."""
     if best.status == "answered":
         return replace(best, stop_reason=broken)
     return replace(best, status="failed", stop_reason=broken)
@@ -343,12 +385,13 @@ def _mark_broken(best: Answer, broken: str) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _EarlyEnd:
-    """The reason why a graph had to end early.
+    """The early end of a graph, if there was one.
 
     Attributes:
-        states: The number of states before the end; `None` where it did not have to end early.
-        broken: The error; empty where the graph was cut at the deadline.
-        steps: The number of steps of each name that were opened before; empty in older records.
+        states: The number of states before the end; `None` if the graph did not end early.
+        broken: The error in one line; empty if the graph was cut at the deadline.
+        steps: The number of steps of each name that were opened before the end; empty in older
+            records.
     """
 
     states: int | None = None
@@ -356,7 +399,7 @@ class _EarlyEnd:
     steps: Mapping[str, int] = field(default_factory=dict)
 
     def with_steps(self, steps: Mapping[str, int]) -> "_EarlyEnd":
-        """Return the end with the numbers of steps, which only an early one needs."""
+        """Return the end with the numbers of steps; unchanged if the graph did not end early."""
         return self if self.states is None else replace(self, steps=steps)
 
     def to_json(self) -> Json:
@@ -368,8 +411,12 @@ class _EarlyEnd:
 class _GraphWalk:
     """The walk of a graph through its states.
 
-    Each wait of a node ends at the deadline by itself; a node that ignores the deadline is cut soon
-    after. A replay stops after the same number of states, without a clock.
+    Nodes end their waits at the deadline by themselves; a node that does not is cut soon after. A
+    replay stops after the recorded number of states, without a clock.
+
+    Attributes:
+        state: The last state.
+        end: The early end; in a replay the recorded one.
     """
 
     def __init__(self, start: Any) -> None:  # noqa: ANN401 - a strategy's own state
@@ -383,7 +430,8 @@ class _GraphWalk:
         """Run the graph to its end, to the deadline, or to an error."""
         cut = asyncio.timeout(_compute_patience(context))
         try:
-            # LangSmith stays off, whatever the environment says: no text goes to its server.
+            # LangSmith stays off, whatever the environment says, so that no text goes to its
+            # server.
             with tracing_context(enabled=False):
                 async with cut:
                     await self._walk(graph or strategy.graph().compile(), context)
@@ -399,11 +447,12 @@ class _GraphWalk:
         # A recorded run that was cut before its first state has no state to replay.
         if self.end.states == 0:
             return
-        # Values after every node, so that the best draft survives a cut.
+        # The values are streamed after every node, so that the best draft survives a cut.
         states = graph.astream(
             self.state, {"recursion_limit": MAX_STEPS}, context=context, stream_mode="values"
         )
-        # Closed also when the deadline cuts it, or nodes would go on in the background.
+        # The stream must be closed when the deadline cuts it, or nodes would go on in the
+        # background.
         async with aclosing(states):
             async for values in states:
                 self.state = replace(self.state, **values)
@@ -413,14 +462,17 @@ class _GraphWalk:
 
 
 def _describe_error(strategy: Strategy, error: Exception) -> str:
-    """Return the error in one line; the rest goes to the log."""
+    """Return the error in one line, and log its traceback unless the graph was only too long."""
     if isinstance(error, GraphRecursionError):
         return f"{strategy.name} did not end within {MAX_STEPS} steps"
     return log_failure(strategy.name, error)
 
 
 def _compute_patience(context: RunContext) -> float | None:
-    """Return the seconds until a node that ignores the deadline is cut: half of the last step's."""
+    """Return the seconds until a node that ignores the deadline is cut; `None` without a deadline.
+
+    It is cut when half of the time of the last step has passed.
+    """
     remaining = context.seconds_left
     return None if remaining is None else remaining + (context.end - context.deadline) / 2
 
@@ -446,7 +498,7 @@ def _complete_answer(answer: Answer, context: RunContext, budget: Budget) -> Ans
         return asdict(replace(usage, seconds=round(usage.seconds, 6)))
 
     usage = Usage(**context.scope.observe("usage", "of the run", read_usage))
-    # A refused step may have held the evidence, so the budget is the reason of the abstention.
+    # A refused step might have found the evidence, so the budget is the reason of an abstention.
     lacked_budget = answer.status == "abstained" and context.refusals
     reason = "budget" if lacked_budget else answer.stop_reason
     return replace(answer, usage=usage, budget=budget, stop_reason=reason)

@@ -1,4 +1,4 @@
-"""The executor `split`: answer a question by answering its sub-questions."""
+"""The executor `split` of `adaptive`: answers a question by answering its sub-questions."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -21,18 +21,20 @@ if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 _ANSWER_SEPARATOR = "; "
-"""The separator of several answers in a summary."""
+"""The separator that the summarizer puts between several answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitDraft:
-    """The draft that the sub-answers lead to.
+    """The draft that is composed of the answers to the sub-questions.
 
     Attributes:
-        compared: Whether one answer to a comparison follows from the findings on each side; `None`
-            where nothing is compared.
-        last: The last question of a chain, which the draft answers; `None` without a chain.
-        hits: The hits of that question.
+        draft: The draft.
+        compared: Whether a comparison ends in a single answer, rather than in a list of what was
+            found on each side; `None` if the question compares nothing.
+        last: The last sub-question of a chain, whose answer is that of the draft; `None` for a
+            parallel split.
+        hits: The hits of `last`; empty without it.
     """
 
     draft: Draft
@@ -43,10 +45,16 @@ class SplitDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitter:
-    """The executor that splits a question once, as `mao` plans it turn by turn.
+    """The executor that splits a question and searches and reads once for each sub-question.
+
+    The strategy `mao` does the same, but plans the work on each sub-question.
 
     Attributes:
-        rules: The rules that tell whether sub-questions need each other's answers.
+        decomposer: The role that splits the question.
+        rules: The clause rules, which decide whether the split is parallel or serial.
+        search: The search for the sub-questions.
+        reader: The reader of the sub-questions; `of` takes the local one.
+        summarizer: The role that composes the draft.
         hits: The number of hits to read for a sub-question.
     """
 
@@ -59,7 +67,7 @@ class Splitter:
 
     @classmethod
     def of(cls, assembly: "Assembly", search: Search) -> Self:
-        """Build the splitter from the assembly, with this search."""
+        """Build the splitter from the assembly, with a search for the sub-questions."""
         return cls(
             decomposer=assembly.agent(DECOMPOSER),
             rules=LocalDecomposer.of(assembly),
@@ -72,10 +80,20 @@ class Splitter:
     async def __call__(
         self, question: Question, filters: tuple[Filter, ...], context: RunContext
     ) -> SplitDraft | None:
-        """Return the draft that the sub-answers lead to; `None` where the question cannot be split.
+        """Answer a question by its sub-questions.
+
+        The split is parallel if the rules can split the question so, else serial.
+
+        Args:
+            question: The question.
+            filters: The conditions on the documents that may be used.
+            context: The run that pays for the work and records it.
+
+        Returns:
+            The draft; `None` if the question cannot be split.
 
         Raises:
-            BudgetRefused: If no time was left for it.
+            BudgetRefused: If no time is left for a step.
         """
         is_parallel = len(self.rules.split_by_rules(question, "parallel")) > 1
         manner: Manner = "parallel" if is_parallel else "serial"
@@ -84,7 +102,7 @@ class Splitter:
             return None
         turns = await self._take_turns(questions, filters, manner, context)
         sub_answers = [SubAnswer(question=turn.question, draft=turn.draft) for turn in turns]
-        # The hits of all turns, as the summary may cite any of them.
+        # The summary may cite hits of every turn.
         hits = fuse_hits(
             [turn.hits for turn in turns], [1.0] * len(turns), ReciprocalRank(0), "split"
         )
@@ -93,7 +111,7 @@ class Splitter:
             return SplitDraft(draft=draft, last=turns[-1].question, hits=turns[-1].hits)
         if question.comparison is None:
             return SplitDraft(draft=draft)
-        # A list means that the sides were found but not compared.
+        # Several answers mean that the sides were found but not compared.
         has_one_answer = bool(draft.short_answer) and _ANSWER_SEPARATOR not in draft.short_answer
         return SplitDraft(draft=draft, compared=has_one_answer)
 
@@ -104,7 +122,10 @@ class Splitter:
         manner: Manner,
         context: RunContext,
     ) -> list["_Turn"]:
-        """Return a turn for each sub-question; serial ones get the answers before them."""
+        """Return a turn for each sub-question, in their order.
+
+        Parallel ones run at the same time; a serial one gets the earlier answers in its slots.
+        """
         if manner == "parallel":
             jobs = (
                 self._take_turn(question, filters, n, context)
@@ -127,7 +148,7 @@ class Splitter:
                 query = Query(text=question.text, filters=filters)
                 hits = await self.search(query, k=self.hits, context=step)
             except BudgetRefused:
-                # A refused search leaves this turn empty; the others still count.
+                # A refused search leaves this turn without hits; the other turns still count.
                 hits = ()
             draft = await self.reader.read(question, hits, step)
             step.set_outcome(
@@ -150,5 +171,5 @@ class _Turn:
 
     @property
     def answer(self) -> str:
-        """The answer that later questions get in place of a slot."""
+        """The text for the slot of this turn in later sub-questions; empty if there is none."""
         return find_bridge(self.question, self.draft, self.hits)

@@ -1,4 +1,8 @@
-"""Answers that a person verified, given again to the same question while their quotes stand."""
+"""Verified answers: answers that a person called right, or gave in place of a wrong one.
+
+A verified answer is given again to the same question as long as the documents hold its quotes
+(docs/calibration.md, "Feedback").
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,16 +24,16 @@ from fathom.types import VERIFIED, Answer, Citation, Conflict, Document, Filter,
 from fathom.usage import Budget, Usage
 
 Fits: TypeAlias = Callable[[Question, Document, Span], bool]
-"""Returns whether the text at a place of a document answers a question."""
+"""A function that returns whether the text at a place of a document answers a question."""
 BY = "a person"
 """The calibration that a verified answer names."""
 MOST_PLACES = 20
-"""The largest number of places of a corrected answer that are tried for one that fits."""
+"""The largest number of places of a corrected answer that are checked."""
 _EDGE = "[0-9A-Za-z\u00c0-\u024f]"
 _LETTER = re.compile(_EDGE)
-"""The letters of scripts that separate words; other scripts do not separate them."""
+"""A digit or Latin letter: words of these have edges; scripts without spaces have none."""
 _CHARS = 80
-"""Characters of an answer or question in an error message."""
+"""The most characters of an answer or question in an error message."""
 
 
 def build_feedback(
@@ -42,18 +46,20 @@ def build_feedback(
 ) -> tuple[Feedback, frozenset[QuotedText]]:
     """Return a person's feedback on a run's answer, and the texts of documents that it rests on.
 
+    Exactly one of `right` and `answer` must be given.
+
     Args:
         trace: The trace of the run.
-        right: Whether its answer was right.
-        answer: The right answer, in place of `right`.
-        sources: The documents that hold the right answer; by default those that the run cited.
-        lookup: Returns a document by its id.
-        fits: Returns whether the text at a place answers the question.
+        right: Whether the run's answer was right; `None` if `answer` is given.
+        answer: The right answer; empty if `right` is given.
+        sources: The documents that hold the right answer; if empty, those that the run cited.
+        lookup: A function that returns the document of an id; `None` if it is gone.
+        fits: A function that returns whether the text at a place answers the question.
 
     Raises:
-        UsageError: If neither or both of `right` and `answer` are given, or there is no answer to
-            call right or wrong, or the documents hold the right answer, but not as an answer to
-            this question.
+        UsageError: If neither or both of `right` and `answer` are given, if the run gave no answer
+            to call right or wrong, if an answer of several readings is called right, or if the
+            documents hold the right answer, but nowhere as an answer to this question.
     """
     recorded_answer = trace.answer if isinstance(trace.answer, dict) else {}
     answered = recorded_answer.get("status") == "answered"
@@ -69,7 +75,8 @@ def build_feedback(
         documents = sources or [
             document for name in dict.fromkeys(cited_ids) if (document := lookup(name))
         ]
-        # The answer to a follow-up is never given again, so it need not fit the question alone.
+        # The answer to a follow-up is never given again, and its question does not read alone, so
+        # no place can be checked against it.
         verified = locate_answer(
             trace, answer, documents, _fit_any if has_history(trace.origin) else fits
         )
@@ -113,7 +120,7 @@ def has_history(origin: Origin) -> bool:
 
 
 def parse_filters(origin: Origin) -> tuple[Filter, ...]:
-    """Return the filters of a run."""
+    """Return the filters of a run from its record."""
     recorded_filters = origin.arguments.get("filters", ())
     values = (
         (condition["key"], condition["op"], condition["value"]) for condition in recorded_filters
@@ -125,7 +132,12 @@ def parse_filters(origin: Origin) -> tuple[Filter, ...]:
 
 
 def extract_answer(trace: Trace) -> Json:
-    """Return a run's answer so that it can be given again; `None` if it rests on no documents."""
+    """Return the record by which a run's answer is given again.
+
+    Returns:
+        The record; `None` if the run gave no answer, or if not every citation is a verified one of
+        the index.
+    """
     answer = trace.answer if isinstance(trace.answer, dict) else {}
     citations = answer.get("citations") or ()
     is_supported = citations and all(
@@ -135,15 +147,23 @@ def extract_answer(trace: Trace) -> Json:
 
 
 def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) -> Json:
-    """Return a person's answer, with the first sentence of the documents in which it answers.
+    """Return the record by which a person's answer is given again.
+
+    The answer shows the first sentence that holds its words and answers the question.
+
+    Args:
+        trace: The trace of the run.
+        short: The person's answer; not empty.
+        documents: The documents to look in.
+        fits: A function that returns whether the text at a place answers the question.
 
     Returns:
-        `None` where no document holds the answer.
+        The record; `None` if no document holds the answer.
 
     Raises:
         UsageError: If documents hold the answer, but nowhere as an answer to the question.
     """
-    # A number or a common word stands in very many places, each of which `fits` has to read.
+    # A number or a common word may stand in very many places, and checking each takes a reading.
     places = list(islice(_find_places(short, documents), MOST_PLACES))
     question = Question(trace.origin.question)
     for document, place in places:
@@ -158,8 +178,8 @@ def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits:
 
 
 def _find_places(short: str, documents: Iterable[Document]) -> Iterator[tuple[Document, Span]]:
-    """Yield the places where the words of an answer stand, as whole words."""
-    # `\b` sees no edge between these letters and those of scripts without spaces.
+    """Yield the places that hold the words of an answer as whole words, in any capitals."""
+    # `\b` finds no edge between a Latin letter and one of a script without spaces.
     before = f"(?<!{_EDGE})" if _LETTER.match(short[0]) else ""
     after = f"(?!{_EDGE})" if _LETTER.match(short[-1]) else ""
     pattern = re.compile(f"{before}{re.escape(short)}{after}", re.IGNORECASE)
@@ -169,7 +189,7 @@ def _find_places(short: str, documents: Iterable[Document]) -> Iterator[tuple[Do
 
 
 def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
-    """Return the answer that quotes the sentence at a place."""
+    """Return the answer that quotes the sentences around a place."""
     quote = _extend_to_sentences(document.text, place)
     return Answer(
         question=origin.question,
@@ -185,15 +205,25 @@ def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
     )
 
 
-def _fit_any(question: Question, document: Document, place: Span) -> bool:  # noqa: ARG001 - see `Fits`
-    """Return that any place fits."""
+def _fit_any(question: Question, document: Document, place: Span) -> bool:  # noqa: ARG001 - the arguments of `Fits`
+    """Return `True`: any place fits."""
     return True
 
 
 async def restore_answer(
     question: Question, given: Json, quotes: QuoteLookup, context: RunContext
 ) -> Answer | None:
-    """Return the verified answer, as one step of the run; `None` where a quote no longer stands."""
+    """Restore a verified answer if all its quotes still stand, as one step of the run.
+
+    Args:
+        question: The question of this run.
+        given: The record of the answer, from `extract_answer` or `locate_answer`.
+        quotes: The lookup of quotes in the index.
+        context: The run that records the step.
+
+    Returns:
+        The answer; `None` if a document no longer holds one of its quotes at its place.
+    """
     answer = _parse_answer(question, given)
     with context.step(VERIFIED, agent=BY) as step:
         places = [
@@ -216,7 +246,7 @@ async def restore_answer(
 
 
 def _parse_answer(question: Question, record: Mapping[str, Any]) -> Answer:
-    """Return the verified answer of a record."""
+    """Build the verified answer of a record; its confidence is 1."""
     return Answer(
         question=question.text,
         status="answered",
@@ -238,13 +268,13 @@ def _parse_answer(question: Question, record: Mapping[str, Any]) -> Answer:
 
 
 def _select_fields(answer: Mapping[str, Any]) -> Json:
-    """Return the fields of an answer that are needed to give it again."""
+    """Return the record of an answer: the fields that are needed to give it again."""
     names = ("answer", "short_answer", "citations", "conflicts", "strategy", "stop_reason")
     return {name: answer[name] for name in names}
 
 
 def _extend_to_sentences(text: str, span: Span) -> Span:
-    """Return the span of the sentences that a span touches."""
+    """Return the span of the sentences that a span overlaps; the span itself without any."""
     touched = [
         sentence
         for sentence in split(text)
@@ -254,7 +284,7 @@ def _extend_to_sentences(text: str, span: Span) -> Span:
 
 
 def _make_citation(document: Document, quote: Span) -> Citation:
-    """Return the citation of a quote, with its place in the document."""
+    """Return the only citation of an answer: a quote with its place in the document."""
     place = document.place_at(quote.start)
     return Citation(
         n=1,
