@@ -1,1 +1,4 @@
-"""A question, and everything that is read off it."""
+"""A question, and everything that rules derive from its words.
+
+`question.Question` is the entry; the other files hold one kind of rule each.
+"""

@@ -1,6 +1,7 @@
-"""Anchors: the parts of a question that its evidence must hold (anchor paper, section 1).
+"""Anchors: the parts of a question that its evidence must contain (anchor study, section 1).
 
-Rules only, for English and Indonesian; no model, no clock.
+An anchor is a name, a time, a quotation, an identifier, a category, a score or a unit. Regular
+expressions find the anchors in English and Indonesian; no model is used.
 """
 
 import re
@@ -35,7 +36,8 @@ _MEASURES = (
 )
 _HONOURS = r"(?:Best|Outstanding|Most Valuable|Top|Album|Song|Record|Rookie) (?:of the )?"
 
-# The order matters: a span that one rule has taken is closed to the rules after it.
+# The kind, the score in [0, 1] and the pattern of each rule. The order matters: later rules find
+# nothing within a span that an earlier rule has taken.
 _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
     ("quoted", 1.0, re.compile(r"[\"“«„]([^\"“”«»„]{2,100})[\"”»]")),
     ("quoted", 1.0, re.compile(r"(?<!\w)['\u2018]([^'\u2018\u2019]{2,100})['\u2019](?!\w)")),
@@ -92,11 +94,11 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|an|-an)?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019&][^\W_]+)*|%")
 _JOINT = re.compile(r"[-'\u2019&]")
 _LEAST_COMPARED = 5
-"""Letters that a word needs to be compared with some tolerance."""
+"""The smallest number of letters of a word whose inflections and misspellings are accepted."""
 _LEAST_INFLECTED = 7
-"""Letters that a word needs for its last two to be ignored."""
+"""The smallest number of letters of a word whose last two letters may differ."""
 _LEAST_SIMILARITY = 0.8
-"""Least similarity, in [0, 1], of two spellings of one word."""
+"""The lowest similarity of two spellings of one word, in [0, 1], as `SequenceMatcher.ratio`."""
 _ORIGIN = re.compile(
     r"[A-Z][a-z]+(?:ish|ese|[^aeiou]ian|ean|ican|ench|utch|reek|wiss)s?|German|Italian|Asian|"
     r"Jew|Roman|Arab|Mongol|Turk|Dane|Swede|Pole|Scot"
@@ -106,7 +108,7 @@ _YEARS = re.compile(
     rf"\b({YEAR})\s?(?:[-\u2013/]|to|and|until|sampai|hingga|dan)\s?(\d\d(?:\d\d)?)\b"
 )
 _NAME_JOINT = re.compile(r"(?<!\s)\s+(?:and|dan|&)\s+")
-"""Words that join two names, each of which is required."""
+"""The word between two names that are both required: "Oslo and Bergen"."""
 _TITLE_CASE = re.compile(
     r"[A-Z]\w{0,40}(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+"
 )
@@ -116,15 +118,15 @@ _RANK_WORDS = split_set(
     "provinsi pulau gunung sungai danau negara pt tbk cv mr mrs ms sir lord lady saint st "
     "pangeran sultan tahun distrik republik the"
 )
-"""Words of names that give a title or a sort of thing, not which one it is."""
+"""Words of names for a title or a kind of thing, which do not identify it: "Dr", "river"."""
 _WEEKDAYS = split_set(
     "monday tuesday wednesday thursday friday saturday sunday "
     "senin selasa rabu kamis jumat sabtu minggu"
 )
 _LITERAL_KINDS: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
-"""Kinds all of whose words count, however small."""
+"""The kinds of which every word must be in a text, stop words included."""
 TIMES: frozenset[AnchorKind] = frozenset({"date", "quarter", "year"})
-"""Kinds that give a time."""
+"""The kinds that are a time."""
 _CANONICAL = {
     **dict.fromkeys(("first", "1st", "pertama", "i", "q1", "h1"), "1"),
     **dict.fromkeys(("second", "2nd", "kedua", "ii", "q2", "h2"), "2"),
@@ -134,17 +136,19 @@ _CANONICAL = {
 }
 _FILLERS = frozenset({"quarter", "kuartal", "triwulan", "semester", "half", "no", "nomor"})
 MOST_ANCHORS = 6
-"""Anchors of one question, at most."""
+"""The largest number of anchors of a question."""
 _STRONG_SCORE = 0.5
+"""The score from which an anchor is strong; without one, lower-case words become entities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A part of a question that its evidence should hold.
+    """A part of a question that its evidence should contain.
 
     Attributes:
+        kind: The kind of part, such as a date or an entity (a name).
         text: The words of the question, with single blanks and without quotation marks.
-        score: The weight of the anchor as a clue, in [0, 1].
+        score: The importance of the anchor, in [0, 1]; larger is more important.
     """
 
     kind: AnchorKind
@@ -153,10 +157,16 @@ class Anchor:
 
 
 def find_anchors(question: str) -> tuple[Anchor, ...]:
-    """Return the best anchors of a question, at most six, by falling score, then in its order.
+    """Return the best anchors of a question, by falling score and then by position.
 
-    A question without capitals has no visible names; its runs of content words then stand in for
-    names as weak entities.
+    If a question has no names and no anchor of at least `_STRONG_SCORE`, such as one typed without
+    capitals, its runs of content words become entities with low scores.
+
+    Args:
+        question: The text of the question.
+
+    Returns:
+        At most `MOST_ANCHORS` anchors, no two with the same text.
     """
     taken: list[tuple[Span, Anchor]] = []
     for kind, score, rule in _RULES:
@@ -189,14 +199,18 @@ def _is_free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
 
 
 def _find_entities(question: str, times: Sequence[Span]) -> Iterator[tuple[Span, Anchor]]:
-    """Yield the names with their scores: long names score high, a lone first word low."""
+    """Yield the names of a question as anchors, with the parts of dates cut out.
+
+    The score is 0.7 for one word, 0.1 more for each further word up to 0.9, and 0.4 for a single
+    word that begins the question.
+    """
     for span in (
         part for name in find_names(question) for part in _cut_name(question, name, times)
     ):
         text = span.cut(question)
         words = len(text.split())
         lone = words == 1 and not question[: span.start].strip(" \"'“\u2018(¿¡")
-        # Any first word has a capital, so a lone one there may be no name.
+        # Every first word has a capital, so a single one may be no name.
         score = 0.4 if lone and not text.isupper() else min(7 + words - 1, 9) / 10
         if len(text) > 1:
             yield span, _make_anchor("entity", text, score)
@@ -210,7 +224,7 @@ def _cut_name(question: str, name: Span, times: Sequence[Span]) -> Iterator[Span
         return
     start = name.start
     for time in (*sorted(inner, key=lambda time: time.start), Span(name.end, name.end)):
-        # Names again, as a small word that led to the time is no part of one.
+        # Find the names again, because a preposition before the time ("in") belongs to none.
         for part in find_names(question[start : time.start]):
             span = Span(start + part.start, start + part.end)
             if not _is_day_or_month(span.cut(question)):
@@ -225,7 +239,7 @@ def _is_day_or_month(text: str) -> bool:
 def _find_lowercase_entities(
     question: str, taken: Sequence[tuple[Span, Anchor]]
 ) -> Iterator[tuple[Span, Anchor]]:
-    """Yield the runs of content words, for questions typed without capitals."""
+    """Yield the runs of content words outside taken spans, for questions without capitals."""
     run: list[Span] = []
     for match in _WORD.finditer(question):
         span = Span(*match.span())
@@ -240,18 +254,19 @@ def _find_lowercase_entities(
 
 
 def _join_run(question: str, run: Sequence[Span]) -> tuple[Span, Anchor]:
+    """Return a run of words as one entity; its score is 0.3 for one word and 0.5 for several."""
     whole = Span(run[0].start, run[-1].end)
     score = 0.3 if len(run) == 1 else 0.5
     return whole, _make_anchor("entity", whole.cut(question), score)
 
 
 def find_missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
-    """Return the anchors that the text does not hold.
+    """Return the anchors that a text does not contain, in their order.
 
-    The text holds a name if it has the words of the name, small misspellings included; a shorter
-    form of it ("Mubarak" for "Hosni Mubarak"); or its initials ("EU"), also the other way round. It
-    holds a year that stands in it, that belongs to a decade in it, or that lies between two years
-    in it ("1990-1995").
+    A text contains a name if it has the words of the name, up to small misspellings, or a shorter
+    form of the name ("Mubarak" for "Hosni Mubarak"), or its initials; initials in the question are
+    also matched by a full name in the text ("EU"). A text contains a year if the year is in it or
+    is part of a decade ("1990s") or of a period ("1990-1995") in it.
     """
     if not anchors:
         return ()
@@ -260,10 +275,10 @@ def find_missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
 
 
 def find_contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
-    """Return the missing anchors in whose place the text has something else.
+    """Return the anchors that a text does not contain but replaces by something else.
 
-    Something else is another year, or a name with one other word: "Mill Bridge" for "Harbour
-    Bridge".
+    A time is replaced if the text has other years only, an entity if the text has a name that
+    differs in one word: "Mill Bridge" for "Harbour Bridge".
     """
     if not anchors:
         return ()
@@ -274,10 +289,14 @@ def find_contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...
 
 
 def select_required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
-    """Return the anchors that the evidence must hold: times, and all that score at least `least`.
+    """Return the anchors that the evidence must contain: times, and those with a high score.
 
-    Units are left out, since a measure can be given in another unit; so are a lone word of origin
-    ("the Italian title") and a mere title ("Dr").
+    Units are left out, because a measure can be given in another unit. A single word of origin
+    ("Italian") and a mere title ("Dr") are left out too.
+
+    Args:
+        anchors: The anchors of a question.
+        least: The lowest score of an anchor that is not a time, in [0, 1].
     """
     return tuple(
         anchor
@@ -294,12 +313,13 @@ def select_required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ..
 
 @dataclass(frozen=True, slots=True)
 class _TextContent:
-    """The words, names and initials of a text, ready to be compared with anchors.
+    """The words, names and initials of a text, for comparison with anchors.
 
     Attributes:
-        words: All words, in small letters and without accents.
+        text: The text itself.
+        words: All words, in lower case and without accents.
         names: The words of each name in order, without titles and stop words.
-        initials: The initials of the names of several words.
+        initials: The initials of names of several words, in lower case.
     """
 
     text: str
@@ -309,7 +329,7 @@ class _TextContent:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        # By line, since a name does not go on after a heading or a list item.
+        # Line by line, because a name ends with its heading or list item.
         full_names = [name for line in text.splitlines() for name in list_names(line)]
         return cls(
             text=text,
@@ -319,6 +339,7 @@ class _TextContent:
         )
 
     def holds(self, anchor: Anchor) -> bool:
+        """Return whether the text contains an anchor, as `find_missing` defines it."""
         needed = _select_words(anchor)
         if all(map(self._has_word, needed)):
             return True
@@ -327,16 +348,16 @@ class _TextContent:
         return anchor.kind == "entity" and self._holds_variant(anchor, needed)
 
     def contradicts(self, anchor: Anchor) -> bool:
-        """Return whether the text has something else in the place of an anchor it lacks."""
+        """Return whether the text has something else in place of an anchor, if it lacks it."""
         if anchor.kind in TIMES:
             years = {word for word in _normalize_words(anchor.text) if _is_year(word)}
             return bool(years) and any(map(_is_year, self.words)) and not years & self.words
         return anchor.kind == "entity" and any(self._list_exchanged(_select_words(anchor)))
 
     def _list_exchanged(self, words: frozenset[str]) -> Iterator[frozenset[str]]:
-        """Yield the words in common with each name, or part of one, that has one other word.
+        """Yield the shared words of each name, or part of one, that differs in one word.
 
-        A name with no word in common is simply about another thing.
+        A name that shares no word is not yielded: it is about something else.
         """
         for name in self.names:
             for start in range(len(name) - len(words) + 1):
@@ -345,21 +366,25 @@ class _TextContent:
                     yield part & words
 
     def _holds_time(self, anchor: Anchor, needed: frozenset[str]) -> bool:
-        """Return whether the text has the date in figures ("8/9") or without its year."""
+        """Return whether the text has a time in another form.
+
+        The year may be in a decade or period of the text; a date may be in figures, day first
+        ("8/9"), or without its year.
+        """
         if all(self._has_word(word) or self._covers_year(word) for word in needed):
             return True
         _, month, day = parse_date(anchor.text) or (0.0, 0.0, 0.0)
         if not (month and day):
             return False
-        # A figure that follows would be a year, and perhaps another one.
+        # A further figure would be a year, perhaps a different one.
         figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b(?! ?[/.-] ?\d)"
-        # A date in figures ("2016-01-10") has no name of a month.
+        # Empty for a date in figures ("2016-01-10"), which has no name of a month.
         names = (word for word in anchor.text.split() if parse_month(word.strip(",")) == month)
         words = (rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})" for name in names)
         return bool(re.search("|".join([figures, *words]), self.text, re.IGNORECASE))
 
     def _holds_variant(self, anchor: Anchor, needed: frozenset[str]) -> bool:
-        """Return whether the text has another form of a name."""
+        """Return whether the text has a name as initials, in full, or in a shorter form."""
         if anchor.text.isupper():
             letters = _fold_word(anchor.text).replace("&", "")
             if any(initials.startswith(letters) for initials in self.initials):
@@ -370,7 +395,8 @@ class _TextContent:
         if len(halves) > 1:
             return all(self.holds(replace(anchor, text=half)) for half in halves)
         shorter = {frozenset(name) for name in self.names if name and frozenset(name) < needed}
-        # "Jembatan" is short for the bridge that the text names, if it names one.
+        # The kind of thing alone ("Jembatan") is no short form if the text names another such
+        # thing.
         first = frozenset([next(_normalize_words(anchor.text))])
         return bool(shorter - {first & common for common in self._list_exchanged(needed)})
 
@@ -380,7 +406,7 @@ class _TextContent:
         return len(word) >= _LEAST_COMPARED and any(_are_alike(word, other) for other in self.words)
 
     def _covers_year(self, word: str) -> bool:
-        """Return whether a year lies between two years of the text, or in a decade of it."""
+        """Return whether a word is a year that is part of a decade or of a period in the text."""
         if not _is_year(word):
             return False
         if f"{word[:3]}0s" in self.words:
@@ -399,29 +425,33 @@ def _is_year(word: str) -> bool:
 
 
 def _are_alike(word: str, other: str) -> bool:
-    """Return whether two words are the same but for an ending or a small misspelling."""
+    """Return whether two words are equal except for an ending or a small misspelling."""
     if other.startswith(word[:-2]) and len(word) >= _LEAST_INFLECTED:
         return True
-    # Only letters: in a number or an identifier one other character makes another thing.
+    # Letters only, because numbers and identifiers that differ in one character are different.
     near = abs(len(word) - len(other)) <= 1 and word[0] == other[0] and word.isalpha()
     return near and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _LEAST_SIMILARITY
 
 
 def _list_name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in order; titles and stop words only if it has no others."""
+    """Return the words of a name in order, without titles and stop words if others remain."""
     words = tuple(_normalize_words(name))
     small = _RANK_WORDS | load_stop_words("en") | load_stop_words("id")
     return tuple(word for word in words if word not in small) or words
 
 
 def _read_initials(name: str) -> str:
-    """Return the initials of a name in small letters; empty for a name of fewer than two words."""
+    """Return the initials of a name in lower case; empty if fewer than two words have a capital."""
     letters = [word[0] for word in _WORD.findall(name) if word[0].isupper() and word != "The"]
     return _fold_word("".join(letters)) if len(letters) > 1 else ""
 
 
 def _select_words(anchor: Anchor) -> frozenset[str]:
-    """Return the words of an anchor without stop words and titles, unless it has no others."""
+    """Return the words of an anchor that a text must have.
+
+    Stop words, titles and words such as "quarter" are left out if other words remain; all words of
+    `_LITERAL_KINDS` count.
+    """
     words = frozenset(_normalize_words(anchor.text))
     if anchor.kind in _LITERAL_KINDS:
         return words
@@ -429,7 +459,10 @@ def _select_words(anchor: Anchor) -> frozenset[str]:
 
 
 def _normalize_words(text: str) -> Iterator[str]:
-    """Yield the words in small letters, without possessive endings, split at dashes."""
+    """Yield the words of a text in lower case, split at hyphens, apostrophes and ampersands.
+
+    Possessive endings are dropped, and words for the same ordinal or for per cent become one.
+    """
     for match in _WORD.finditer(text):
         word = _fold_word(match.group())
         for ending in ("'s", "\u2019s"):
@@ -438,7 +471,7 @@ def _normalize_words(text: str) -> Iterator[str]:
 
 
 def _fold_word(word: str) -> str:
-    """Return a word in small letters without accents."""
+    """Return a word in lower case without accents."""
     folded = word.casefold()
     # ASCII has no accents to remove, and nearly all words are ASCII.
     if folded.isascii():

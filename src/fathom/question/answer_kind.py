@@ -1,8 +1,8 @@
-"""Typed validators for the kind of value that a question asks for.
+"""The kind of value that a question asks for, and checks of values against it.
 
-The kinds are finer than `answer_type`: a number may be money, a percentage, a count or a measure
-with its unit. The words may imply a currency: "Berapa pendapatan ...?" is answered with money only.
-English and Indonesian.
+The kinds are finer than `AnswerType`: a number may be money, a percentage, a count or a measure
+with its unit. A question can ask for money without naming a currency: "Berapa pendapatan ...?" is
+answered with money only. English and Indonesian.
 """
 
 import re
@@ -29,7 +29,7 @@ _PRICED = re.compile(
     rf"{_NEAR_NUMBER}[\W_]{{0,2}}(?:{_CURRENCY.pattern})|(?:{_CURRENCY.pattern})[\W_]{{0,2}}\d",
     re.IGNORECASE,
 )
-"""A sum of money: a currency next to a number, unlike "Four schools of the Yuan"."""
+"""A sum of money: a currency next to a number; not "Four schools of the Yuan"."""
 _SHARE = re.compile(
     rf"%|\b(?:{'|'.join(word for language in _LANGUAGES for word in language.SHARES)})\b",
     re.IGNORECASE,
@@ -83,7 +83,7 @@ _CLOCK_ASKED = re.compile(
     r"\bwhat (?:time|hour) (?:do|does|can|may|must|should|will)\b|\b(?:jam|pukul) berapa(?:kah)?\b",
     re.IGNORECASE,
 )
-"""Questions for an hour of the day; "what time did" is not one, it often asks for an age."""
+"""Questions for a time of day. "What time did" is left out, because it often asks for an age."""
 _TELLS_CLOCK = re.compile(
     r"\d{1,2}[:.]\d\d(?![\d.])|\b\d{1,2}\s*(?:[ap]\.?\s?m\b|o['\u2019]?clock)"
     r"|\b(?:noon|midday|midnight|dawn|dusk|sunrise|sunset|morning|afternoon|evening|night|hours?"
@@ -91,7 +91,7 @@ _TELLS_CLOCK = re.compile(
     re.IGNORECASE,
 )
 _FULL_SHARE = 100
-"""The largest share of a whole, in per cent."""
+"""The largest share of a whole, in per cent; larger bare numbers are no percentages."""
 _ERA = re.compile(r"(?<=\d)\s?S?M\b")
 """Indonesian for AD and BC ("M", "SM"), not a unit of length."""
 _EXACT, _LOOSE = (
@@ -141,9 +141,11 @@ class ExpectedValue:
     """The kind of value that a question asks for.
 
     Attributes:
-        units: Kinds of measure that may be given, named as in `numbers.Quantity.kind`.
-        exact: Whether only an amount answers: "how high", not "how far"; for a date, whether only
-            an hour of the day answers.
+        kind: The kind.
+        units: The kinds of measure that are accepted, as in `text.numbers.Quantity.kind`; empty for
+            other kinds than measures and percentages.
+        exact: Whether only an amount is an answer: true for "how high", false for "how far". For a
+            date: whether only a time of day is an answer.
     """
 
     kind: AnswerKind
@@ -152,18 +154,18 @@ class ExpectedValue:
 
 
 def detect_answer_type(question: str) -> AnswerType:
-    """Return the kind of answer that a question asks for; `any` where its words do not tell."""
+    """Return the type of answer that a question asks for; `any` if its words do not say."""
     return next((kind for kind, cue in _CUES if cue.search(question)), "any")
 
 
 def detect_expected_value(question: str) -> ExpectedValue | None:
-    """Return the kind of value that `question` asks for; `None` where its words do not tell."""
+    """Return the kind of value that a question asks for; `None` if its words do not say."""
     kind = detect_answer_type(question)
     if kind == "time" and (_WHEN_LATER.search(question) or _WHEN_ASIDE.search(question)):
         return None
     if kind in _KINDS:
         return ExpectedValue(_KINDS[kind], exact=_CLOCK_ASKED.search(question) is not None)
-    # Before numbers, since "how many percent" asks for a number too.
+    # Percentages come before numbers, because "how many percent" matches both.
     if _SHARE_ASKED.search(question):
         return ExpectedValue("percentage", frozenset({"share"}))
     if kind == "any" and _PRICE_ASKED.search(question):
@@ -172,6 +174,11 @@ def detect_expected_value(question: str) -> ExpectedValue | None:
 
 
 def _detect_number(question: str) -> ExpectedValue | None:
+    """Return the kind of number that a question asks for; `None` if its words do not say.
+
+    A unit ("how many metres") gives a measure, a word for a price money, a property such as
+    "height" a measure, and a counted noun a count; the first of these decides.
+    """
     counted = _COUNT_ASKED.search(question)
     things = (counted["en"] or counted["id"] or "").lower() if counted else ""
     # A unit names a measure ("how many metres"), any other noun a count ("how many bridges").
@@ -180,7 +187,7 @@ def _detect_number(question: str) -> ExpectedValue | None:
         return ExpectedValue("measure", frozenset({unit}), exact=True)
     if _asks_money(question):
         return ExpectedValue("money")
-    # A cue such as "tinggi" (high) names a measure only where the question asks how much.
+    # A cue such as "tinggi" (high) names a measure only if the question asks how much.
     asks = bool(counted) or _HOW.search(question)
     exact, loose = (
         [kinds for cue, kinds in cues if asks and cue.search(question)] for cues in (_EXACT, _LOOSE)
@@ -193,6 +200,7 @@ def _detect_number(question: str) -> ExpectedValue | None:
 
 
 def _asks_money(question: str) -> bool:
+    """Return whether a question asks how much and has a word for a price or an income."""
     asks = _HOW_MUCH.search(question) or _BERAPA.search(question)
     return bool(asks and _MONEY_ASKED.search(question) and not _NO_MONEY.search(question))
 
@@ -204,15 +212,16 @@ def _list_phrases(things: str) -> list[str]:
 
 
 def _look_up_kind(unit: str) -> str:
-    """Return the kind of measure of a unit; empty where the word is no unit."""
+    """Return the kind of measure of a unit; empty if the word is no unit."""
     return parse_quantities(f"2 {unit}")[0].kind
 
 
 def gives_value(expected: ExpectedValue, text: str) -> bool:
-    """Return whether a text holds a value of this kind, with the currency or sign that it needs.
+    """Return whether a text contains a value of the expected kind.
 
-    Times, measures and counts have so many forms ("during the war", "several", "(47)") that any
-    text counts as one; `contradicts_kind` sees those that are surely wrong.
+    Money needs a currency and a number, a percentage its sign or word, a place or person a letter.
+    Times, measures and counts have so many forms ("during the war", "several", "(47)") that every
+    text that is not empty counts as one; `contradicts_kind` finds those that are surely wrong.
     """
     if expected.kind == "money":
         return has_currency(text) and bool(parse_quantities(text))
@@ -224,10 +233,11 @@ def gives_value(expected: ExpectedValue, text: str) -> bool:
 
 
 def is_plausible(expected: ExpectedValue, value: str) -> bool:
-    """Return whether a value can be the time or the amount that is asked for.
+    """Return whether a value can be the time, amount or percentage that is asked for.
 
-    It can if any of its words gives a time or an amount; a bare number above a hundred is no share.
-    Every value is plausible for other kinds, and so is an empty one.
+    A time needs a word or figure for a time, an exact amount a word or figure for an amount. A
+    value with a bare number above 100 is no percentage. Any value is plausible for other kinds. An
+    empty value is always plausible.
     """
     if expected.kind == "percentage" and not _SHARE.search(value):
         return not any(quantity.value > _FULL_SHARE for quantity in parse_quantities(value))
@@ -237,7 +247,7 @@ def is_plausible(expected: ExpectedValue, value: str) -> bool:
 
 
 def contradicts_kind(expected: ExpectedValue, value: str) -> bool:
-    """Return whether a value is surely of another kind: metres for people, a name for a date."""
+    """Return whether a value is surely of another kind: metres for a count, a name for a date."""
     amounts = parse_quantities(_ERA.sub("", value))
     if not is_plausible(expected, value):
         return True
@@ -247,7 +257,7 @@ def contradicts_kind(expected: ExpectedValue, value: str) -> bool:
     if expected.kind == "money":
         return not has_currency(value) and bool(kinds)
     accepted = {"count": {"share"}, "date": {"time"}}.get(expected.kind, expected.units)
-    # A bare number has no kind and may be anything; a price is none of these kinds.
+    # A bare number has no kind and may be of any. A price is none of the kinds that are left here.
     return bool(_PRICED.search(value)) or bool(kinds and not kinds & accepted)
 
 
@@ -260,10 +270,15 @@ _BEFORE, _AFTER = (
 
 
 def contradicts_in_sentence(expected: ExpectedValue, sentence: str, place: Span) -> bool:
-    """Return whether a number is surely of another kind by the words beside it.
+    """Return whether a number in a sentence is surely of another kind, by the words next to it.
 
-    A number that counts something ("6,840 street trees") is no sum of money if its sentence tells
-    nothing of money.
+    A number that counts something ("6,840 street trees") is no sum of money if its sentence does
+    not mention money.
+
+    Args:
+        expected: The kind of value that is asked for; only numeric kinds are checked.
+        sentence: The sentence.
+        place: The span of the number in the sentence.
     """
     if expected.kind not in _NUMERIC:
         return False

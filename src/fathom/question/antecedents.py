@@ -1,6 +1,6 @@
-"""Antecedents: the words of earlier questions and answers that a follow-up question may refer to.
+"""Antecedents: the words of an earlier question and answer that a follow-up may refer to.
 
-Rules over the surface of questions, English and Indonesian; no parser and no model.
+Regular expressions find them in English and Indonesian; no parser and no model is used.
 """
 
 import re
@@ -32,7 +32,7 @@ _PREPOSITION = (
 _NOUN_PREPOSITIONS = split_set(
     "of in on at along from for with by under near to dari di untuk tentang "
 )
-"""Prepositions that continue a noun phrase, rather than begin what the verb says."""
+"""Prepositions that may continue a noun phrase ("the fee for a permit")."""
 _DETERMINERS = split_set("the a an this that these those each every any no some all my our ")
 _VERB_ID = re.compile(
     r"(?:(?:di|ter|ber|me)(?=\w{4})\w+|boleh|harus|dapat|bisa|akan|sudah|telah|belum|tidak|tiba|buka|"
@@ -40,7 +40,7 @@ _VERB_ID = re.compile(
     r"paling lambat|mengungsi|jadi|ikut|naik|turun|selesai)",
     re.IGNORECASE,
 )
-# Nouns that look like verbs by their prefix; without them "menteri" would end a phrase.
+# Nouns with the prefix of a verb; without this list "menteri" (minister) would end a phrase.
 _NOT_VERBS_ID = split_set(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
     "bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
@@ -77,11 +77,13 @@ _TIME_PHRASE = re.compile(
 
 @dataclass(frozen=True)
 class PriorQuestion:
-    """A question that stands alone, with its answer.
+    """The question before a follow-up, with its answer.
+
+    The properties are the words that a follow-up may refer to.
 
     Attributes:
-        question: The question in a form that stands alone.
-        answer: The answer given; empty where it is unknown.
+        question: The question, complete without the conversation before it.
+        answer: The answer given; empty if it is unknown.
     """
 
     question: str
@@ -89,17 +91,20 @@ class PriorQuestion:
 
     @property
     def text(self) -> str:
-        """The question without its mark."""
+        """The question without the punctuation at its end."""
         return self.question.rstrip(" ?.!")
 
     @cached_property
     def is_indonesian(self) -> bool:
-        """Return whether the question words are Indonesian."""
+        """Return whether the question contains an Indonesian question word."""
         return bool(re.search(rf"\b{_QUESTION_WORD_ID}\b", self.question, re.IGNORECASE))
 
     @cached_property
     def opening(self) -> str:
-        """The question words with the noun that they count: "how many visits", "di mana"."""
+        """The question words at the start, with a counted noun: "how many visits", "di mana".
+
+        Empty if the question begins otherwise.
+        """
         rule = _OPENING_ID if self.is_indonesian else _OPENING
         match = rule.match(self.text)
         if match is None:
@@ -115,13 +120,16 @@ class PriorQuestion:
 
     @cached_property
     def counted_noun(self) -> str:
-        """The noun after the question words: "visits" of "how many visits"; often empty."""
+        """The noun after English question words: "visits" in "how many visits"; else empty."""
         match = _OPENING.match(self.opening)
         return self.opening[match.end() :].strip() if match and not self.is_indonesian else ""
 
     @cached_property
     def topic(self) -> str:
-        """The subject of the question, in its own words; empty where it cannot be told."""
+        """The subject of the question, in its own words; empty if the rules find none.
+
+        A subject without a name gets the first phrase with one: "the bridge in Oslo".
+        """
         # A resolved follow-up ends in its topic in brackets: "Is there parking (the mill)".
         added = re.search(r"\(([^()]+)\)$", self.text)
         if added:
@@ -130,8 +138,8 @@ class PriorQuestion:
         if find_names(phrase.strip()) or not phrase:
             return phrase
         at = self.text.find(phrase) + len(phrase)
-        # A name says which one: "the bridge" alone may be any. The "x" makes the first word no
-        # start.
+        # "the bridge" alone may be any bridge; a phrase with a name tells which. The "x" keeps the
+        # first word of the phrase from being taken for the first word of a sentence.
         more = [
             part
             for part in self.list_phrases(at)
@@ -141,9 +149,9 @@ class PriorQuestion:
 
     @cached_property
     def plural_topic(self) -> str:
-        """The phrase that "they" may stand for: several things of the question, or its topic."""
+        """The phrase that "they" may stand for: a plural in the question, else its topic."""
         counted = self.counted_noun
-        # Units of time are counted, but nobody calls them "they".
+        # Units of time are counted, but "they" does not refer to them.
         if counted.endswith("s") and not re.search(r"\b(?:hours|days|years|weeks)$", counted):
             return counted
         head, *rest = re.split(rf"(?<!\s)\s+(?={_PREPOSITION}\b)", self.topic)
@@ -151,7 +159,7 @@ class PriorQuestion:
         return plurals[0] if plurals and not head.endswith("s") else self.topic
 
     def list_phrases(self, start: int = 0) -> list[str]:
-        """Return the prepositional phrases of the question from `start` on, in order."""
+        """Return the prepositional phrases of `text` from the index `start` on, in order."""
         matches = re.finditer(
             rf"\b{_PREPOSITION}\s+(?:(?!{_PREPOSITION}\b|{_AUX}\b)[^\s?,]+\s*)+",
             self.text[start:],
@@ -161,7 +169,11 @@ class PriorQuestion:
 
     @property
     def person(self) -> str:
-        """A person: of the answer if the question asks who, else of the question; may be empty."""
+        """The name that "he" or "she" may stand for; empty if there is none.
+
+        Names of the answer come first if the question asks who or has no names, else names of the
+        question. Names of several words are preferred.
+        """
         asks = re.search(r"\bwho(?:m|se)?\b|\bsiapa", self.question, re.IGNORECASE)
         answer_names = [name for name in _list_names(self.answer) if name not in self.question]
         question_names = _list_names(self.question)
@@ -176,7 +188,11 @@ class PriorQuestion:
 
     @property
     def place(self) -> str:
-        """A place with its preposition: of the answer if the question asks where; may be empty."""
+        """The place that "there" may stand for, with its preposition; empty if there is none.
+
+        It is the last place of the answer if the question asks where, else the last place of the
+        question, else its topic or last name.
+        """
         if re.search(r"\bwhere\b|\bmana\b", self.question, re.IGNORECASE):
             places = _list_places(self.answer)
             if places:
@@ -190,12 +206,15 @@ class PriorQuestion:
 
     @property
     def time(self) -> str:
-        """The time that the question gives: "in the third year"; may be empty."""
+        """The last time in the question, such as "in the third year"; empty if there is none."""
         times = _TIME_PHRASE.findall(self.text)
         return str(times[-1]) if times else ""
 
     def find_phrase(self, noun: str) -> str:
-        """Return the longest phrase that names such a thing: "the Mill Bridge" for "bridge"."""
+        """Return the phrase of the question around a noun: "the Mill Bridge" for "bridge".
+
+        Empty if the question does not contain the noun.
+        """
         head = rf"{re.escape(noun)}s?"
         if self.is_indonesian:
             match = re.search(rf"\b{head}\b.*", self.text, re.IGNORECASE)
@@ -207,6 +226,7 @@ class PriorQuestion:
         return match.group().strip() if match else ""
 
     def _find_subject(self) -> str:
+        """Return the noun phrase after the opening and the auxiliary verb; may be empty."""
         if self.is_indonesian:
             return _cut_at_verb(self.text[len(self.opening) :].strip())
         rest = self.text[len(self.opening) :].strip()
@@ -215,10 +235,10 @@ class PriorQuestion:
             return _find_object(rest) or self.counted_noun
         after = rest[aux.end() :]
         doing = re.match(r"(?:i|we|you|one)\s+(\w+)\b", after, re.IGNORECASE)
-        # how do I apply for a permit: the topic is the act, "applying for a permit"
+        # "how do I apply for a permit": the topic is the act, "applying for a permit".
         if doing:
             return f"{_form_gerund(doing[1].lower())}{after[doing.end() :]}"
-        # how many trees were brought down by the storm
+        # "how many trees were brought down by the storm": the topic is the storm.
         if self.counted_noun and re.match(
             rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after
         ):
@@ -227,17 +247,18 @@ class PriorQuestion:
 
 
 def _form_gerund(verb: str) -> str:
+    """Return the form in -ing of a verb: "apply" gives "applying"."""
     return f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
 
 
 def _list_names(text: str) -> list[str]:
-    """Return the names in a text, without stop words that only begin a sentence."""
+    """Return the names in a text, without stop words whose capital only begins a sentence."""
     small = load_stop_words("en") | load_stop_words("id")
     return [name.cut(text) for name in find_names(text) if name.cut(text).lower() not in small]
 
 
 def _list_places(text: str) -> list[str]:
-    """Return the names that follow a preposition of place, each with the preposition."""
+    """Return the names after a preposition of place, each with its preposition in lower case."""
     places = []
     for name in find_names(text):
         preposition = re.search(
@@ -249,7 +270,7 @@ def _list_places(text: str) -> list[str]:
 
 
 def _cut_at_verb(text: str) -> str:
-    """Return an Indonesian phrase up to its verb; the first word is always kept."""
+    """Return the part of an Indonesian phrase before its verb, the first word always included."""
     tokens = list(_TOKEN.finditer(text))
     for token in tokens[1:]:
         word = token.group()
@@ -260,7 +281,7 @@ def _cut_at_verb(text: str) -> str:
 
 
 def _strip_end(text: str) -> str:
-    """Return a phrase without the prepositions and question words at its end."""
+    """Return a phrase without prepositions and question words at its end."""
     text = text.strip()
     while len(parts := text.rsplit(None, 1)) == 2 and _LOOSE_END.fullmatch(parts[1]):
         text = parts[0]
@@ -268,7 +289,7 @@ def _strip_end(text: str) -> str:
 
 
 def _find_object(text: str) -> str:
-    """Return the first noun phrase after a verb that begins with an article or a name."""
+    """Return the first noun phrase that begins with an article or a name; empty if none does."""
     tokens = [token.group() for token in _TOKEN.finditer(text)]
     for position, token in enumerate(tokens):
         capital = token[0].isupper() and position > 0
@@ -278,11 +299,11 @@ def _find_object(text: str) -> str:
 
 
 def _take_noun_phrase(text: str, *, bare_verb: bool) -> str:
-    """Return the phrase that a text begins with, up to its verb.
+    """Return the noun phrase at the start of a text, up to its verb.
 
     Args:
-        text: The words after "is", "does", "can" and the like.
-        bare_verb: Whether a bare verb follows, as after "does".
+        text: The words after an auxiliary verb such as "is", "does" or "can".
+        bare_verb: Whether the verb is an infinitive, as after "does".
     """
     tokens = [token.group() for token in _TOKEN.finditer(text)]
     while len(tokens) > 1 and re.fullmatch(_PREPOSITION, tokens[-1].lower()):
@@ -292,14 +313,18 @@ def _take_noun_phrase(text: str, *, bare_verb: bool) -> str:
     size = 1
     while size < len(tokens) and not _ends_phrase(tokens, size, bare_verb=bare_verb):
         size += 1
-    # A phrase does not end in a preposition or an article.
+    # No noun phrase ends in a preposition or an article.
     while size > 1 and tokens[size - 1].lower() in _DETERMINERS | _NOUN_PREPOSITIONS:
         size -= 1
     return " ".join(tokens[:size])
 
 
 def _ends_in_verb(tokens: Sequence[str]) -> bool:
-    """Return whether the last word is a verb, not a name nor the end of "the first year"."""
+    """Return whether the last word is likely a verb.
+
+    It is not if it has a capital, follows a preposition, or ends a phrase such as "the first year":
+    with an article among the three words before it, and no name or number after the article.
+    """
     if len(tokens) < 2 or not tokens[-1].islower():
         return False
     for token in reversed(tokens[-4:-1]):
@@ -311,7 +336,13 @@ def _ends_in_verb(tokens: Sequence[str]) -> bool:
 
 
 def _ends_phrase(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
-    """Return whether the phrase ends before the word at `at`."""
+    """Return whether a noun phrase ends before the word at index `at`.
+
+    Args:
+        tokens: The words of the text.
+        at: The index of a word, from 1.
+        bare_verb: Whether the verb is an infinitive, as after "does".
+    """
     word, before = tokens[at].lower(), tokens[at - 1]
     after = tokens[at + 1].lower() if at + 1 < len(tokens) else ""
     if word in _NOUN_PREPOSITIONS or tokens[at][0].isupper() or word[0].isdigit():
@@ -323,7 +354,7 @@ def _ends_phrase(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
     # After an article a participle is an adjective: "the revised plan".
     if word.endswith("ed"):
         return before.lower() not in _DETERMINERS
-    # A word before an article, a preposition or the end is likely a verb.
+    # A word before an article, a preposition or the end of the text is likely a verb.
     verbal = not after or after in _DETERMINERS or bool(re.fullmatch(_PREPOSITION, after))
     named = before[0].isupper()
     return bare_verb and (named or (at > 1 and verbal and after != "of"))

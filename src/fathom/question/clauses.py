@@ -1,9 +1,9 @@
-"""Clause rules: a nested question becomes a chain of plain ones; English and Indonesian.
+"""Clause rules: split a nested question into a chain of plain ones; English and Indonesian.
 
 "Who founded the company that distributed the film UHF?" becomes "What is the company that
 distributed the film UHF?" and then "Who founded #1?". The innermost description of an unnamed thing
-becomes the first question; `#1` stands for its answer, and may itself be part of the next
-description. The rules know no meaning: a question that they cannot take apart stays whole.
+becomes the first question. `#1` stands for its answer and may be part of the next description. The
+rules look at the form of the words only; a question that they cannot split stays whole.
 """
 
 import re
@@ -57,7 +57,7 @@ _KINDS_ID = (
     r"(?:dari|film|novel|buku|lagu|album|seri|serial|acara|negara|kota|provinsi|kabupaten|pulau|"
     r"perusahaan|grup|band|klub|partai|suku|kerajaan|universitas|band|sekolah)"
 )
-# Nouns whose Indonesian clause may become a question of its own.
+# Indonesian nouns whose relative clause may become a question of its own.
 _HEADS_ID = (
     rf"(?:{ROLES_ID}|negara|kota|kabupaten|provinsi|pulau|sungai|gunung|danau|desa|perusahaan|"
     r"organisasi|lembaga|partai|klub|tim|grup|band|universitas|sekolah|stasiun|bandara|film|novel|"
@@ -123,7 +123,7 @@ OPEN_END = re.compile(
     rf"(?!.*\b{_PREPOSITION}\s*\??$)"
     rf"(?P<more>\s+(?!\w+(?:ed|en)\b)(?:an?\s+)?{_W}\b(?:[^?#]*[^?#\s])?)\s*\??$"
 )
-"""A question with its verb before the slot: the words behind the slot belong to the description."""
+"""A question with its verb before the slot; the words after the slot belong to the description."""
 HOLLOW = re.compile(
     r"^(?:who|what|which)\s+(?:is|was|are|were)\s+(?:the\s+)?(?:(?:full\s+)?names?\s+of\s+)?#\d+"
     r"(?!'|\s+\w+(?:ed|en)\b)"
@@ -132,7 +132,7 @@ HOLLOW = re.compile(
     r"(?:(?:bukan|nama|judul|jumlah|menjadi|adalah|saja)\s+)*#\d+",
     re.IGNORECASE,
 )
-"""A question that asks for nothing but the thing that its slot stands for."""
+"""A question that asks only for the answer in its slot: "What is #1?"."""
 PERSON = re.compile(
     rf"^(?:(?:the|a|an)\s+)?(?:{_W}\s+){{0,3}}?(?:{_PERSONS})\b(?!')|'s\s+(?:{_W}\s+)?(?:{_PERSONS})$"
 )
@@ -146,7 +146,7 @@ _NAMED_PLACE = re.compile(
     rf"the\s+(?:city|town|village|state|county|province|district|region|republic|kingdom|island|"
     rf"river|lake|university)\s+of\s+{MARKED_NAME}$"
 )
-"""A name in full, "the city of Fresno", which describes no other thing."""
+"""A full name such as "the city of Fresno", which is no description of another thing."""
 OF_ROLE = re.compile(rf"\b{_ROLE}\s+{_PREPOSITION}\b")
 PARTICIPLE = re.compile(rf"\b\w+(?:ed|en|born|set|held|made|built|sung|won)\s+{_PREPOSITION}\b")
 _CONTAINING = re.compile(
@@ -156,7 +156,7 @@ _CONTAINING = re.compile(
 _ASKED_PART = re.compile(
     rf"\b{_PREPOSITION}\s+(?:which|what)\s+(?!(?:the|a|an|his|her|its|their)\b)[a-z]"
 )
-"""The part of a description that the question asks for: "the murder of which king"."""
+"""A question word inside a description: "the murder of which king"."""
 CLAUSE = re.compile(rf"\b{_RELATIVE}\b|\byang\b|\btempat\b|\bmana\b")
 _QUESTION_WORD = r"(?:what|which|who|whom|whose|when|where|how|apa|siapa|kapan|mana|berapa)"
 NOT_THINGS = re.compile(rf"^(?:{_QUESTION_WORD}|di|ke|dari|pada|adalah|dan|atau)\b\s*")
@@ -171,9 +171,9 @@ TAIL = re.compile(
 
 
 MOST_QUESTIONS = 4
-"""Questions of one chain, at most (MAO-ARAG, section 3)."""
+"""The largest number of questions of a chain (MAO-ARAG, arXiv 2508.01005, section 3)."""
 LONGEST_QUESTION = 1_000
-"""Characters of a question that the rules look at; a longer one is a text, not a question."""
+"""The largest number of characters of a question that the rules of this room parse."""
 
 _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
 _SLOT = re.compile(r"#\d+")
@@ -186,9 +186,15 @@ _terms = ContentTerms()
 
 
 def build_chain(question: str, most: int = MOST_QUESTIONS) -> tuple[str, ...]:
-    """Return the questions to ask in turn, at most `most`; `question` itself where no rule applies.
+    """Return the plain questions that a nested question consists of, in the order to ask them.
 
-    Later questions hold `#1`, `#2`, ... in the place of the answers to earlier ones.
+    Args:
+        question: The question.
+        most: The largest number of questions.
+
+    Returns:
+        The questions; later ones have `#1`, `#2`, ... in place of the answers to earlier ones. The
+        question alone if no rule applies.
     """
     if len(question) > LONGEST_QUESTION:
         return (question,)
@@ -214,9 +220,17 @@ def find_mentions(text: str) -> list[Span]:
 
 
 def _split_innermost(text: str, number: int) -> tuple[str, str] | None:
-    """Return the innermost description as a question, and the rest with a slot in its place."""
+    """Return the innermost description as a question, and the question with a slot in its place.
+
+    Args:
+        text: A question.
+        number: The number of the slot.
+
+    Returns:
+        Both questions; `None` if the question has no description to split off.
+    """
     marked, cuts = mark_names(text)
-    # The shortest description holds no other, so it can be asked for first.
+    # The shortest description contains no other, so it can be asked for first.
     for start, end in sorted(_find_descriptions(marked), key=lambda place: place[1] - place[0]):
         outer = f"{marked[:start]}#{number}{marked[end:]}"
         more = OPEN_END.match(outer)
@@ -224,17 +238,18 @@ def _split_innermost(text: str, number: int) -> tuple[str, str] | None:
         inner = marked[start:after]
         described = restore_names(inner, cuts)
         rest = restore_names(f"{marked[:start]}#{number}{marked[after:]}", cuts)
-        # Otherwise one of the two questions would ask for nothing.
+        # Otherwise one of the two questions would have no content of its own.
         if _says_more(rest) and _says_more(described) and not HOLLOW.match(rest):
             return _word_question(described, inner), rest[:1].upper() + rest[1:]
     return None
 
 
 def _find_descriptions(marked: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each description in a marked text (`mark_names`)."""
     for pattern in PATTERNS:
         at = 0
         while match := pattern.search(marked, at):
-            # By one character: an inner description may begin within an outer one.
+            # Go on by one character, because an inner description may begin within an outer one.
             at = match.start() + 1
             start = match.start() + len(_match_lead(match.group()))
             start -= 4 if marked[:start].endswith("the ") else 0
@@ -243,12 +258,13 @@ def _find_descriptions(marked: str) -> Iterator[tuple[int, int]]:
 
 
 def _match_lead(phrase: str) -> str:
+    """Return the question word or preposition that a phrase begins with; may be empty."""
     match = NOT_THINGS.match(phrase)
     return match.group() if match else ""
 
 
 def _is_description(phrase: str) -> bool:
-    """Return whether a phrase describes something else than the name that it holds."""
+    """Return whether a phrase describes another thing than the name in it."""
     if not MARK.search(phrase) or _NAMED_PLACE.fullmatch(phrase) or _ASKED_PART.search(phrase):
         return False
     is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase) or _CONTAINING.search(phrase)
@@ -259,14 +275,19 @@ def _is_description(phrase: str) -> bool:
 
 def _says_more(text: str) -> bool:
     """Return whether a text has content words besides its names and slots."""
-    # From the end, so that the spans before stay valid.
+    # Cut from the end, so that the earlier spans stay valid.
     for span in reversed(find_mentions(text)):
         text = f"{text[: span.start]} {text[span.end :]}"
     return bool(_terms(text))
 
 
 def _word_question(described: str, marked: str) -> str:
-    """Return the question for a description; its marked form decides between who and what."""
+    """Return the question for a description.
+
+    Args:
+        described: The description in the words of the question.
+        marked: The description with marks for its names; its nouns decide between who and what.
+    """
     if marked.startswith("where"):
         return f"What is the place {described}?"
     if re.search(r"\b(?:yang|tempat|dari)\b", marked) or re.match(ROLES_ID, marked):
@@ -275,7 +296,18 @@ def _word_question(described: str, marked: str) -> str:
 
 
 def _split_tail(text: str, number: int) -> tuple[str, str] | None:
-    """Return both questions of one whose question word stands in the clause at its end."""
+    """Split a question whose question word is in a relative clause at its end.
+
+    "Ann Lee directed a film that won which award?" gives "Ann Lee directed which film?" and
+    "#1 won which award?".
+
+    Args:
+        text: A question.
+        number: The number of the slot.
+
+    Returns:
+        Both questions; `None` if the question has another form.
+    """
     marked, cuts = mark_names(text)
     match = TAIL.match(marked.rstrip("? "))
     if match is None or not MARK.search(match["main"]):
@@ -287,9 +319,16 @@ def _split_tail(text: str, number: int) -> tuple[str, str] | None:
 
 
 def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[str]]:
-    """Return the text in lower case with `§0§`, `§1§`, ... for its names, and the names.
+    """Replace the names in a text by `§0§`, `§1§`, ... and put the rest in lower case.
 
-    Apostrophes become straight ones. With `split_joined`, names joined by "and" are two names.
+    Curly apostrophes become straight. Words of origin ("the American band") are no names.
+
+    Args:
+        text: The text.
+        split_joined: Whether names that "and" joins are separate names.
+
+    Returns:
+        The marked text, and the names by number, for `restore_names`.
     """
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     cuts: list[str] = []
@@ -304,7 +343,7 @@ def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[
 
 
 def _is_origin(text: str, span: Span) -> bool:
-    """Return whether a name only tells where a thing is from: "the American band"."""
+    """Return whether a name is only the origin of a thing: "the American band"."""
     return bool(
         _ORIGIN.fullmatch(text, span.start, span.end)
         and _BEFORE_ORIGIN.search(text, max(0, span.start - 8), span.start)
@@ -313,9 +352,10 @@ def _is_origin(text: str, span: Span) -> bool:
 
 
 def _split_mentions(text: str) -> Iterator[Span]:
+    """Yield the spans of names, quoted words and slots, with names split at "and"."""
     for span in find_mentions(text):
         at = span.start
-        # A quoted title is one name, whatever it holds.
+        # A quoted title is one name, even with "and" in it.
         joints = () if _QUOTED.match(text, at) else _AND.finditer(text, at, span.end)
         for joint in joints:
             yield Span(at, joint.start())
@@ -324,5 +364,5 @@ def _split_mentions(text: str) -> Iterator[Span]:
 
 
 def restore_names(marked: str, cuts: Sequence[str]) -> str:
-    """Return a marked text with its names restored."""
+    """Return a marked text with its names, which `mark_names` returned, in place of the marks."""
     return MARK.sub(lambda match: cuts[int(match.group(1))], marked)

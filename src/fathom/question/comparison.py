@@ -1,4 +1,4 @@
-"""Rules for questions about several things at once: the options, and the question for each."""
+"""Rules for questions that compare several things: the options, and a question about each."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _ORDER = re.compile(
     rf"(?P<how>[^§?]{{0,60}}?\b(?:than|before|after|daripada|dari|sebelum|setelah))\s+"
     rf"(?P<other>{_OPTION})\s*\??$"
 )
-"""Questions whether one thing comes before another."""
+"""Questions that ask for the order of two things: "Is A older than B?"."""
 _AFTER = re.compile(r"\b(?:after|setelah)$")
 _SAME = re.compile(r"\b(?:same|sama)\b")
 _LEAST = re.compile(
@@ -78,7 +78,7 @@ _PERSON = re.compile(
     r"player|owner|performer|producer|person|man|woman|brother|sister|sutradara|penulis|penyanyi|"
     r"pemain|aktor|aktris|pendiri|orang)\b"
 )
-# The beginning of a thing, by the nouns that name such things; a person was born.
+# The question for the beginning of a thing, by its noun; it is used where a person "was born".
 _BEGINNINGS: tuple[tuple[str, str, str], ...] = (
     (r"\b(?:bridge|tunnel|airport|station|stadium|museum|park|zoo|library|hospital|hotel|theatre|"
      r"theater|dam|canal|railway|jembatan|terowongan|bandara|stasiun|stadion|taman|perpustakaan|"
@@ -106,18 +106,18 @@ _TIME_ORDER = re.compile(
     r"(?<!\s)\s*\b(?:(?:at )?an? (?:earlier|later) (?:date|time)|(?:more |most )?recently|(?:the )?"
     r"(?:earlier|earliest|later|latest|first|last)|sooner)\b"
 )
-"""Words for an order in time that any verb may have: "went into space first"."""
+"""Words for an order in time that go with any verb: "went into space first"."""
 _DOING = re.compile(
     r"^\W*(?:(?:which|what)\s+(?:\w+\s+){0,2}?(?=\w+ed\b|went\b|came\b|became\b|began\b|won\b|left\b"
     r"|took\b|made\b|got\b|ran\b|met\b|rose\b|fell\b)|who\s+)(?P<does>\w[^,?]*?),?\s*$"
 )
-"""A question for the one of several that did something: "Which person went into space"."""
+"""A question for the option that did something: "Which person went into space"."""
 _BEING = re.compile(
     r"^\W*(?:which|what|who)\b(?:\s+\w+(?:\s+of\s+\w+)?){0,3}?\s+(?P<aux>is|was|are|were|has|had|can)"
     r"\s+(?P<rest>[^,?]+?)[,:]?\s*$",
     re.IGNORECASE,
 )
-"""A question for the one of several that is something: "Which dog is based in Switzerland"."""
+"""A question for the option that is something: "Which dog is based in Switzerland"."""
 _SAME_DOING = re.compile(
     r"\b(?P<does>(?:\w+ed|made|built|written|born|set|held|found|shot) (?:by|in|at|from))\s+"
     r"(?:the )?same (?P<what>[a-z]+)\b"
@@ -126,7 +126,7 @@ _PLURAL_KIND = re.compile(
     r"^(?P<kind>(?!(?:an?|the|in|on|at|from|of|by)\b)(?:[\w'-]+,?\s+){0,4}?[a-z]+(?<!s)s)"
     r"(?P<rest>\s+(?:in|on|at|from|of|by|for|with|who|that)\b.*)?$"
 )
-"""A kind that several things are of: "American writers"."""
+"""A noun phrase in the plural for the kind of the options: "American writers"."""
 _COUNTED_THINGS = re.compile(
     r"\b(?:more|most|fewer|fewest) (?!(?:recent|than|popular)\w*\b)([a-z]+s)\b"
 )
@@ -147,14 +147,16 @@ _NAME_START = re.compile(r"(?:the |an? )?[A-Z\d]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The options that one question compares.
+    """A comparison of several options in one question.
 
     Attributes:
-        options: The things compared, as the question calls them.
+        options: The compared things, as the question names them.
         questions: The question to ask about each option, in the same order.
-        want: The form of the answer: the option with the `least` or `most`; whether the first has
-            `less` or `more` than the second; whether the answers are the `same`, or `every` one
-            is yes; the `one` option that fits; or the things that `each` has in common.
+        want: The form of the answer. `least`, `most`: the option with the smallest or largest
+            value, or earliest or latest time. `less`, `more`: yes if the first option has less or
+            more than the second. `longest`, `shortest`: the person with the longest or shortest
+            life. `same`: yes if all answers are equal. `every`: yes if all answers are yes. `one`:
+            the option that fits. `each`: the words that the answers have in common.
     """
 
     options: tuple[str, ...]
@@ -162,16 +164,20 @@ class Comparison:
     want: Want
 
     def keep_first(self, most: int) -> Self:
-        """Return the comparison of the first `most` options."""
+        """Return the comparison of the first `most` options only."""
         return replace(self, options=self.options[:most], questions=self.questions[:most])
 
 
 def parse_comparison(question: str) -> Comparison | None:
-    """Return the comparison of several things; `None` where the rules see none."""
+    """Return the comparison that a question makes; `None` if the rules find none.
+
+    Args:
+        question: The text of the question; one longer than `LONGEST_QUESTION` is not parsed.
+    """
     if len(question) > LONGEST_QUESTION:
         return None
     lower = question.lower()
-    # "and" may be part of a name; only with such a cue it joins two names.
+    # "and" may be part of a name; a cue such as "both" tells that it joins two names.
     split_joined = bool(_SHARED_CUE.search(lower) or _BETWEEN.search(lower))
     marked, cuts = mark_names(" ".join(question.split()), split_joined=split_joined)
     indonesian = detect_language(question) == "id"
@@ -204,11 +210,11 @@ def parse_comparison(question: str) -> Comparison | None:
 def list_options(question: str) -> tuple[str, ...]:
     """Return the options of a question that offers a choice: "Which is cheaper, a skip or a cart?".
 
-    Only names and things compared count as options: in "Which fee is for residents, students or
-    visitors?" the words offered are not the options.
+    Options are names, or anything in a question with a comparative. In "Which fee is for residents,
+    students or visitors?" the listed words are not the options.
 
     Returns:
-        The options as the question calls them; none where the rules see no such choice.
+        The options as the question names them; empty if the rules find no choice.
     """
     match = _CHOICE.match(" ".join(question.split())) if len(question) <= LONGEST_QUESTION else None
     if match is None:
@@ -222,19 +228,18 @@ def list_options(question: str) -> tuple[str, ...]:
 def drop_shared_words(options: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the words of each option without those that all options share.
 
-    For two sorts of sales these are the words for the sorts.
+    Options without words are left out. An option that has shared words only keeps them.
     """
     shared = frozenset[str]().union(*options).intersection(*options)
-    # An option made of shared words alone keeps them.
     return [words - shared or words for words in options if words]
 
 
 def _compare_unnamed(question: str, *, indonesian: bool) -> Comparison | None:
-    """Return the choice between unnamed things; `None` where no question is known for each."""
+    """Return the comparison of options that are no names; `None` if no template fits."""
     options = list_options(question)
     lower = question.lower()
     template = _find_template(lower, options, indonesian=indonesian) if options else ""
-    # Unnamed options are things: "older" does not ask when they were born.
+    # Options without names are things, so "older" does not ask when they were born.
     if not template or "born" in template or "lahir" in template:
         return None
     questions = tuple(template.replace("{}", option) for option in options)
@@ -244,7 +249,7 @@ def _compare_unnamed(question: str, *, indonesian: bool) -> Comparison | None:
 def _compare_order(
     match: re.Match[str], cuts: Sequence[str], *, indonesian: bool
 ) -> Comparison | None:
-    """Return a comparison of which option comes first; `None` where no template fits."""
+    """Return the comparison of the order of two options; `None` if no template fits."""
     how = match["how"]
     options = tuple(restore_names(match[side], cuts) for side in ("one", "other"))
     template = _find_template(how, options, indonesian=indonesian)
@@ -256,13 +261,14 @@ def _compare_order(
 
 
 def _compares(marked: str, match: re.Match[str]) -> bool:
+    """Return whether a question compares the options of a match of `_OPTIONS`."""
     if match["link"] in {"or", "atau", "vs", "vs.", "versus"}:
         return True
     if match["link"] in {"than", "daripada"}:
         return bool(_COMPARATIVE.search(marked))
     if _SHARED_CUE.search(marked):
         return True
-    # "and" alone joins names in many questions that compare nothing.
+    # In many questions "and" joins names without comparing them, so a further cue is needed.
     between = _BETWEEN.search(marked[: match.start()])
     if between and (between.start() <= 3 or _COMPARATIVE.search(marked)):
         return True
@@ -270,6 +276,7 @@ def _compares(marked: str, match: re.Match[str]) -> bool:
 
 
 def _detect_want(marked: str) -> Want:
+    """Return the form of the answer by the words of a question; the first rule decides."""
     if _SAME.search(marked):
         return "same"
     if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
@@ -286,7 +293,15 @@ def _detect_want(marked: str) -> Want:
 def _ask_about(
     option: str, options: Sequence[str], before: str, after: str, *, indonesian: bool
 ) -> str:
-    """Return the question about one option, given the text before and after all options."""
+    """Return the question about one option.
+
+    Args:
+        option: The option.
+        options: All options.
+        before: The text of the question before the options.
+        after: The text after the options.
+        indonesian: Whether the question is Indonesian.
+    """
     around = f"{before} {after}".lower()
     if _LIFETIME.search(around):
         return _LIFE["id" if indonesian else "en"].replace("{}", option)
@@ -312,7 +327,10 @@ def _ask_about(
 
 
 def _ask_shared(option: str, around: str, *, indonesian: bool) -> str:
-    """Return the question for what one option shares with the others; empty if nothing is named."""
+    """Return the question for a property of one option that the others may share.
+
+    "the same director" gives "What is the director of ...?". Empty if no such property is named.
+    """
     doing = _SAME_DOING.search(around)
     if doing and not indonesian:
         return f"What {doing['what']} was {option} {doing['does']}?"
@@ -324,9 +342,9 @@ def _ask_shared(option: str, around: str, *, indonesian: bool) -> str:
 
 
 def _ask_of_choice(option: str, before: str, *, is_ordered: bool) -> str:
-    """Return the question about one option of a choice; empty where its form is unknown.
+    """Return the question about one option of a choice; empty if the form is unknown.
 
-    Where an order in time is asked for, the question is when; else it is for yes or no.
+    If the choice asks for an order in time, the question asks when; else it asks for yes or no.
     """
     if is_ordered:
         bare = _TIME_ORDER.sub("", before)
@@ -337,7 +355,10 @@ def _ask_of_choice(option: str, before: str, *, is_ordered: bool) -> str:
 
 
 def _make_singular(kind: str) -> str:
-    """Return the kind that one of several things is of: "an American writer"; else unchanged."""
+    """Return a plural in the singular with an article: "American writers", "an American writer".
+
+    Words that are no plural stay unchanged.
+    """
     match = _PLURAL_KIND.match(kind)
     if match is None:
         return kind
@@ -348,11 +369,20 @@ def _make_singular(kind: str) -> str:
 
 
 def _find_template(around: str, options: Sequence[str], *, indonesian: bool) -> str:
-    """Return the question template with `{}` whose answers can be ordered; empty if none fits."""
+    """Return the template of a question whose answers can be ordered; empty if none fits.
+
+    Args:
+        around: The question without its options, in lower case.
+        options: The options.
+        indonesian: Whether the question is Indonesian.
+
+    Returns:
+        A question with `{}` in place of the option.
+    """
     if _AGE.search(around) and not _PERSON.search(around):
         for nouns, english, other in _BEGINNINGS:
-            # The noun is that of the question, or of each option. In one name alone it says little:
-            # Alonzo Church is older than Alan Turing.
+            # The noun must be in the question or in each option. One name alone misleads: Alonzo
+            # Church is no church.
             if re.search(rf"{nouns} (?:is|was|mana|manakah|yang)\b", around) or all(
                 re.search(nouns, option.lower()) for option in options
             ):

@@ -1,7 +1,7 @@
 """A conversation: the turns before a question, as chat clients keep them.
 
-The turns are data. They say what a follow-up question is about and instruct nobody: a turn that
-claims to be of the system is left out.
+The turns are data that tell what a follow-up question is about. They are never instructions, so
+turns of the system are left out.
 """
 
 import json
@@ -14,16 +14,16 @@ from fathom.errors import UsageError
 
 Speaker = Literal["user", "assistant"]
 IGNORED_ROLES = frozenset({"system", "developer", "tool", "function"})
-"""Roles whose turns are left out, since no person and no answer speaks in them."""
+"""The roles whose turns are left out: they are neither of the person nor of an answer."""
 MOST_TURNS = 20
-"""Number of the last turns that are kept."""
+"""The largest number of turns that are kept, the last ones."""
 LONGEST_TURN = 4_000
-"""Number of characters of a turn that are kept."""
+"""The largest number of characters of a turn that are kept, the first ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueTurn:
-    """The words of one speaker."""
+    """A turn of a conversation: the words of one speaker."""
 
     role: Speaker
     content: str
@@ -32,21 +32,25 @@ class DialogueTurn:
 Dialogue = tuple[DialogueTurn, ...]
 """The turns of a conversation, oldest first."""
 History = Sequence[DialogueTurn | Mapping[str, Any]]
-"""A dialogue as callers give it: turns, or plain objects with `role` and `content`."""
+"""A dialogue as callers give it: turns, or mappings with `role` and `content`."""
 
 
 def parse_dialogue(history: History, where: str = "history") -> Dialogue:
-    """Return the last turns of a conversation.
+    """Return the last `MOST_TURNS` turns of a conversation that have text.
 
     Args:
-        history: Turns, oldest first; content is a text, or a list of objects of which the texts
-            count.
+        history: The turns, oldest first. The content of a turn is a text, `None`, or a list of
+            objects, of which those with the key `text` count.
         where: The name of the history in error messages.
 
+    Returns:
+        The turns, oldest first, with single blanks and at most `LONGEST_TURN` characters each.
+
     Raises:
-        UsageError: If a turn has another form; the message gives its number, from 1.
+        UsageError: If the history or a turn has another form; the message gives the number of the
+            turn, from 1.
     """
-    # Both can be iterated too, but over characters and keys.
+    # Texts and mappings can be iterated too, but over characters and keys.
     if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
         raise UsageError(f"{where}: expected a list of turns with role and content")
     turns = (_parse_turn(entry, f"{where}: turn {n}") for n, entry in enumerate(history, start=1))
@@ -55,7 +59,14 @@ def parse_dialogue(history: History, where: str = "history") -> Dialogue:
 
 
 def load_dialogue(path: Path) -> Dialogue:
-    """Read a conversation: a JSON list of turns, an object with `messages`, or JSON lines.
+    """Read a conversation from a file.
+
+    Args:
+        path: A file in UTF-8 with a JSON list of turns, with one JSON object that has `messages` or
+            is a turn, or with one turn as JSON on each line.
+
+    Returns:
+        The last turns, as `parse_dialogue` returns them.
 
     Raises:
         UsageError: If the file cannot be read or has another form; the message gives the place.
@@ -77,6 +88,11 @@ def load_dialogue(path: Path) -> Dialogue:
 
 
 def _parse_lines(path: Path, text: str) -> Iterator[Any]:
+    """Yield the JSON value of each line that is not blank.
+
+    Raises:
+        UsageError: If a line is not JSON; the message gives its number.
+    """
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -89,6 +105,11 @@ def _parse_lines(path: Path, text: str) -> Iterator[Any]:
 
 
 def _parse_turn(entry: object, where: str) -> DialogueTurn | None:
+    """Return a turn; `None` for a role in `IGNORED_ROLES`.
+
+    Raises:
+        UsageError: If the entry has another form; the message begins with `where`.
+    """
     if isinstance(entry, DialogueTurn):
         return entry
     if not isinstance(entry, Mapping):
@@ -103,7 +124,11 @@ def _parse_turn(entry: object, where: str) -> DialogueTurn | None:
 
 
 def _join_text(content: object, where: str) -> str:
-    """Return a text; for a list of objects, as newer clients keep them, the texts joined."""
+    """Return the text of a turn's content; the texts of a list of objects are joined.
+
+    Raises:
+        UsageError: If the content has another form or cannot be encoded in UTF-8.
+    """
     if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
         content = " ".join(str(part["text"]) for part in content if "text" in part)
     # A turn that only called a tool has no content.

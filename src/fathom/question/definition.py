@@ -1,4 +1,7 @@
-"""Questions for the meaning of a term, and sentences that define one; English and Indonesian."""
+"""Rules for questions that ask for the meaning of a term, and for sentences that define it.
+
+English and Indonesian.
+"""
 
 import re
 from collections.abc import Callable
@@ -30,16 +33,19 @@ _IS = (
 
 
 def extract_term(question: str) -> str:
-    """Return the term whose meaning is asked, "quay" of "What is a quay?", or an empty text.
+    """Return the term whose meaning a question asks for: "quay" in "What is a quay?"; else empty.
 
-    "What is the fee of a permit?" has the same form: its term is "fee of a permit".
+    "What is the fee of a permit?" has the same form; its term is "fee of a permit".
     """
     match = _DEFINITION_QUESTION.fullmatch(question.strip())
     return "" if match is None else next(filter(None, match.groups())).strip(f" {_QUOTES}")
 
 
 def build_definition_check(term: str) -> Callable[[str], bool]:
-    """Return a check whether a sentence, item or entry of a text begins by defining `term`."""
+    """Return a predicate that tells whether a text has a sentence or item that defines a term.
+
+    Such a sentence begins with the term, followed by "is", "means", a colon or the like.
+    """
     # A term may be broken over two lines in a document.
     words = r"\s+".join(re.escape(word) for word in term.split())
     pattern = re.compile(f"{_START}{words}{_IS}", re.IGNORECASE | re.MULTILINE)

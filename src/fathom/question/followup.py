@@ -1,7 +1,7 @@
-"""Follow-up questions: "And Norway?" becomes the question that it stands for.
+"""Follow-up questions: "And Norway?" becomes a complete question.
 
-Rules for English and Indonesian, used where no language model is configured. A question that
-already stands alone is unchanged, letter for letter.
+Rules for English and Indonesian, used if no language model is configured. A question that is
+already complete stays as it is, byte for byte.
 """
 
 import re
@@ -48,32 +48,35 @@ _BARE_QUESTION = re.compile(
 )
 _WORD = re.compile(r"[\w'-]+")
 _MOST_WORDS = 7
-"""Words of a follow-up without a question word, at most."""
+"""The largest number of words of a follow-up without a question word."""
 _LONGEST = 400
-"""Characters of a follow-up, at most; a longer question says itself what it is about."""
+"""The largest number of characters of a follow-up; a longer question names its own topic."""
 _HOLLOW_WORDS = 2
-"""Content words of a question without a name that leaves out its topic, at most."""
+"""The largest number of content words of a question that leaves out its topic."""
 _NYA_WORDS = split_set(
     "hanya punya tanya bertanya biasanya sebaiknya sebenarnya seharusnya misalnya akhirnya "
     "umumnya khususnya tentunya rupanya sepertinya selanjutnya sebelumnya sesudahnya "
     "setidaknya adanya artinya caranya lainnya pertanyaannya mempunyai kiranya semuanya "
     "keduanya "
 )
-"""Words that end in "-nya" without referring to anything."""
+"""Words in which "-nya" is no pronoun."""
 
 
 def complete_question(question: str, turns: Sequence[DialogueTurn]) -> str:
-    """Return the question as it reads without the conversation before it.
+    """Return a question that is complete without the conversation before it.
 
     Args:
         question: The newest question.
-        turns: The turns before it, oldest first. Follow-up questions among them are completed
-            first, so that "And Peru?" after "And Norway?" is understood.
+        turns: The turns before it, oldest first. Follow-ups among them are completed first, so that
+            "And Peru?" can follow "And Norway?".
+
+    Returns:
+        The complete question; the question itself, unchanged, if it is no follow-up.
     """
     before: PriorQuestion | None = None
     spoken = [turn for turn in turns if turn.content]
     if spoken and spoken[-1].role == "user" and spoken[-1].content.split() == question.split():
-        # Some clients keep the newest question in the history too.
+        # Some clients include the newest question in the history.
         spoken.pop()
     for turn in spoken:
         if turn.role == "user":
@@ -84,12 +87,17 @@ def complete_question(question: str, turns: Sequence[DialogueTurn]) -> str:
 
 
 def has_question_word(text: str) -> bool:
-    """Return whether a text holds a question word, or begins like a yes/no question."""
+    """Return whether a text contains a question word or begins with an auxiliary verb."""
     return _QUESTION_WORD.search(text) is not None
 
 
 def resolve_question(question: str, before: PriorQuestion | None) -> str:
-    """Return a question completed from the one before it; unchanged where it stands alone."""
+    """Return a question completed from the one before it; unchanged if it is no follow-up.
+
+    Args:
+        question: The question.
+        before: The question before it, itself complete, with its answer; `None` if there is none.
+    """
     if before is None or max(len(question), len(before.question)) > _LONGEST:
         return question
     text = " ".join(question.split())
@@ -114,17 +122,24 @@ def resolve_question(question: str, before: PriorQuestion | None) -> str:
         and before.topic
     ):
         completed = f"{bare} ({before.topic})"
-    # Untouched questions keep their letters, also the spaces.
+    # A question that stays as it is must keep even its blanks.
     return question if completed == bare and not has_lead else _form_question(completed)
 
 
 def _form_question(text: str) -> str:
+    """Return a text with single blanks, a capital at its start and a question mark."""
     text = " ".join(text.split())
     return f"{text[:1].upper()}{text[1:]}?"
 
 
 def _resolve_fragment(bare: str, before: PriorQuestion, *, has_lead: bool) -> str:
-    """Return the question that words without a question word stand for; empty if there is none."""
+    """Return the complete question for a follow-up without a question word; empty if none fits.
+
+    Args:
+        bare: The follow-up without its opening words.
+        before: The question before it.
+        has_lead: Whether it began with words such as "and" or "what about".
+    """
     if has_lead or _is_fragment(bare):
         return _replace_in_question(bare, before) if _is_short(bare) else ""
     completed = _spell_out_references(bare, before)
@@ -132,7 +147,7 @@ def _resolve_fragment(bare: str, before: PriorQuestion, *, has_lead: bool) -> st
 
 
 def _has_name(bare: str) -> bool:
-    """Return whether a text has a name or a number; the word that begins it is no name."""
+    """Return whether a text has a name, a quotation or a slot, not counting its first word."""
     spans = find_mentions(f"{bare[:1].lower()}{bare[1:]}")
     return any(span.cut(bare) != "I" for span in spans)
 
@@ -142,13 +157,14 @@ def _is_short(bare: str) -> bool:
 
 
 def _is_fragment(bare: str) -> bool:
-    """Return whether words without a verb continue a question, rather than being a search."""
+    """Return whether a text begins with a preposition, and so continues an earlier question."""
     return bool(re.match(r"(?:in|on|at|for|from|to|by|di|ke|dari|pada|untuk|hari)\s", bare, re.I))
 
 
 def _is_hollow(bare: str) -> bool:
-    """Return whether a question hardly names its topic: "Disimpan di mana", "Is there parking"."""
-    # What a preposition follows is told apart by it: "the fee of a permit".
+    """Return whether a question leaves out its topic: "Disimpan di mana", "Is there parking"."""
+    # A phrase with a preposition specifies the noun before it ("the fee of a permit"), so only the
+    # end counts.
     end = re.split(r"\b(?:of|in|for|with|between|on)\s", bare, flags=re.I)[-1]
     definite = re.search(r"\b(?:the|any|there)\b", end, re.I)
     verb = re.match(r"(?:di|ter|ber|me)\w{4,}\b", bare, re.IGNORECASE)
@@ -162,7 +178,7 @@ def _list_content_words(text: str) -> list[str]:
     return [word for word in words if word not in small]
 
 
-# Fragments: words that take the place of words of the same kind in the question before.
+# Fragments: their words replace words of the same kind in the question before.
 
 _NUMBERED = re.compile(r"\b([^\W\d_]+)\s+(\d+)\b")
 _KINDS = tuple(
@@ -196,9 +212,12 @@ _ADVERB = re.compile(
 
 
 def _replace_in_question(part: str, before: PriorQuestion) -> str:
-    """Return the question before, with the fragment in the place of words of its kind."""
+    """Return the question before, with words of it replaced by a fragment.
+
+    If no rule fits, the fragment is added at the end.
+    """
     part = _spell_out_references(part, before)
-    # From the surest way to the least sure; the first that fits decides.
+    # The rules are in order of reliability; the first that fits decides.
     for replace_words in (
         _replace_by_kind,
         _replace_by_word,
@@ -214,7 +233,7 @@ def _replace_in_question(part: str, before: PriorQuestion) -> str:
 
 
 def _replace_by_kind(part: str, before: PriorQuestion) -> str:
-    """Replace a number by a number of the same thing, a year by a year, a day by a day."""
+    """Replace a number of the same thing, a year by a year, or a day by a day; else return ""."""
     numbered = _NUMBERED.fullmatch(part)
     if numbered:
         target = re.search(rf"\b{re.escape(numbered[1])}\s+\d+\b", before.text, re.IGNORECASE)
@@ -222,14 +241,14 @@ def _replace_by_kind(part: str, before: PriorQuestion) -> str:
             return _splice(before.text, target.span(), part)
     for kind in _KINDS:
         part_match, prior_matches = kind.search(part), list(kind.finditer(before.text))
-        # Longer fragments say more than a year or a day, which would get lost.
+        # The other words of a longer fragment would get lost.
         if part_match and prior_matches and len(_WORD.findall(part)) <= 5:
             return _splice(before.text, prior_matches[-1].span(), part_match.group())
     return ""
 
 
 def _replace_by_word(part: str, before: PriorQuestion) -> str:
-    """Replace words that share their head noun with the fragment."""
+    """Replace as many words with the same head noun as the fragment has; else return ""."""
     if _ADVERB.match(part):
         return ""
     bare = _LEADING_PREPOSITION.sub("", part)
@@ -237,9 +256,9 @@ def _replace_by_word(part: str, before: PriorQuestion) -> str:
     if len(words) < 2 or len(words) > 5:
         return ""
     prior_words = list(re.finditer(r"[^\s?,]+", before.text))
-    # The head noun stands first in Indonesian and last in English.
+    # The head noun is the first word in Indonesian and the last in English.
     shared = words[0] if before.is_indonesian else words[-1]
-    # From the end, where the details of a question stand.
+    # Search from the end, because the details of a question are there.
     for at in range(len(prior_words) - 1, -1, -1):
         if prior_words[at].group().casefold() != shared.casefold():
             continue
@@ -251,7 +270,11 @@ def _replace_by_word(part: str, before: PriorQuestion) -> str:
 
 
 def _replace_by_preposition(part: str, before: PriorQuestion) -> str:
-    """Replace the words after the same preposition: a name by a name, if there is one."""
+    """Replace the words after the preposition that the fragment begins with; else return "".
+
+    A name replaces a name if there is one. Without the same preposition in the question before, a
+    name replaces its last name, and other fragments are added at the end.
+    """
     preposition = _LEADING_PREPOSITION.match(part)
     if preposition is None or _ADVERB.match(part):
         return ""
@@ -272,7 +295,7 @@ def _replace_by_preposition(part: str, before: PriorQuestion) -> str:
 
 
 def _replace_by_name(part: str, before: PriorQuestion) -> str:
-    """Replace the last name."""
+    """Replace the last name in the question before; return "" if either has no name."""
     prior_names = [span for span in find_mentions(before.text) if span.start > 0]
     if not prior_names or not find_names(f"x {part}"):
         return ""
@@ -280,7 +303,7 @@ def _replace_by_name(part: str, before: PriorQuestion) -> str:
 
 
 def _replace_by_count(part: str, before: PriorQuestion) -> str:
-    """Replace the noun that was counted: "What about women?"."""
+    """Replace the counted noun of the question before: "What about women?"; else return ""."""
     counted = before.counted_noun
     if not counted or " " in part or _UNIT.search(counted) or not part.endswith(("s", "en")):
         return ""
@@ -289,9 +312,9 @@ def _replace_by_count(part: str, before: PriorQuestion) -> str:
 
 
 def _replace_by_topic(part: str, before: PriorQuestion) -> str:
-    """Replace the topic of the question before, or one end of it.
+    """Replace the topic of the question before, or one side of its "of"; else return "".
 
-    After "the capital of Norway" follow "the population" of Norway, and the capital of "peru".
+    In "the capital of Norway", "the population" replaces the first side and "peru" the second.
     """
     topic = before.topic
     at = before.text.find(topic)
@@ -306,18 +329,20 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
 
 
 def _splice(text: str, span: tuple[int, int], words: str) -> str:
+    """Return a text with other words in place of the span from start to end."""
     return f"{text[: span[0]]}{words}{text[span[1] :]}"
 
 
 def _replace_question_word(asking: str, before: PriorQuestion) -> str:
-    """Return the question before with other question words: "Why?", "Setiap berapa menit?"."""
+    """Return the question before with its opening replaced by other question words: "Why?"."""
     rest = before.text[len(before.opening) :].strip()
     return _form_question(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
 
 
-# References: pronouns and nouns that are replaced by the words that they stand for.
+# References: pronouns and nouns, which are replaced by the words that they stand for.
 
 Antecedent = Callable[[PriorQuestion], str]
+"""A function that returns the words that a pronoun stands for; empty if there are none."""
 _END = r"(?=\s*$|\s+(?:then|too|also|now|exactly|still)\s*$)"
 _NEXT = (
     rf"(?=\s+(?:{_AUX}|be|been|cost|costs|happen|happens|take|takes|mean|means|work|works|apply|open|close|last|"
@@ -338,6 +363,7 @@ def _form_possessive(name: str) -> str:
 
 
 def _find_time(before: PriorQuestion) -> str:
+    """Return the time of the question before, else its topic in brackets; may be empty."""
     return before.time or (f"({before.topic})" if before.topic else "")
 
 
@@ -373,7 +399,7 @@ _NOUN = re.compile(
     r"(?!\s+(?:of|that|which|who|whose|whom|where|in|from|for|to|with|on|at|by)\b|\s+(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-"""A noun with an article or "this", and no words behind it that say which one it is."""
+"""A noun after "the" or "this", with no words after it that specify it."""
 _NOUN_ID = re.compile(
     rf"\b(?!(?:{_QUESTION_WORD_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
     rf"(\w{{3,}})\s+(?:itu|tersebut|tadi|ini)\b(?!\s+(?:apa|siapa)\b)",
@@ -390,16 +416,16 @@ _NYA = re.compile(r"\b([^\W\d_]{3,}?)nya\b", re.IGNORECASE)
 
 
 def _spell_out_references(bare: str, before: PriorQuestion) -> str:
-    """Return the question with its pronouns replaced by the words that they stand for."""
+    """Return a question with its pronouns and nouns replaced by the words that they stand for."""
     original = text = _spell_out_noun(bare, before)
     for word, antecedent in (*_ENGLISH, *_INDONESIAN):
-        # In the original, since words filled in for another pronoun would count as names.
+        # Look in the original, because words filled in for another pronoun would count as names.
         first = word.search(original)
         if first is None or _is_bound(original[: first.start()], first.group()):
             continue
         match, antecedent_text = word.search(text), antecedent(before)
         if antecedent_text.partition(" ")[2] == before.topic and before.topic in text:
-            # "of it there": the place is already in the text.
+            # For "of it there" the topic, filled in for "it", already names the place.
             antecedent_text = " "
         if match and antecedent_text:
             text = f"{text[: match.start()]}{antecedent_text}{text[match.end() :]}"
@@ -407,13 +433,17 @@ def _spell_out_references(bare: str, before: PriorQuestion) -> str:
 
 
 def _is_bound(preceding: str, word: str) -> bool:
-    """Return whether a word refers to its own question, or only joins clauses.
+    """Return whether a pronoun refers to its own question, or only joins clauses.
 
-    "his" in "Who figured out that his law was universal?" refers to nobody of the question before.
+    "his" in "Who figured out that his law was universal?" refers to nobody in the question before.
+
+    Args:
+        preceding: The text of the question before the pronoun.
+        word: The pronoun.
     """
     if word.lower() in {"that", "this"} and not _OPENS.search(preceding):
         return True
-    # A possessive is more often about something in its own question than other pronouns are.
+    # A possessive refers to its own question more often than other pronouns do.
     limit = 1 if word.lower() in {"his", "her", "its", "their"} else 3
     return (
         _has_name(preceding)
@@ -425,12 +455,12 @@ def _is_bound(preceding: str, word: str) -> bool:
 def _spell_out_noun(bare: str, before: PriorQuestion) -> str:
     """Return the question with "the bridge" or "kartu itu" in full: "the Mill Bridge"."""
     for rule in (_NOUN, _NOUN_ID):
-        # Each noun searches the question before; five bound the work.
+        # Each noun costs a search of the question before, so at most five are tried.
         for match in islice(rule.finditer(bare), 5):
             if match.group().lower().startswith("that ") and not _OPENS.search(
                 bare[: match.start()]
             ):
-                # "the team that won": a relative clause, not a reference.
+                # In "the team that won" the word begins a relative clause.
                 continue
             phrase = before.find_phrase(match[1])
             phrase_words = [
@@ -448,7 +478,7 @@ def _spell_out_suffix(text: str, before: PriorQuestion) -> str:
     for match in _NYA.finditer(text):
         if match.group().lower() in _NYA_WORDS or not before.topic:
             continue
-        # A name before the suffix is what it refers to.
+        # If the question has a name before the suffix, the suffix refers to it.
         has_subject = _has_name(text) and (
             _has_name(text[: match.start()]) or len(_list_content_words(text)) > 4
         )

@@ -1,4 +1,4 @@
-"""The form of answer that a question asks for, in English and Indonesian."""
+"""The form of answer that a question asks for: one, several, yes or no, steps; both languages."""
 
 import re
 from typing import Literal
@@ -6,6 +6,7 @@ from typing import Literal
 from fathom.text.numbers import NUMBER_WORDS, parse_numbers
 
 _MOST_ITEMS = 50
+"""The largest number of items that a question for a list may ask for."""
 Form = Literal["one", "several", "yes or no"]
 
 _ASKED_NOUN = (
@@ -14,7 +15,7 @@ _ASKED_NOUN = (
     r"|ibu|bahasa|maksud|peran|cara|efek|syarat|tugas|ciri|bentuk|kepanjangan|judul|hasil|faktor"
     r"|dasar|contoh|sumber|julukan|sebutan|istilah)\w*|itu)\b"
 )
-"""The nouns after "apakah" that it asks for: "Apakah nama kapal itu?"."""
+"""Nouns after which "apakah" means "what": "Apakah nama kapal itu?"."""
 _VERB = (
     r"(?:(?!(?:menteri|memori|mereka|merdeka|menurut|melayu|menara|merek|mengenai|mental)\b)"
     r"me(?:m|ng?|ny|l|r|w)[a-z]{3,}|ikut|butuh|punya|tersimpan|di[a-z]{3,}(?:kan|i))"
@@ -34,7 +35,7 @@ _YES_NO = re.compile(
 _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b(?!\s+(?:not|tidak|bukan))", re.IGNORECASE)
 _NUMBER = rf"(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))}|\d{{1,3}})"
 _PLURAL = r"(?:[^\W\d_]*(?:[^\Wsuiy\d_]|[aeou]y|ie)s|people|men|women|children)"
-"""A word that is likely a plural: "countries", but not "business", "status" or "this"."""
+"""A word that is likely a plural: "countries"; not "business", "status" or "this"."""
 _NOT_PLURAL = (
     r"(?!(?:is|was|does|has|this|its|series|species|news|means|causes|makes|sports|lens)\b)"
 )
@@ -86,9 +87,9 @@ _COUNT_QUESTION = re.compile(
 
 
 def detect_form(question: str) -> Form:
-    """Return the form of answer that `question` asks for.
+    """Return the form of answer that a question asks for.
 
-    A choice ("is it red or blue?") asks for one answer.
+    A choice ("is it red or blue?") asks for one answer, not for yes or no.
     """
     text = question.strip()
     if _YES_NO.match(text) and not _CHOICE.search(text):
@@ -97,18 +98,18 @@ def detect_form(question: str) -> Form:
 
 
 def parse_count(question: str) -> int | None:
-    """Return the number of things that a question for a list asks for, or `None` if it gives none.
+    """Return the number of items that a question for a list asks for: 3 in "Sebutkan 3 gunung".
 
-    "Sebutkan 3 gunung" asks for 3.
+    The number is from 2 to `_MOST_ITEMS`. `None` if the question gives no number or is for no list.
     """
     match = _COUNT.search(question) if detect_form(question) == "several" else None
     count = parse_numbers(match["count"])[0] if match else 0
-    # A larger number is more likely part of a name than a length of a list.
+    # A larger number is more likely part of a name than the length of a list.
     return int(count) if 1 < count <= _MOST_ITEMS else None
 
 
 def asks_steps(question: str) -> bool:
-    """Return whether `question` asks how something is done."""
+    """Return whether a question asks how something is done."""
     return _STEPS.match(question.strip()) is not None
 
 
@@ -118,6 +119,6 @@ def asks_items(question: str) -> bool:
 
 
 def extract_counted_noun(question: str) -> str:
-    """Return what a question asks the number of: "How many branches are there?"; else empty."""
+    """Return the counted noun: "branches" in "How many branches are there?"; else empty."""
     match = _COUNT_QUESTION.search(question)
     return next((group for group in match.groups() if group), "") if match else ""

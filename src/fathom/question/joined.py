@@ -1,4 +1,4 @@
-"""Questions in several parts: "in which year was it built, and where does it stand?"."""
+"""Rules that split joined questions: "In which year was it built, and where does it stand?"."""
 
 import re
 
@@ -22,7 +22,16 @@ _ASKS = re.compile(
 
 
 def split_questions(question: str, most: int) -> tuple[str, ...]:
-    """Return the questions that "and" joins, each one complete; `question` itself if single."""
+    """Return the questions that "and" joins, each complete in itself.
+
+    Args:
+        question: The question.
+        most: The largest number of questions; further ones are dropped.
+
+    Returns:
+        The questions in order, with the pronouns of later ones replaced by what they stand for;
+        the question alone, unchanged, if nothing is joined.
+    """
     if len(question) > LONGEST_QUESTION:
         return (question,)
     first, *others = _JOINT.split(" ".join(question.split()).rstrip("? "))
@@ -31,6 +40,6 @@ def split_questions(question: str, most: int) -> tuple[str, ...]:
     if not others:
         return (question,)
     questions = [f"{text[:1].upper()}{text[1:]}?" for text in (first, *others)][:most]
-    # Pronouns of the later questions stand for what the first one is about.
+    # The pronouns of later questions refer to the topic of the first.
     before = PriorQuestion(questions[0])
     return (questions[0], *(resolve_question(later, before) for later in questions[1:]))

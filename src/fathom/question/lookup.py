@@ -1,4 +1,4 @@
-"""Questions that look something up in a manual: an option, a setting, a default; both languages."""
+"""Questions that look up an entry of a manual: an option, a setting, a default; both languages."""
 
 import re
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ _QUESTION_WORD = re.compile(
     re.IGNORECASE,
 )
 _MOST_KEYWORDS = 8
-"""The words of a query of bare keywords."""
+"""The largest number of words of a query of bare keywords."""
 _STATED = re.compile(r"(?<!non-)\bdefaults?\b|\b(?:baku|bawaan(?:nya)?|standar)\b", re.IGNORECASE)
 _ITSELF = re.compile(
     r"\bthis\s+is\s+(?:also\s+)?the\s+(?:\w+\s+)?default\b|\(\s*(?:the\s+)?default\s*\)"
@@ -78,10 +78,11 @@ class Lookup:
     """The entry of a manual that a question looks up.
 
     Attributes:
-        want: The part that is asked for: its name by what it does, the name of an option as a way
-            to do something, the meaning, or the default.
+        want: The part that is asked for. `name`: the name of the entry, given what it does. `way`:
+            an option, as the way to do something. `meaning`: what the entry does. `default`: its
+            default value.
         names: The names of entries in the question, as written: options and identifiers.
-        dashed: Whether the name that is asked for begins with hyphens; `None` where both may be.
+        dashed: Whether the asked name begins with hyphens; `None` if it may or may not.
     """
 
     want: Want
@@ -90,7 +91,7 @@ class Lookup:
 
 
 def parse_lookup(question: str) -> Lookup | None:
-    """Return the entry that a question looks up; `None` where its words show none."""
+    """Return the entry that a question looks up; `None` if its words show none."""
     names = _find_names(question)
     if _DEFAULT.search(question):
         owner = _OWNER.search(question)
@@ -110,22 +111,25 @@ def is_keywords(question: str) -> bool:
 
 
 def is_identifier(text: str) -> bool:
-    """Return whether a text is a name that programs read: an option, `max_height`, `mow.speed`."""
+    """Return whether a text is an option or an identifier: `--all`, `max_height`, `mow.speed`."""
     return bool(OPTION.fullmatch(text) or _IDENTIFIER.fullmatch(text))
 
 
 def states_default(text: str) -> bool:
-    """Return whether a text tells a default."""
+    """Return whether a text has a word for a default value."""
     return _STATED.search(text) is not None
 
 
 def is_default_itself(text: str) -> bool:
-    """Return whether a text says of its own subject that it is the default."""
+    """Return whether a text calls its subject the default: "This is the default"."""
     return _ITSELF.search(text) is not None
 
 
 def _detect_dashed(question: str) -> bool | None:
-    """Return whether an option of a command line is asked for, or surely a name of another kind."""
+    """Return whether a question for a name asks for an option of a command line.
+
+    False if it asks for a directive, setting or variable; `None` if it may be either.
+    """
     if _FLAG.search(question):
         return True
     is_directive = _DIRECTIVE.search(question) and not _ANY_OPTION.search(question)
@@ -133,6 +137,7 @@ def _detect_dashed(question: str) -> bool | None:
 
 
 def _find_names(question: str) -> frozenset[str]:
+    """Return the options, identifiers, quoted words and words next to "option" in a question."""
     named = _NAMED.search(question)
     return frozenset(
         [

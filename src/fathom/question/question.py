@@ -1,6 +1,6 @@
-"""A question as a value: all that its words tell, each thing read off them once and in one place.
+"""A question as a value, with everything that rules derive from its words.
 
-Rules only, for English and Indonesian; no model, no clock.
+The rules are for English and Indonesian; no model is used.
 """
 
 import re
@@ -50,7 +50,8 @@ _INDONESIAN = re.compile(
     r"\w{2,}kah)\b",
     re.IGNORECASE,
 )
-# Decides alone: after it an English title may outweigh the few other words. "APA" is a name.
+# An Indonesian question word at the start decides the language alone, because an English title
+# after it may have more words than the rest. "APA" in capitals is a name.
 _OPENS_INDONESIAN = re.compile(
     r"\W*(?!APA\b)(?i:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|gimana|"
     r"sebutkan|jelaskan)(?i:kah)?\b"
@@ -67,8 +68,8 @@ _EXTRACT_TERMS = ContentTerms()
 class Question:
     """A question; equal texts are equal questions.
 
-    It is made once where a text enters as a question: asked, rewritten, or split off another one.
-    Each property is computed on first use and kept.
+    Whoever gets a text as a question (asked, rewritten or split off another one) makes a `Question`
+    of it once and hands that on, because each property is computed on first use and kept.
 
     Attributes:
         text: The question as it was written.
@@ -78,7 +79,7 @@ class Question:
 
     @cached_property
     def language(self) -> Literal["en", "id"]:
-        """The language by the question word that it opens with, or by its words."""
+        """The language, by the opening question word or else by all words; English in doubt."""
         if _OPENS_INDONESIAN.match(self.text):
             return "id"
         language = detect_language(self.text)
@@ -93,7 +94,7 @@ class Question:
 
     @cached_property
     def asks_steps(self) -> bool:
-        """Return whether it asks how something is done."""
+        """Return whether the question asks how something is done."""
         return asks_steps(self.text)
 
     @cached_property
@@ -103,81 +104,91 @@ class Question:
 
     @cached_property
     def count(self) -> int | None:
-        """The number of things that a question for a list asks for; `None` if it gives none."""
+        """The number of items that a question for a list asks for, 2 to 50; `None` without one."""
         return parse_count(self.text)
 
     @cached_property
     def counted_noun(self) -> str:
-        """The things whose number is asked for: "How many branches are there?"; else empty."""
+        """The counted noun: "branches" in "How many branches are there?"; else empty."""
         return extract_counted_noun(self.text)
 
     @cached_property
     def answer_type(self) -> AnswerType:
-        """The kind of answer asked for; `any` where the words do not tell."""
+        """The type of answer asked for; `any` if the words do not say."""
         return detect_answer_type(self.text)
 
     @cached_property
     def expected_value(self) -> ExpectedValue | None:
-        """The kind of value asked for, finer than `answer_type`; `None` if no word tells it."""
+        """The kind of value asked for, finer than `answer_type`; `None` if the words do not say."""
         return detect_expected_value(self.text)
 
     @cached_property
     def anchors(self) -> tuple[Anchor, ...]:
-        """The best parts that its evidence should hold, at most six, by falling score."""
+        """The parts that the evidence should contain, at most six, by falling score."""
         return find_anchors(self.text)
 
     @cached_property
     def mentions(self) -> tuple[Span, ...]:
-        """The places of names, quoted words and slots, in order."""
+        """The spans of names, quoted words and slots (`#1`), in order."""
         return tuple(find_mentions(self.text))
 
     @cached_property
     def source(self) -> str:
-        """The source that the answer shall come from, "according to the Treasury"; else empty."""
+        """The source asked for: "Treasury" in "according to the Treasury"; else empty."""
         match = _ACCORDING.search(self.text)
         if match is None:
             return ""
-        # Only a name directly behind "according to" is the source.
+        # Only a name directly after "according to" is the source.
         name = next((span for span in find_names(self.text) if span.end > match.end()), None)
         is_next = name is not None and name.start <= match.end()
         return self.text[match.end() : name.end] if name is not None and is_next else ""
 
     @cached_property
     def term(self) -> str:
-        """The term whose meaning is asked for, "quay" of "What is a quay?"; else empty."""
+        """The term whose meaning is asked for: "quay" in "What is a quay?"; else empty."""
         return extract_term(self.text)
 
     @cached_property
     def lookup(self) -> Lookup | None:
-        """The entry of a manual that it looks up, such as an option; `None` if it looks up none."""
+        """The entry of a manual that the question looks up; `None` if it looks up none."""
         return parse_lookup(self.text)
 
     @cached_property
     def statement(self) -> Statement | None:
-        """The statement that a yes/no question asks about; `None` where its form is unknown."""
+        """The statement that a yes/no question asks about; `None` if its form is unknown."""
         return parse_statement(self.text)
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """The options of an offered choice: "Which is cheaper, a skip or a cart?"; often none."""
+        """The options of an offered choice: "Which is cheaper, a skip or a cart?"; else empty."""
         return list_options(self.text)
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """The comparison of several things; `None` where the rules see none."""
+        """The comparison of several things; `None` if the rules find none."""
         return parse_comparison(self.text)
 
     def split_chain(self, most: int) -> "tuple[Question, ...]":
-        """Return at most `most` questions to ask in turn; the question alone if it is not nested.
+        """Return the questions to ask one after another; this question alone if it is not nested.
 
-        Later ones hold `#1`, `#2`, ... in the place of the answers to earlier ones.
+        Args:
+            most: The largest number of questions.
+
+        Returns:
+            The questions; later ones have `#1`, `#2`, ... in place of the answers to earlier ones.
         """
         return tuple(map(Question, build_chain(self.text, most)))
 
     def split_joined(self, most: int) -> "tuple[Question, ...]":
-        """Return at most `most` questions to ask side by side; the question alone if it is one."""
+        """Return the questions to ask independently; this question alone if there is only one.
+
+        They are the questions about the options of a comparison, or those that "and" joins.
+
+        Args:
+            most: The largest number of questions; further ones are dropped.
+        """
         compared = self.comparison.keep_first(most) if self.comparison else None
-        # A comparison asks one question of each side, which clauses alone do not show.
+        # The comparison comes first, because no "and" separates the questions that it implies.
         if compared is not None and len(compared.questions) > 1:
             return tuple(map(Question, compared.questions))
         return tuple(map(Question, split_questions(self.text, most)))
@@ -187,16 +198,24 @@ class Question:
         return _YES_NO_WORDS[self.language][yes]
 
     def is_repeated_by(self, short: str) -> bool:
-        """Return whether an answer only repeats words of the question, which offers no options."""
+        """Return whether a short answer only repeats content words of the question.
+
+        False for a question that offers options, compares, or asks for a list or for yes or no,
+        because its answer may well be in it.
+        """
         is_open = self.form == "one" and not self.options and self.comparison is None
         terms = _EXTRACT_TERMS(short) if is_open else frozenset()
         return bool(terms) and terms <= _EXTRACT_TERMS(self.text)
 
     def can_answer(self, text: str, span: Span) -> bool:
-        """Return whether the text at a span can be of the kind asked for.
+        """Return whether the text at a span can be of the type asked for.
 
-        Only what surely cannot is refused: a person needs letters, and is not a place where
-        something is ("in Indonesia").
+        Only an answer to "who" can be refused: if it has no letters, or if it is a whole name after
+        a preposition of place ("in Indonesia").
+
+        Args:
+            text: A text.
+            span: The span of the answer in it.
         """
         if self.answer_type != "name" or _WHOSE.search(self.text):
             return True
@@ -205,15 +224,18 @@ class Question:
         return not (_LOCATED.search(text[: span.start]) and span in find_names(text))
 
     def find_spans(self, text: str) -> list[Span] | None:
-        """Return the spans of the kind asked for; `None` for a kind that rules cannot see."""
+        """Return the spans in a text that are of the type asked for.
+
+        `None` for the type `any`, which no rule can find.
+        """
         return find_spans(self.answer_type, text, self.text)
 
     def answers_match(self, one: str, other: str) -> bool:
-        """Return whether two answers to a question for this kind say the same.
+        """Return whether two answers to this question say the same.
 
-        They do if one holds the other, if only blanks differ ("3, 7 km"), if a date or number is
-        asked for and theirs are equal, or if most of their words are the same, with the same
-        digits.
+        They do if one contains the other, or if they differ in blanks only ("3, 7 km"). If a time
+        or number is asked for, the answers must have equal amounts; otherwise most of their words
+        must be equal, and all words with digits. An empty answer matches none.
         """
         if not one or not other:
             return False
@@ -225,9 +247,12 @@ class Question:
         return words_overlap(normalize_answer(one).split(), normalize_answer(other).split())
 
     def cluster_answers(self, answers: Sequence[str]) -> list[list[int]]:
-        """Return the places of answers that say the same, in the order of the first of each group.
+        """Group the answers that say the same.
 
-        An answer joins the first group that holds a matching one. Empty answers are left out.
+        An answer joins the first group that has a matching answer. Empty answers are left out.
+
+        Returns:
+            The indices of the answers of each group; the groups in the order of their first answer.
         """
         clusters: list[list[int]] = []
         for place, answer in enumerate(answers):

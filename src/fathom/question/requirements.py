@@ -1,8 +1,8 @@
 """Requirements of a question on its evidence, and the gaps in the evidence of a draft.
 
-The study of anchors and BAUG asks for it in sections 3 and 4: a question about 2017 is not answered
-from a text of 2018, a question for a price not with a number of people, a question for three names
-not with two as if they were all. Rules only, English and Indonesian.
+From the study of anchors and BAUG, sections 3 and 4. A question about 2017 needs evidence of 2017,
+a question for a price needs an amount of money, and a question for three names needs three. Rules
+for English and Indonesian.
 """
 
 import re
@@ -34,13 +34,13 @@ _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceGap:
-    """The gap between the requirements and the evidence of a draft; empty where nothing is missing.
+    """The gap between the requirements and a draft; the defaults stand for no gap.
 
     Attributes:
-        missing: Required anchors that the evidence does not hold.
-        contradicted: Missing anchors in whose place the evidence has something else.
-        kind: Whether the answer is not of the kind asked for, such as money or a percentage.
-        items: Number of things that the question asks for and the draft does not give.
+        missing: The required anchors that the evidence does not contain.
+        contradicted: Those of them in whose place the evidence has something else.
+        kind: Whether the answer is of another kind than asked for, such as a count for money.
+        items: The number of items that the question asks for beyond those that the draft gives.
     """
 
     missing: tuple[Anchor, ...] = ()
@@ -50,12 +50,16 @@ class EvidenceGap:
 
     @property
     def weight(self) -> int:
-        """The size of the gap: the number of anchors, plus 1 for a value of another kind."""
+        """The size of the gap; missing items do not count.
+
+        It is the number of missing anchors, plus that of the contradicted ones, plus 1 for a value
+        of another kind.
+        """
         return len(self.missing) + len(self.contradicted) + self.kind
 
     @property
     def description(self) -> str:
-        """The gap in words, for the agent that mends the draft; empty where there is none."""
+        """The gap in words, for the agent that corrects the draft; empty if there is none."""
         parts = [f"It is not about {anchor.text}." for anchor in self.missing]
         parts += ["It is not of the kind that is asked for."] if self.kind else []
         parts += [f"{self.items} of the things asked for are missing."] if self.items else []
@@ -67,9 +71,9 @@ class Requirements:
     """The requirements of a question on its evidence.
 
     Attributes:
-        anchors: Names and times that the evidence must hold.
-        kind: The kind of value that the answer must be; `None` where the question does not tell.
-        count: The number of things asked for; `None` where the question does not tell.
+        anchors: The names and times that the evidence must contain.
+        kind: The kind of value that the answer must be; `None` if the question does not say.
+        count: The number of items asked for; `None` if the question does not say.
     """
 
     anchors: tuple[Anchor, ...] = ()
@@ -84,13 +88,13 @@ class Requirements:
 
         Args:
             question: The question.
-            question_anchors: The anchors that count; by default all of the question's.
-            least: The least score, in [0, 1], of a name that is required.
+            question_anchors: The anchors to choose from; by default all of the question.
+            least: The lowest score of a required anchor that is not a time, in [0, 1].
         """
         required_anchors = select_required(
             question.anchors if question_anchors is None else question_anchors, least
         )
-        # Of several options the evidence may be about one alone.
+        # The evidence for a choice may be about one option only.
         if _CHOICE.search(question.text):
             required_anchors = tuple(anchor for anchor in required_anchors if anchor.kind in TIMES)
         return cls(
@@ -100,12 +104,15 @@ class Requirements:
         )
 
     def find_gap(self, draft: Draft, hits: Sequence[Hit]) -> EvidenceGap:
-        """Return the gap in a draft that was made of these hits.
+        """Return the gap between the requirements and a draft.
 
-        Times must stand in the chunks that the draft cites, headings included; names may also stand
-        elsewhere in the same documents. Either may stand in another document if a chunk of it and a
-        cited one name each other's titles; so may anything in the chunks on the way between the
-        two.
+        Times must be in the cited chunks (headings included) or in chunks linked to them; names may
+        also be in other hits from the cited documents. Two chunks are linked if the text of one
+        names the title of the other, directly or through further hits.
+
+        Args:
+            draft: The draft; without evidence all anchors are missing.
+            hits: The hits that the draft was made of.
         """
         evidence = _select_evidence(draft)
         if not evidence:
@@ -125,13 +132,18 @@ class Requirements:
         )
 
     def can_be_met_by(self, hit: Hit) -> bool:
-        """Return whether a hit alone could meet the requirements, so that reading it again pays."""
+        """Return whether a hit alone has all anchors and a value of the right kind."""
         text = hit.chunk.context
         return not find_missing(self.anchors, text) and (
             self.kind is None or gives_value(self.kind, text)
         )
 
     def _is_of_another_kind(self, draft: Draft, evidence: Sequence[Evidence]) -> bool:
+        """Return whether a draft gives a value of another kind than asked for.
+
+        It does if the short answer is surely of another kind, by itself or in all quotes that
+        contain it, or if neither answer nor quotes nor cited chunks have a value of the right kind.
+        """
         if self.kind is None:
             return False
         if contradicts_kind(self.kind, draft.short_answer):
@@ -140,7 +152,7 @@ class Requirements:
         if draft.short_answer and quotes:
             starts = [quote.index(draft.short_answer) for quote in quotes]
             places = [Span(start, start + len(draft.short_answer)) for start in starts]
-            # The unit often stands beside the short answer: "182 million" of "182 million miles".
+            # The unit is often in the quote only: "182 million" of "182 million miles".
             if all(map(partial(contradicts_in_sentence, self.kind), quotes, places)):
                 return True
         texts = [draft.short_answer, *(item.quote for item in evidence)]
@@ -149,7 +161,10 @@ class Requirements:
 
 
 def count_items(draft: Draft) -> int:
-    """Return the number of things that a draft gives: items of its short answer, or its quotes."""
+    """Count the items that a draft gives: those of its short answer, its claims, or its quotes.
+
+    The larger of the first two counts; quotes count if the draft has no claims.
+    """
     answer_items = [
         item for item in draft.short_answer.replace(" and ", ", ").split(", ") if item.strip()
     ]
@@ -157,23 +172,23 @@ def count_items(draft: Draft) -> int:
 
 
 def _select_evidence(draft: Draft) -> list[Evidence]:
-    """Return the evidence of the answer itself, without the evidence of other readings alone."""
+    """Return the evidence of the answer, without the evidence that only other readings cite."""
     other = {at for reading in draft.alternatives for at in reading.evidence}
-    # The first item always belongs to the answer, even where a rival reading cites it too.
+    # The first item always belongs to the answer, even if a rival reading cites it too.
     return [item for at, item in enumerate(draft.evidence) if at not in other or at == 0]
 
 
 def _list_document_texts(cited: Sequence[Chunk], hits: Sequence[Hit]) -> Iterator[str]:
-    """Return the texts of the hits from the cited documents."""
+    """Return the texts, with headings, of all hits from the cited documents."""
     documents = {chunk.document_id for chunk in cited}
     return (hit.chunk.context for hit in hits if hit.chunk.document_id in documents)
 
 
 def _find_linked_chunks(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chunk]:
-    """Return the chunks of other documents linked to a cited one by titles, over any hops."""
+    """Return the hits' chunks that are linked to a cited one by titles, in any number of steps."""
     linked = list(cited)
     rest = [hit.chunk for hit in hits if hit.chunk not in linked]
-    # Each round adds one hop, until no further chunk is linked.
+    # Each round adds the chunks one step further away, until there are none.
     while added := [chunk for chunk in rest if any(_are_linked(chunk, other) for other in linked)]:
         linked += added
         rest = [chunk for chunk in rest if chunk not in added]
@@ -181,19 +196,19 @@ def _find_linked_chunks(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chu
 
 
 def _are_linked(one: Chunk, other: Chunk) -> bool:
-    """Return whether either of two chunks names the other's document."""
+    """Return whether the text of one of two chunks names the title of the other's document."""
     titles = _clean_title(one), _clean_title(other)
     return _names_title(one.text, titles[1], titles[0]) or _names_title(other.text, *titles)
 
 
 def _clean_title(chunk: Chunk) -> str:
-    """Return a title without its brackets, which only tell namesakes apart: "Mercury (planet)"."""
+    """Return a title without text in brackets, which tells namesakes apart: "Mercury (planet)"."""
     return _ASIDE.sub("", chunk.title).strip()
 
 
 def _names_title(text: str, title: str, own_title: str) -> bool:
-    """Return whether a text names a title that is not its own."""
-    # A very short title stands in many texts by chance.
+    """Return whether a text contains a title that is not its own, up to small misspellings."""
+    # Very short titles are in many texts by chance.
     if len(title) < _LEAST_TITLE or title == own_title:
         return False
     return not find_missing([Anchor(kind="quoted", text=title, score=1.0)], text)

@@ -1,9 +1,8 @@
-"""Yes/no questions as two statements: the one that yes would make, and the one that no would make.
+"""Yes/no questions as two statements: one that is true for yes, and its denial.
 
 "Does the museum open on Monday?" gives "The museum does open on Monday." and "The museum does not
 open on Monday."; "Apakah anjing boleh dibawa?" gives "Anjing boleh dibawa." and "Anjing tidak boleh
-dibawa." The rules know no grammar except where a subject is likely to end: an unknown form gives
-nothing.
+dibawa." The rules only guess where the subject ends; other forms of questions give no statement.
 """
 
 import re
@@ -23,7 +22,7 @@ _NEVER_LAST = split_set(
     "of for and or the a an this that these those my your our their all any some no to in on at by "
     "with from &"
 )
-"""Words that end no subject."""
+"""Words that are never the last word of a subject."""
 
 _BE = (
     r"(?:an?|the|not|also|still|already|always|ever|only|both|either|more|less|most|least|as|same|"
@@ -58,7 +57,7 @@ _PREDICATE_STARTS = {
     )
     for aux in auxiliaries.split()
 }
-"""The words that a predicate may begin with, by auxiliary verb."""
+"""For each auxiliary verb, the words that a predicate may begin with."""
 _MODALS_ID = {
     "boleh": "tidak boleh", "bisa": "tidak bisa", "dapat": "tidak dapat", "harus": "tidak harus",
     "wajib": "tidak wajib", "perlu": "tidak perlu", "ada": "tidak ada", "akan": "tidak akan",
@@ -77,7 +76,7 @@ _MODAL_ID = re.compile(rf"\b(?:{'|'.join(_MODALS_ID)})\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The statement that a yes/no question asks about, and its denial.
+    """A statement that a yes/no question asks about, with its denial.
 
     Attributes:
         says: The sentence that is true if the answer is yes.
@@ -89,7 +88,7 @@ class Statement:
 
 
 def parse_statement(question: str) -> Statement | None:
-    """Return the statement that a yes/no question asks about; `None` where its form is unknown."""
+    """Return the statement that a yes/no question asks about; `None` if its form is unknown."""
     text = " ".join(question.split())
     if len(text) > LONGEST_QUESTION:
         return None
@@ -115,7 +114,12 @@ def _parse_english(question: str) -> Statement | None:
 
 
 def _find_subject_end(words: list[str], aux: str) -> int | None:
-    """Return the number of words of the subject; `None` where it cannot be told."""
+    """Return the number of words of the subject; `None` if its end is not found.
+
+    Args:
+        words: The words after the auxiliary verb, with marks for names (`mark_names`).
+        aux: The auxiliary verb, in lower case.
+    """
     if words[0] in _PRONOUNS and len(words) > 1:
         return 1
     name_end = _find_name_end(words)
@@ -133,11 +137,12 @@ def _find_subject_end(words: list[str], aux: str) -> int | None:
 
 
 def _find_name_end(words: list[str]) -> int | None:
+    """Return the number of words of a subject that is one or more names; `None` if it is not."""
     at = 1 if words[0] in {"the", "a", "an"} else 0
     if at >= len(words) or not re.fullmatch(r"§\d+§,?", words[at]):
         return None
     at += 1
-    # Names joined by "and" are one subject.
+    # Names that "and" joins are one subject.
     while at + 1 < len(words) and words[at] in {"and", "&"} and words[at + 1].startswith("§"):
         at += 2
     return None if at < len(words) and words[at] in {"of", "and", "or", "for"} else at

@@ -1,7 +1,7 @@
-"""Titles of documents within a question, put in quotation marks so that rules take them as names.
+"""Quotation marks around the titles of documents in a question, so that rules see them as names.
 
-The rules for names know capitals only. They cut "Superman IV: The Quest for Peace" in two, and do
-not see "back to the future" at all; a document with that title tells that it is one name.
+The rules for names look for capitals only. They cut "Superman IV: The Quest for Peace" in two and
+miss "back to the future". A document with that title shows that it is one name.
 """
 
 import re
@@ -11,17 +11,22 @@ from fathom.question.clauses import LONGEST_QUESTION, find_mentions
 from fathom.types import Span
 
 _QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)$")
-"""The qualifier behind a title: "Aladdin (2019 film)"."""
+"""The qualifier in brackets after a title: "Aladdin (2019 film)"."""
 _MARKS = re.compile(r"[\"“”«»]")
 _FEWEST_WORDS, _FEWEST_SMALL_WORDS = 2, 3
-"""The words of a title that counts, with a capital and without any."""
+"""The smallest numbers of words of a title that is marked: with a capital, and without any."""
 _LONGEST_TITLE = 80
+"""The largest number of characters of a title that is marked."""
 
 
 def quote_titles(question: str, titles: Iterable[str]) -> str:
-    """Return the question with marks around the titles that it names; longer titles come first.
+    """Return a question with quotation marks around the titles that it mentions.
 
-    A title within a name or a quotation of the question stays as it is.
+    Longer titles are marked first. A title inside a name or a quotation stays as it is.
+
+    Args:
+        question: The question.
+        titles: The titles of documents; a qualifier in brackets at their end is ignored.
     """
     if len(question) > LONGEST_QUESTION:
         return question
@@ -34,7 +39,11 @@ def quote_titles(question: str, titles: Iterable[str]) -> str:
 
 
 def _find_title(question: str, name: str) -> Span | None:
-    """Return the span of a title in a question; `None` where marks would change nothing."""
+    """Return the span of a title to mark in a question.
+
+    `None` if the question does not mention the title or already has it inside a name or quotation,
+    or if the title is too short, too long or has quotation marks.
+    """
     words = len(name.split())
     if _MARKS.search(name) or words < _FEWEST_WORDS or len(name) > _LONGEST_TITLE:
         return None
