@@ -1,10 +1,10 @@
 """A trace as lines of JSON, chained by hashes.
 
-The first line holds what the run was given, the last line its answer. Between them stand steps and
-events in the order in which they ended. Each line carries the hash of the line before it, and the
-trace's id is the start of the hash of the last line: anyone who knows the id can tell that nothing
-was changed, added or removed. Of the chunks that several searches found, the first search holds the
-whole (`fathom.runs.recorded_chunks`).
+The first line has the inputs of the run, the last line its answer. Between them are the steps and
+events in the order in which they ended. Each line has the hash of the line before it, and the
+trace's id is the start of the hash of the last line. So anyone who knows the id can check that
+nothing was changed, added or removed. A chunk that several searches found is written in full by the
+first of them only (`fathom.runs.recorded_chunks`).
 """
 
 import json
@@ -19,10 +19,11 @@ from fathom.runs.trace import Event, Origin, Step, Trace, TraceRecord
 from fathom.usage import Budget, Usage
 
 VERSION = 2
+"""The version of the format of traces that are written."""
 _OLDEST_VERSION = 1
-"""The version in which every search holds its chunks whole."""
+"""The oldest version that is read, in which every search has its chunks in full."""
 ID_DIGITS = 32
-"""The digits of a trace id in OpenTelemetry."""
+"""The number of hexadecimal digits of a trace's id, as in OpenTelemetry."""
 
 
 class TamperedTraceError(RunError):
@@ -30,7 +31,13 @@ class TamperedTraceError(RunError):
 
 
 class Chain:
-    """Lines under construction, each bound to the line before."""
+    """The lines of a trace under construction, each with the hash of the line before.
+
+    Attributes:
+        lines: The lines so far.
+        size: Their length in bytes, line ends included.
+        head: The hash of the last line; empty before the first.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -38,7 +45,12 @@ class Chain:
         self.head = ""
 
     def format_line(self, kind: str, content: Mapping[str, Json]) -> str:
-        """Return the next line without adding it."""
+        """Return the next line without adding it.
+
+        Args:
+            kind: The kind of record: `run`, `step`, `event` or `end`.
+            content: The fields of the record.
+        """
         return dump_canonical({**content, "record": kind, "previous": self.head})
 
     def add(self, line: str) -> None:
@@ -49,7 +61,12 @@ class Chain:
 
 
 def open_chain(origin: Origin, started_at: str) -> Chain:
-    """Return a chain with its first line."""
+    """Return a chain with its first line.
+
+    Args:
+        origin: The inputs of the run.
+        started_at: The time of the start, in ISO 8601 and UTC.
+    """
     chain = Chain()
     inputs = {
         "version": VERSION,
@@ -68,13 +85,13 @@ def open_chain(origin: Origin, started_at: str) -> Chain:
 
 
 def format_record(record: TraceRecord) -> tuple[str, dict[str, Json]]:
-    """Return the kind and the content of a record's line, without empty fields."""
+    """Return the kind of a record's line (`step` or `event`) and its fields that are not empty."""
     content = {
         record_field.name: getattr(record, record_field.name) for record_field in fields(record)
     }
     if isinstance(record, Step):
         content["usage"] = {k: v for k, v in asdict(record.usage).items() if v != 0}
-    # An event's request and value stand there even if empty: a replay needs to know them.
+    # An event's request and value are written even if they are empty, because a replay needs them.
     filled = {
         name: value
         for name, value in content.items()
@@ -84,7 +101,14 @@ def format_record(record: TraceRecord) -> tuple[str, dict[str, Json]]:
 
 
 def seal_chain(chain: Chain, *, answer: Json, seconds: float, dropped: int) -> Trace:
-    """Close a chain with its last line and return the trace."""
+    """Add the last line to a chain and return the trace.
+
+    Args:
+        chain: The chain.
+        answer: The answer as plain JSON.
+        seconds: The duration of the run.
+        dropped: The number of records that were left out for lack of room.
+    """
     chain.add(chain.format_line("end", {"answer": answer, "seconds": seconds, "dropped": dropped}))
     return decode_trace("\n".join(chain.lines).encode())
 
@@ -93,12 +117,13 @@ def decode_trace(data: bytes, trace_id: str | None = None) -> Trace:
     """Read a trace and verify it.
 
     Args:
-        data: The lines.
-        trace_id: The id that the trace must have. Without it, a trace that was rewritten from some
-            record up to its end goes unnoticed.
+        data: The lines, in UTF-8.
+        trace_id: The id that the trace must have. Without it, the check misses a trace that was
+            rewritten from some record up to its end.
 
     Raises:
-        TamperedTraceError: If a record does not fit; the message names the first one.
+        TamperedTraceError: If a record is not readable, does not match the hash in the next record,
+            or has the wrong form; the message names the first such record if it is known.
     """
     try:
         lines = data.decode().split("\n")
@@ -108,7 +133,7 @@ def decode_trace(data: bytes, trace_id: str | None = None) -> Trace:
     contents: list[dict[str, Any]] = []
     for number, line in enumerate(lines):
         content = _parse_object(line, number)
-        # Popped, because the remaining keys are the fields of the record.
+        # Removed, because the remaining keys are the fields of the record.
         if content.pop("previous", None) != head:
             raise TamperedTraceError(
                 f"trace {trace_id or ''}: record {number - 1} was changed".strip()
@@ -122,6 +147,11 @@ def decode_trace(data: bytes, trace_id: str | None = None) -> Trace:
 
 
 def _parse_object(line: str, number: int) -> dict[str, Any]:
+    """Return the JSON object of a line.
+
+    Raises:
+        TamperedTraceError: If the line is no JSON object.
+    """
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
@@ -132,6 +162,11 @@ def _parse_object(line: str, number: int) -> dict[str, Any]:
 
 
 def _build_trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> Trace:
+    """Build a trace from the objects of its lines.
+
+    Raises:
+        TamperedTraceError: If an object has the wrong fields.
+    """
     try:
         first, *middle, last = contents
         _check_frame(first, last)
@@ -153,6 +188,11 @@ def _build_trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> 
 
 
 def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
+    """Check the first and the last object, and remove the fields that no record has.
+
+    Raises:
+        ValueError: If one is missing, the version is unknown, or the settings do not match.
+    """
     if (first.pop("record"), last.pop("record")) != ("run", "end"):
         raise ValueError("the first or the last record is missing")
     if first.pop("version") not in range(_OLDEST_VERSION, VERSION + 1):
@@ -160,7 +200,7 @@ def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
             "it has another version of the format; this Fathom reads versions "
             f"{_OLDEST_VERSION} to {VERSION}"
         )
-    # The hash stands for the settings in other records, so it must be theirs.
+    # Other places name the settings by this hash, so it must be the hash of the settings.
     if hash_text(dump_canonical(first["settings"])) != first.pop("settings_hash"):
         raise ValueError("the settings do not match their hash")
 

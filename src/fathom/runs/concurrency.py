@@ -1,4 +1,4 @@
-"""Asynchronous work for callers with or without an event loop, with its events on the way."""
+"""Asynchronous work for callers with or without an event loop, and streams of its events."""
 
 import asyncio
 import threading
@@ -18,11 +18,14 @@ T = TypeVar("T")
 
 
 HOSTS = "fathom-hosts"
-"""The name of the threads that look up host names, the only threads that nothing waits for."""
+"""The prefix of the names of threads that look up host names; nothing waits for their end."""
 
 
 class _LookupExecutor(ThreadPoolExecutor):
-    """An executor for looking up host names: a slow name server must not delay a loop's end."""
+    """An executor for looking up host names.
+
+    Its shutdown does not wait, so that a slow name server does not delay the end of a loop.
+    """
 
     @override
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -30,10 +33,10 @@ class _LookupExecutor(ThreadPoolExecutor):
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in an event loop of its own.
+    """Run a coroutine to its end in a new event loop and return its value.
 
-    If the calling thread already runs a loop, as in a notebook, another thread does the work and
-    this one waits.
+    If the calling thread already runs a loop, as in a notebook, another thread runs the coroutine
+    and this one waits.
     """
     try:
         asyncio.get_running_loop()
@@ -44,7 +47,7 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_coroutine(work: Coroutine[Any, Any, T]) -> T:
-    # Without a loop the coroutine never starts, and Python warns of one that is not closed.
+    # If no loop can be opened, the coroutine never starts; Python warns of one that is not closed.
     with closing(work), asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(_LookupExecutor(4, HOSTS))
         return runner.run(work)
@@ -52,15 +55,15 @@ def _run_coroutine(work: Coroutine[Any, Any, T]) -> T:
 
 async def run_in_thread(executor: Executor, job: Callable[[], T]) -> T:
     """Run synchronous work in a thread of the executor, with the caller's context variables."""
-    # They hold the state of the index that the question sees, in any thread.
+    # The variables tell the state of the index that the question sees, so every thread needs them.
     return await asyncio.get_running_loop().run_in_executor(executor, copy_context().run, job)
 
 
 async def gather_all(jobs: Iterable[Awaitable[T]]) -> list[T]:
-    """Run jobs at the same time and return their values, in their order.
+    """Run jobs at the same time and return their values, in the order of the jobs.
 
-    If a job raises, its exception is raised after all jobs have ended: no job goes on behind its
-    caller's back.
+    If jobs raise, the first exception in that order is raised after all jobs have ended, so that no
+    job goes on unnoticed.
     """
     outcomes = await asyncio.gather(*jobs, return_exceptions=True)
     for outcome in outcomes:
@@ -70,7 +73,7 @@ async def gather_all(jobs: Iterable[Awaitable[T]]) -> list[T]:
 
 
 class _EventSender(Listener):
-    """A listener that sends each event on."""
+    """A listener that passes each event on to a function."""
 
     wants_text = True
 
@@ -85,7 +88,16 @@ class _EventSender(Listener):
 async def stream_events(
     ask: Callable[[Listener], Awaitable[Answer]],
 ) -> AsyncGenerator[StreamEvent, None]:
-    """Yield the events of a question that `ask` answers. Closing the stream ends the work."""
+    """Yield the events of a question while it is answered, and the answer last.
+
+    Closing the stream cancels the question and waits for its end.
+
+    Args:
+        ask: The function that answers the question and calls the listener.
+
+    Raises:
+        Exception: Whatever `ask` raises.
+    """
     loop, events = asyncio.get_running_loop(), asyncio.Queue[RunEvent | None]()
 
     def send(event: RunEvent) -> None:
@@ -99,7 +111,7 @@ async def stream_events(
             yield event
         yield FinalEvent(await task)
     finally:
-        # A closed stream must not leave its question running.
+        # The question must not go on after its stream was closed.
         task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait([task])
@@ -108,7 +120,16 @@ async def stream_events(
 def stream_from_thread(
     ask: Callable[[Listener], Awaitable[Answer]],
 ) -> Generator[StreamEvent, None, None]:
-    """Yield the events of a question for a caller without a loop: another thread does the work."""
+    """Yield the events of a question as `stream_events` does, for a caller without an event loop.
+
+    Another thread answers the question. Closing the stream cancels it and waits for its end.
+
+    Args:
+        ask: The function that answers the question and calls the listener.
+
+    Raises:
+        BaseException: Whatever `ask` raises.
+    """
     work = _StreamThread(ask)
     try:
         while (event := work.events.get()) is not None:
@@ -120,7 +141,11 @@ def stream_from_thread(
 
 
 class _StreamThread:
-    """A thread that follows a stream and puts its events into `events`, and `None` at the end."""
+    """A thread that reads a stream into a queue.
+
+    Attributes:
+        events: The queue of the events, then an exception if there was one, then `None`.
+    """
 
     def __init__(self, ask: Callable[[Listener], Awaitable[Answer]]) -> None:
         self.events = SimpleQueue[StreamEvent | BaseException | None]()
@@ -134,9 +159,9 @@ class _StreamThread:
             _run_coroutine(self._follow_stream())
         except asyncio.CancelledError:
             pass
-        except BaseException as error:  # noqa: BLE001 - raised again in the listener's thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread of the caller
             self.events.put(error)
-        if not self._cancel.done():  # the loop could not be opened, for want of files or memory
+        if not self._cancel.done():  # the loop could not be opened, for lack of files or memory
             self._cancel.set_result(lambda: None)
         self.events.put(None)
 
@@ -149,7 +174,7 @@ class _StreamThread:
             self.events.put(event)
 
     def end(self) -> None:
-        """End the work, whatever its state."""
+        """Cancel the work if it still goes on, and wait for the end of the thread."""
         cancel = self._cancel.result()
         with suppress(RuntimeError):  # the loop has ended already
             cancel()

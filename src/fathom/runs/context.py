@@ -1,6 +1,6 @@
-"""The context of a run: what one question may spend and must record, handed down explicitly.
+"""The context of a run: its budget, its record and its deadline, passed on as an argument.
 
-There is no other way to spend or to record, and none of it is global.
+Everything that a question spends or records goes through this context; none of it is global.
 """
 
 import asyncio
@@ -32,29 +32,29 @@ from fathom.usage import Budget, Usage
 
 T = TypeVar("T")
 BRANCH_SHARE = 0.8
-"""The share of the remaining time that branches may take together."""
+"""The share of the remaining time after which branches are cut, in [0, 1]."""
 LOG = open_log("fathom.runs.context")
-# Answers and traces name the error; its traceback goes to whoever configures logging.
+# Answers and traces name the error. Its traceback is written only if logging is configured.
 LOG.addHandler(logging.NullHandler())
 COMPUTED = "computed"
-"""The signal of an answer that was computed: its probability by the laws of computations."""
+"""The name of the signal of a computed answer: its probability by the laws of computations."""
 CHAINED = "chained"
-"""The signal of an answer to the last of several questions, of which each but the first has the
-answer to the one before."""
+"""The name of the signal of an answer to the last question of a chain, in which each further
+question contains the answer to the one before."""
 
 
 class CalibratedConfidence(NamedTuple):
     """A calibration's judgement of an answer.
 
     Attributes:
-        confidence: The probability that the answer is right; `None` if it is unknown.
-        enough: Whether the answer may be given, as far as the rate of errors is concerned.
+        confidence: The probability that the answer is right, in [0, 1]; `None` if it is unknown.
+        enough: Whether the answer may be given under the certified error rate.
         by: The origin of the questions that the calibration was learned from; empty without one.
-        probable: Whether the answer is likely enough to be given as the only one.
-        sure: How sure the answer may be taken to be, 0 to 1, if the draft itself is less sure; 1 if
+        probable: Whether the answer is probable enough to be given as the only one.
+        sure: A lower bound of the confidence with which the gate judges the answer, in [0, 1]; 1 if
             only `enough` and `probable` count.
-        tentative: Whether a sure answer may be shown as not sure where it is not probable.
-        likely: Whether an unsure answer may be shown as not sure.
+        tentative: Whether a sure answer that is not probable may be shown as tentative.
+        likely: Whether an unsure answer may be shown as tentative.
     """
 
     confidence: float | None
@@ -67,14 +67,14 @@ class CalibratedConfidence(NamedTuple):
 
 
 Weigh = Callable[[Mapping[str, float]], CalibratedConfidence]
-"""A function that judges an answer by its signals."""
+"""A function that judges an answer by its signals, which are numbers by name."""
 
 
 class AskingDecision(NamedTuple):
     """A decision about asking a language model.
 
     Attributes:
-        probability: The probability that the local draft is right.
+        probability: The probability that the local draft is right, in [0, 1].
         asks: Whether the model is asked.
     """
 
@@ -87,7 +87,7 @@ DecideAsking = Callable[[Mapping[str, float]], AskingDecision]
 
 
 class DeadlineOver(BudgetRefused):
-    """A step that was cut, because the time of the run is over."""
+    """An error of a step that was cut or not started because the time of the run is over."""
 
     def __init__(self) -> None:
         super().__init__("seconds", needed=0.0, left=0.0)
@@ -98,22 +98,24 @@ class DeadlineOver(BudgetRefused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """One run, seen from one of its steps.
+    """One run, as one of its steps sees it.
 
     Attributes:
         ledger: The ledger, in which everything is reserved and booked.
-        scope: The place in which everything is recorded: the recorder, or the current step.
-        executor: The threads for synchronous work, so that a deadline can cut the wait for it.
-        deadline: The instant of `time.monotonic` at which all but the last step must be over.
-        end: The instant at which the last step must be over too.
-        seed: The seed of everything random.
-        listener: The callbacks for the run's events.
+        scope: The recorder, or the current step, in which everything is recorded.
+        executor: The threads for synchronous work, so that a deadline can end the wait for it.
+        deadline: The instant of `time.monotonic` at which all but the last step must be over;
+            infinite without a limit.
+        end: The instant at which the last step must be over too; infinite without a limit.
+        seed: The seed of all random choices.
+        listener: The receiver of the run's events.
         weigh: The calibration of answers. Without it, an answer is as sure as its draft, as in runs
             that were recorded before there were calibrations.
-        decide_asking: Decides whether a language model is asked about a local draft that is not
-            sure; without it the model is, as in runs of earlier versions.
+        decide_asking: The function that decides whether to ask a language model about a local draft
+            that is not sure. Without it the model is asked, as in runs of earlier versions.
         states_disputes: Whether an answer that other documents contradict names all readings.
-        refusals: The refusals of the budget, in order; shared by all steps.
+        refusals: The refusals of the budget as text, in order; shared by the steps of a run, except
+            that a branch has its own list until it ends.
     """
 
     ledger: Ledger
@@ -132,14 +134,20 @@ class RunContext:
     def step(
         self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
     ) -> "Iterator[RunContext]":
-        """Open a step and yield the run inside it, for the length of a `with` block."""
+        """Open a step for the length of a `with` block, and yield the context inside it.
+
+        Args:
+            name: A short name, as in `Recorder.step`.
+            agent: The role that does the step.
+            inputs: The inputs of the step: ids and scores rather than texts.
+        """
         opened = self.scope.step(name, agent=agent, inputs=inputs)
         self.listener.on_event(StepStart(opened.record))
         try:
             with opened as step:
                 yield replace(self, scope=step)
         finally:
-            # In `finally`, because a listener must see every step end, also one that fails.
+            # In `finally`, because a listener must also see the end of a step that fails.
             self.listener.on_event(StepEnd(opened.record))
 
     def set_outcome(
@@ -150,26 +158,33 @@ class RunContext:
         verdict: str = "",
         reason: str = "",
     ) -> None:
-        """Set the outcome of the current step."""
+        """Set the outcome of the current step (`OpenStep.set_outcome`); do nothing outside any."""
         if isinstance(self.scope, OpenStep):
             self.scope.set_outcome(outputs=outputs, usage=usage, verdict=verdict, reason=reason)
 
     def note_refusal(self, refusal: BudgetRefused) -> BudgetRefused:
-        """Note a refusal of the budget, and return it for raising."""
+        """Add a refusal of the budget to `refusals`, and return it for raising."""
         self.refusals.append(str(refusal))
         return refusal
 
     async def run_in_thread(self, job: Callable[[], T]) -> T:
-        """Run synchronous work in a thread, unrecorded. A cancelled caller does not wait for it."""
+        """Run synchronous work in a thread, without recording it.
+
+        If the caller is cancelled, the work goes on but nobody waits for it.
+        """
         return await run_in_thread(self.executor, job)
 
     async def compute(self, name: str, job: Callable[[], T]) -> T:
-        """Run local work that depends on nothing from outside, in a thread.
+        """Run local work in a thread that depends on nothing outside the run and its index.
 
-        Only its being in time is recorded: a replay does the work again.
+        Only whether it ended in time is recorded; a replay does the work again.
+
+        Args:
+            name: The name of the work in the record.
+            job: The work.
 
         Raises:
-            DeadlineOver: If the work was not done at the deadline.
+            DeadlineOver: If the work had not ended at the deadline.
         """
         values: list[T] = []
 
@@ -189,18 +204,18 @@ class RunContext:
     async def run_branches(
         self, jobs: "Mapping[str, Callable[[RunContext], Awaitable[T]]]", *, agent: str = ""
     ) -> dict[str, T]:
-        """Run several branches at once, each in a step of its own name.
+        """Run several branches at the same time, each in a step with its name.
 
-        A branch is left out, and its step says why, if the budget or its language model refuses it,
-        if an unforeseen error breaks it off, or if it has not ended when four fifths of the time
-        are over. The values of the other branches count, and there is time left to use them.
+        A branch is left out, and its step says why, in three cases: the budget refuses it or its
+        language model fails; an unforeseen error ends it; or it has not ended after `BRANCH_SHARE`
+        of the remaining time. The rest of the time is for using the values of the other branches.
 
         Args:
-            jobs: The branches by name; each gets the run inside its step.
+            jobs: The branches by name; each gets the context inside its step.
             agent: The role that does the work.
 
         Returns:
-            The values of the branches that came through, in the order of `jobs`.
+            The values of the branches that were not left out, by name, in the order of `jobs`.
 
         Raises:
             FathomError: If a branch met another known error, such as a damaged index.
@@ -220,7 +235,7 @@ class RunContext:
     async def _run_branch(
         self, name: str, job: "Callable[[RunContext], Awaitable[T]]", agent: str
     ) -> tuple[list[T], list[str]]:
-        """Return the value of a branch, in a list that is empty without one, and its refusals."""
+        """Run one branch; return its value in a list (empty if left out) and its refusals."""
         values: list[T] = []
         is_live = False
 
@@ -246,7 +261,7 @@ class RunContext:
         with self.step(name, agent=agent) as step:
             seconds = self.seconds_left
             deadline = inf if seconds is None else time.monotonic() + BRANCH_SHARE * seconds
-            # A list of its own, because the refusals of a branch are recorded in its event.
+            # Each branch has its own list, because its refusals are recorded in its event.
             branch = replace(step, refusals=[], deadline=deadline)
             outcome = await branch.scope.aobserve("branch", name, attempt)
             if outcome["why"]:
@@ -260,15 +275,18 @@ class RunContext:
     async def ask_outside(
         self, kind: str, request: object, ask: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Ask something outside, or its record; a refusal of the budget is recorded too.
+        """Ask the outside, or in a replay the record; a refusal of the budget is recorded too.
 
         Args:
             kind: The kind of event, as in `Recorder.observe`.
             request: Everything that the answer depends on.
-            ask: The function that returns the answer as plain JSON, an object.
+            ask: The function that returns the answer, a JSON object without the key `refused`.
+
+        Returns:
+            The answer as it was recorded.
 
         Raises:
-            BudgetRefused: If `ask` raises it; it is noted in `refusals`.
+            BudgetRefused: If `ask` raises it; it is added to `refusals`.
         """
 
         async def attempt() -> Json:
@@ -287,18 +305,23 @@ class RunContext:
     async def spend(
         self, kind: str, request: object, bound: CostBound, ask: Callable[[], Awaitable[Json]]
     ) -> tuple[Json, Usage]:
-        """Ask something outside that costs something and may never end, within the budget.
+        """Ask the outside for something that has a cost, within the budget and the deadline.
 
-        Reservation, call and booking are one recorded event: a replay repeats none of them.
+        Reservation, call and booking are one recorded event, and a replay repeats none of them.
 
         Args:
             kind: The kind of event, as in `Recorder.observe`.
             request: Everything that the answer depends on.
-            bound: The worst case, which is booked in full once the call has begun.
+            bound: The worst case. Once the call has begun, its calls, retrievals and fee are booked
+                in full, but no tokens.
             ask: The function that returns the answer as plain JSON.
 
+        Returns:
+            The answer and the booked usage.
+
         Raises:
-            BudgetRefused: If the call does not fit the budget; `DeadlineOver` if it took too long.
+            BudgetRefused: If the call does not fit the budget.
+            DeadlineOver: If the call took longer than the deadline or the bound allows.
         """
 
         async def attempt() -> Json:
@@ -315,23 +338,34 @@ class RunContext:
         return outcome["value"], Usage(**outcome["usage"])
 
     async def _await_in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what `ask` returns; raise `TimeoutError` at the deadline."""
         async with asyncio.timeout(self.seconds_left):
             return await ask()
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds until the deadline; `None` without one."""
+        """The seconds until the deadline, at least 0; `None` without one."""
         return None if self.deadline == inf else max(0.0, self.deadline - time.monotonic())
 
 
 def log_failure(who: str, error: Exception) -> str:
-    """Log an error with its traceback, and return it in one line."""
+    """Log an error with its traceback, and return its description in one line.
+
+    Args:
+        who: The name of the branch or role that met the error.
+        error: The error.
+    """
     LOG.error("%s: %s", who, locate_error(error), exc_info=error)
     return locate_error(error)
 
 
 def _restore_refusal(recorded: Json) -> BudgetRefused:
-    """Restore a refusal from its record: a list, or an object in older traces of model calls."""
+    """Restore a refusal of the budget from its record.
+
+    Args:
+        recorded: A list of limit, need and rest; an empty list for an exceeded deadline; an object
+            with these keys in older traces of model calls.
+    """
     if not recorded:
         return DeadlineOver()
     if isinstance(recorded, dict):
@@ -342,12 +376,12 @@ def _restore_refusal(recorded: Json) -> BudgetRefused:
 
 @contextmanager
 def open_run(question: str, *, what: str, budget: Budget) -> Iterator[RunContext]:
-    """Yield a run outside any strategy, for one piece of work that may use a language model.
+    """Yield the context of a run without a strategy, for work that may use a language model.
 
     Args:
         question: The subject of the work.
         what: The name of the work, in place of a strategy's name.
-        budget: The limits of what may be spent.
+        budget: The limits on what may be spent; its seconds start now.
     """
     end = inf if budget.seconds is None else time.monotonic() + budget.seconds
     with ThreadPoolExecutor(1, thread_name_prefix=f"fathom-{what}") as executor:

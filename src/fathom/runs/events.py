@@ -1,6 +1,6 @@
-"""The events of a run: the one vocabulary of listeners, streams and servers.
+"""The events of a run, for listeners, streams and servers.
 
-A step begins and ends under one id, which its record in the trace has too.
+The events of a step have the id that its record in the trace has.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ class StepEvent:
     """A step that begins or ends.
 
     Attributes:
-        step: The step in the trace's form.
+        step: The step, in the form in which the trace has it.
     """
 
     step: Step
 
     @property
     def id(self) -> str:
-        """The id of the step: the same at its begin, at its end and in the trace."""
+        """The id of the step: the same at its start, at its end and in the trace."""
         return self.step.id
 
     @property
     def name(self) -> str:
-        """The name of the step, which repeated steps share."""
+        """The name of the step; repeated steps have the same name."""
         return self.step.name
 
     @property
@@ -38,13 +38,13 @@ class StepEvent:
 
 
 class StepStart(StepEvent):
-    """The begin of a step; its outcome is still unknown."""
+    """The start of a step; its outcome is still unknown."""
 
     __slots__ = ()
 
 
 class StepEnd(StepEvent):
-    """The end of a step, however it ended."""
+    """The end of a step, with its outcome or its error."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class StepEnd(StepEvent):
 
 @dataclass(frozen=True, slots=True)
 class TextEvent:
-    """A sentence, with its quote verified, of an answer that a model is still writing."""
+    """A sentence of an answer that a model is still writing; its quote is verified."""
 
     text: str
 
@@ -69,15 +69,18 @@ class FinalEvent:
 
 
 RunEvent = StepStart | StepEnd | TextEvent
-"""An event of a run that goes on."""
+"""An event during a run."""
 StreamEvent = RunEvent | FinalEvent
+"""An event of a stream, which ends with the answer."""
 
 
 class Listener:
-    """A receiver of the events of a run, from any thread. This base class ignores them.
+    """A receiver of the events of a run; this base class ignores them.
+
+    It may be called from any thread, and its call should return at once.
 
     Attributes:
-        wants_text: Whether to pass on text before it is final.
+        wants_text: Whether to send `TextEvent`s too.
     """
 
     wants_text: bool = False

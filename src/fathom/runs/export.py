@@ -1,4 +1,4 @@
-"""The export of traces: as OpenTelemetry's JSON in a file, or to a collector over HTTP."""
+"""The export of traces as OpenTelemetry spans, to a JSON file or to a collector over HTTP."""
 
 import json
 from base64 import b64decode
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
 TIMEOUT_S = 10.0
+"""The longest wait for a collector, in seconds."""
 _IDS = ("traceId", "spanId", "parentSpanId")
 
 
@@ -24,14 +25,15 @@ def export_trace(trace: Trace, target: str, *, content: bool, offline: bool) -> 
         trace: A sealed trace.
         target: A file, or the address of a collector, such as `http://localhost:4318/v1/traces`.
         content: Whether to export the texts too, as in `build_spans`.
-        offline: Whether no socket may be opened.
+        offline: Whether it is forbidden to open a socket.
 
     Returns:
         The outcome, in one line.
 
     Raises:
-        UsageError: If the extra `otel` is not installed, or an address is given while offline.
-        RunError: If the file cannot be written or the collector did not accept the trace.
+        UsageError: If the extra `otel` is not installed, if an address is not HTTP, or if an
+            address is given while offline.
+        RunError: If the file cannot be written or the collector does not accept the trace.
     """
     run_spans = build_spans(trace, content=content)
     if "://" not in target:
@@ -46,10 +48,11 @@ def export_trace(trace: Trace, target: str, *, content: bool, offline: bool) -> 
 
 
 def _write_file(run_spans: "Sequence[ReadableSpan]", file: Path) -> None:
+    """Write spans to a file as OTLP's JSON; raise `RunError` if that fails."""
     from google.protobuf.json_format import MessageToDict
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-    # OTLP's JSON has numbers for enums, where protobuf's JSON has names.
+    # In OTLP's JSON enums are numbers, in protobuf's they are names.
     document = _convert_ids(MessageToDict(encode_spans(run_spans), use_integers_for_enums=True))
     try:
         file.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -58,10 +61,7 @@ def _write_file(run_spans: "Sequence[ReadableSpan]", file: Path) -> None:
 
 
 def _convert_ids(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return OTLP's own JSON from protobuf's.
-
-    OTLP writes ids as hexadecimal digits, protobuf writes them in base64.
-    """
+    """Return a JSON value with its ids in hexadecimal digits, as OTLP has them, not in base64."""
     if isinstance(value, list):
         return [_convert_ids(child) for child in value]
     if not isinstance(value, dict):
@@ -73,6 +73,7 @@ def _convert_ids(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _send_spans(run_spans: "Sequence[ReadableSpan]", endpoint: str) -> None:
+    """Send spans to a collector; raise `RunError` if it does not accept them."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace.export import SpanExportResult
 

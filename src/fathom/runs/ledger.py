@@ -1,11 +1,11 @@
-"""The ledger: nothing starts whose worst case does not fit, so no budget can be overrun.
+"""The ledger: a step starts only if its worst case fits, so that no budget is overrun.
 
 Before a model call, a retrieval or a web call its worst case is reserved. Afterwards the real
 expense is booked and the rest is freed, exactly once, also after an error or a cancellation. In
-every dimension of the budget, at every instant and from any thread, spent + reserved <= cap. Two
-things make that hold: the caller never takes more than it reserved (it stops reading at the
-reserved tokens and at the deadline), and a server's report of its usage is believed only between
-our own count and the reservation.
+every dimension of the budget, at every instant and from any thread, spent + reserved <= cap. This
+rests on two conditions. The caller never takes more than it reserved: it stops reading at the
+reserved tokens and at the deadline. And a server's report of its usage is accepted only between our
+own count and the reservation.
 
     ledger = Ledger(Budget(tokens=5_000, seconds=20))
     last = ledger.hold_back(CostBound(calls=1, prompt_tokens=800, completion_tokens=200, seconds=5))
@@ -49,12 +49,13 @@ _FLAGS: dict[Limit, str] = {
 
 
 class BudgetRefused(RunError):
-    """A step that was not started, because its worst case does not fit.
+    """An error of a step that was not started because its worst case does not fit.
 
     Attributes:
         limit: The first limit that the step would overrun.
-        needed: The worst case in that dimension; `None` if its cost is unknown.
-        left: The amount that may still be reserved there.
+        needed: The worst case in the unit of the limit (seconds, calls, tokens, retrievals, USD);
+            `None` if the cost is unknown.
+        left: The amount that may still be reserved, in the same unit.
     """
 
     exit_code: ClassVar[int] = 4
@@ -76,34 +77,49 @@ class BudgetRefused(RunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """The ledger at one instant; the seconds of `reserved` are held back for the last step."""
+    """The state of a ledger at one instant.
+
+    Attributes:
+        spent: The expenses so far; the seconds since the opening of the ledger.
+        reserved: The open reservations; the seconds that are held back for the last step.
+    """
 
     spent: Usage
     reserved: Usage
 
 
 class Account(Protocol):
-    """The caps of several runs together: all that a run reserves and books is entered here too."""
+    """The protocol of an account with caps for several runs together.
+
+    Whatever one of its runs reserves or books is reserved or booked here too.
+    """
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
-        """Set an amount aside for a run that has this as its account.
+        """Reserve an amount for a run that has this account.
+
+        Args:
+            bound: The worst case of the step.
+            amount: The same worst case in whole numbers (`compute_charge`).
 
         Raises:
-            BudgetRefused: If it does not fit beside the expenses and reservations of all its runs.
+            BudgetRefused: If it does not fit with the expenses and reservations of all its runs.
         """
         ...
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """End a drawing of `amount`, of which `spent` was spent."""
+        """End the reservation of `amount` and book `spent`."""
         ...
 
     def get_remaining(self) -> "dict[Limit, float]":
-        """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
+        """Return the amount that may still be reserved, for each limit.
+
+        The cost is in billionths of a USD, the time in seconds; infinite without a limit.
+        """
         ...
 
 
 class Ledger:
-    """The expenses and reservations of one run; safe from threads and tasks, without I/O."""
+    """The expenses and reservations of one run; safe for threads and tasks, without I/O."""
 
     def __init__(
         self,
@@ -112,13 +128,13 @@ class Ledger:
         *,
         account: Account | None = None,
     ) -> None:
-        """Open the ledger; the time of the budget starts now.
+        """Open the ledger; the seconds of the budget start now.
 
         Args:
             budget: The caps.
-            clock: The seconds of a clock that never runs backwards.
-            account: An account whose caps hold too, for all of its runs together. Whatever is
-                reserved and booked here is reserved and booked there in the same step.
+            clock: A clock that returns seconds and never runs backwards.
+            account: An account with caps for several runs together, or `None`. Whatever is reserved
+                or booked here is reserved or booked there at the same time.
         """
         self.budget = budget
         self._account = account
@@ -133,26 +149,32 @@ class Ledger:
         self._held_back: dict[Reservation, float] = {}
 
     def reserve(self, bound: CostBound) -> Reservation:
-        """Set `bound` aside for a step that starts now.
+        """Reserve the worst case of a step that starts now.
+
+        Args:
+            bound: The worst case.
 
         Raises:
-            BudgetRefused: If it does not fit beside all that is spent, reserved and held back.
+            BudgetRefused: If it does not fit with everything spent, reserved and held back.
         """
         with self._lock:
             amount = compute_charge(bound)
             self._admit(bound, amount)
             self._draw_from_account(bound, amount)
-            # The seconds that are held back belong to the last step alone.
+            # The seconds that are held back are for the last step only.
             return self._set_aside(bound, amount, self._end - self._held_seconds)
 
     def hold_back(self, bound: CostBound) -> Reservation:
-        """Set `bound` aside for the last step, which is entered later.
+        """Reserve the worst case of the last step, which is entered later.
 
-        Its seconds stay free too: every other reservation has an earlier deadline. Call this before
-        anything else is reserved.
+        Its seconds are kept free too, because every other reservation gets an earlier deadline.
+        Call this before anything else is reserved.
+
+        Args:
+            bound: The worst case.
 
         Raises:
-            BudgetRefused: If it does not fit; then only a step that costs nothing can be last.
+            BudgetRefused: If it does not fit; then only a step without cost can be the last.
         """
         with self._lock:
             amount = compute_charge(bound)
@@ -165,7 +187,7 @@ class Ledger:
             return reservation
 
     def get_remaining_budget(self) -> Budget:
-        """Return what may still be reserved, in every dimension; `None` is without limit."""
+        """Return the amounts that may still be reserved, as a budget; `None` means no limit."""
         rest = self.get_remaining()
         cost = rest["cost_usd"]
         return Budget(
@@ -177,7 +199,10 @@ class Ledger:
         )
 
     def get_remaining(self) -> "dict[Limit, float]":
-        """Return what may still be reserved, here and in the account."""
+        """Return the amount that may still be reserved here and in the account, for each limit.
+
+        The cost is in billionths of a USD, the time in seconds; infinite without a limit.
+        """
         with self._lock:
             rest = self._compute_remaining()
         if self._account is None:
@@ -186,14 +211,14 @@ class Ledger:
         return {name: min(amount, account_rest[name]) for name, amount in rest.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
-        """Set an amount aside for a run that has this ledger as its account."""
+        """Reserve an amount for a run that has this ledger as its account (`Account.draw`)."""
         with self._lock:
             self._admit(bound, amount)
             self._draw_from_account(bound, amount)
             self._reserved = self._reserved.add(amount)
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """End a drawing of `amount`, of which `spent` was spent."""
+        """End the reservation of `amount` and book `spent` (`Account.book`)."""
         with self._lock:
             self._reserved = self._reserved.add(amount, -1)
             self._spent = self._spent.add(spent)
@@ -201,7 +226,7 @@ class Ledger:
                 self._account.book(amount, spent)
 
     def read_balance(self) -> Balance:
-        """Return what is spent and what is reserved, read at one instant."""
+        """Return the expenses and reservations, read at one instant."""
         with self._lock:
             return Balance(
                 spent=self._spent.to_usage(self._clock() - self._started),
@@ -214,19 +239,21 @@ class Ledger:
         return self.read_balance().spent
 
     def _set_aside(self, bound: CostBound, amount: Charge, end: float) -> Reservation:
+        """Open a reservation that must be over at the instant `end` of the ledger's clock."""
         reservation = Reservation(bound, clock=self._clock, end=end, close=self._close)
         self._open[reservation] = amount
         self._reserved = self._reserved.add(amount)
         return reservation
 
     def _draw_from_account(self, bound: CostBound, amount: Charge) -> None:
-        # The lock of an account is always taken after that of a run, so there is no deadlock.
+        # The lock of an account is always taken after the lock of a run, so there is no deadlock.
         if self._account is not None:
             self._account.draw(bound, amount)
 
     def _close(self, reservation: Reservation, spent: Charge) -> bool:
+        """Book the expense of a reservation and free the rest; return whether it was open."""
         with self._lock:
-            # Popping makes the booking happen once, whoever closes the reservation first.
+            # The reservation is removed, so that only the first to close it books it.
             amount = self._open.pop(reservation, None)
             if amount is None:
                 return False
@@ -239,6 +266,7 @@ class Ledger:
             return True
 
     def _compute_remaining(self) -> dict[Limit, float]:
+        """Return the amounts that may still be reserved in this ledger; the lock must be held."""
         used = self._spent.add(self._reserved)
         caps = self.budget
         return {
@@ -250,9 +278,19 @@ class Ledger:
         }
 
     def _admit(self, bound: CostBound, amount: Charge, *, needs_s: float | None = None) -> None:
+        """Check that a worst case fits into the budget; the lock must be held.
+
+        Args:
+            bound: The worst case.
+            amount: The same worst case in whole numbers.
+            needs_s: The seconds that must be left; by default the bound's `least_seconds`.
+
+        Raises:
+            BudgetRefused: If it does not fit.
+        """
         rest = self._compute_remaining()
         least = bound.least_seconds if needs_s is None else needs_s
-        # Even a step that needs no time must not start after the deadline.
+        # A step that needs no time must not start after the deadline either.
         if rest["seconds"] < least or rest["seconds"] <= 0:
             raise BudgetRefused("seconds", needed=least, left=max(0.0, rest["seconds"]))
         needs: dict[Limit, int] = {
@@ -264,7 +302,7 @@ class Ledger:
             if needed > rest[limit]:
                 raise BudgetRefused(limit, needed=needed, left=rest[limit])
         money = rest["cost_usd"]
-        # An unknown cost could be any cost, so no limit of money could hold.
+        # An unknown cost could be of any size, so no limit on money would hold.
         if money != inf and amount.unpriced:
             raise BudgetRefused("cost_usd", needed=None, left=money / NANO)
         if amount.nano > money:

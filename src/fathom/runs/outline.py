@@ -1,4 +1,4 @@
-"""The outline of a trace: a tree that people can read."""
+"""The outline of a trace: a tree of its steps for people to read."""
 
 import unicodedata
 from collections import defaultdict
@@ -8,16 +8,17 @@ from fathom.runs.trace import Step, Trace
 from fathom.usage import Usage
 
 VALUE_CHARS = 160
+"""The largest number of characters of an input or output that are shown."""
 
 
 def format_tree(trace: Trace) -> str:
-    """Return the run as plain text: a head, its steps as a tree, its answer.
+    """Return a trace as plain text: a head, the steps as a tree, and the answer.
 
-    All text of documents, models or servers in the trace is shown without control characters, so
-    that it cannot steer a terminal.
+    Texts of documents, models and servers are shown without control characters, so that they cannot
+    control a terminal.
     """
     children: dict[str, list[Step]] = defaultdict(list)
-    # Records stand in the order of their ends, but people read steps by their begin.
+    # The records are in the order in which they ended, but people read steps by their start.
     for step in sorted(trace.steps, key=lambda step: step.started_at):
         children[step.parent].append(step)
     origin = trace.origin
@@ -35,7 +36,7 @@ def format_tree(trace: Trace) -> str:
 
 
 def to_json(trace: Trace) -> str:
-    """Return one JSON object: `id`, and `lines`, the records as they are stored, in order."""
+    """Return a trace as one JSON object: `id`, and `lines` with the stored records in order."""
     lines = ",".join(trace.data.decode().split("\n"))
     return f'{{"id":"{trace.id}","lines":[{lines}]}}'
 
@@ -98,8 +99,9 @@ def _format_value(value: Json) -> str:
 
 
 def _make_safe(text: str) -> str:
-    # Drops the Unicode categories of control, format (bidi marks, zero width), surrogates and
-    # separators of lines.
+    """Return a text on one line, without characters that control a terminal."""
+    # Control characters and separators of lines become blanks. Format characters (bidi marks, zero
+    # width), surrogates, private and unassigned characters are dropped.
     spaced = (" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in text)
     visible = (c for c in spaced if unicodedata.category(c) not in {"Cf", "Cs", "Co", "Cn"})
     return " ".join("".join(visible).split())

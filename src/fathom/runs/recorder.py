@@ -1,9 +1,9 @@
 """The recorder: it writes the trace of a run, and returns recorded events to a replay.
 
-Everything that another run of the same index, settings and question could see differently goes
-through `observe`: a model's reply, a search in the web, a reading of the clock, the rest of the
-budget, a seed, the time spent. The run goes on with the return value of `observe`, which is the
-value in the trace, so a replay with the same values takes the same way.
+Everything that could differ in another run with the same index, settings and question goes through
+`observe`: a model's reply, a web search, a reading of the clock, the rest of the budget, a seed,
+the time spent. The run continues with the return value of `observe`, which is the value in the
+trace, so that a replay with the same values does the same.
 
     recorder = Recorder(Origin(question=question, strategy="naive", ...), secrets=[key])
     with recorder.step("retrieve", agent="retriever", inputs={"query": query}) as step:
@@ -16,7 +16,7 @@ value in the trace, so a replay with the same values takes the same way.
     trace = recorder.seal(answer)
 
 Branches that run at the same time need names that do not depend on their order (`step(f"agent
-{n}")`), or must be opened before any of them waits: then steps and events have the same ids in
+{n}")`), or must be opened before any of them waits. Then steps and events have the same ids in
 every replay.
 """
 
@@ -38,7 +38,7 @@ from fathom.usage import Budget, Usage
 
 
 class _TraceWriter:
-    """The trace under construction, shared by all steps of a run; safe from threads."""
+    """The trace under construction, shared by all steps of a run; safe for threads."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class _TraceWriter:
         self.whole = clean
         self.short = Cleaner(clean.secrets, chars=limits.chars, items=limits.items)
         self.limits = limits
-        # Cleaned of secrets first: the first line of the chain is written from it.
+        # Secrets are removed first, because the first line of the chain is written from it.
         self.origin = Origin(
             question=clean.clean_text(origin.question),
             strategy=clean.clean_text(origin.strategy),
@@ -72,26 +72,35 @@ class _TraceWriter:
         self._sealed = False
 
     def measure_seconds(self) -> float:
+        """Return the seconds since the start, to the microsecond."""
         return round(self._clock() - self._started_at, 6)
 
     def count_occurrence(self, *what: str) -> int:
+        """Count one more occurrence of a step or event; return the number of earlier ones."""
         with self._lock:
             self._counts[what] += 1
             return self._counts[what] - 1
 
     def list_occurrences(self) -> dict[tuple[str, ...], int]:
+        """Return the numbers of occurrences counted so far."""
         with self._lock:
             return dict(self._counts)
 
     def set_occurrences(self, counts: Mapping[tuple[str, ...], int]) -> None:
+        """Replace the numbers of some occurrences."""
         with self._lock:
             self._counts.update({what: n - self._counts[what] for what, n in counts.items()})
 
     def add(self, record: TraceRecord) -> None:
+        """Add a record, without its texts or not at all if the trace is full.
+
+        Raises:
+            ValueError: If the trace is sealed.
+        """
         with self._lock:
             if self._sealed:
                 raise ValueError(f"the trace is sealed; {format_record(record)[1]} comes too late")
-            # At the size limit a step without its texts is worth more than no step.
+            # At the size limit, a record without its texts is better than none.
             for candidate in (record, _strip_record(record)):
                 short = self._chunks.shorten(candidate)
                 line = self._chain.format_line(*format_record(short))
@@ -102,6 +111,7 @@ class _TraceWriter:
             self._dropped += 1
 
     def seal(self, answer: object) -> Trace:
+        """End the trace with the answer, as `Recorder.seal`."""
         with self._lock:
             if self._sealed:
                 raise ValueError("the trace is sealed already")
@@ -115,7 +125,11 @@ class _TraceWriter:
 
 
 class _Scope:
-    """A place in the run from which steps can be opened and the outside can be asked."""
+    """A place in the run, the run itself or a step, where steps are opened and events recorded.
+
+    Attributes:
+        id: The id of the step; empty for the run itself.
+    """
 
     def __init__(self, book: _TraceWriter, scope_id: str) -> None:
         self._book = book
@@ -127,11 +141,12 @@ class _Scope:
         """Return a step inside this one, for use in a `with` statement.
 
         Args:
-            name: A short name; the second step of the same name here gets the id `name#2`.
+            name: A short name. The second step with the same name here gets the id `name#2`. A
+                slash becomes a hyphen.
             agent: The role that does the step.
             inputs: The inputs of the step: ids and scores rather than texts.
         """
-        # A slash separates the steps of an id.
+        # In an id, slashes separate the names of steps.
         name = self._book.whole.clean_text(name).replace("/", "-") or "step"
         path = f"{self.id}/{name}" if self.id else name
         number = self._book.count_occurrence("step", path)
@@ -140,17 +155,21 @@ class _Scope:
         return OpenStep(self._book, step, inputs or {})
 
     def observe(self, kind: str, request: object, ask: Callable[[], object]) -> Json:
-        """Ask the outside, or the record of it.
+        """Ask the outside, or in a replay the record, and record the answer.
 
         Args:
-            kind: `llm`, `web`, `clock`, `budget`, `seed` ...
-            request: Everything that the answer depends on. It is hashed whole and without secrets.
-            ask: The function that gets the answer in a first run. It should return a fault that the
-                run survives as a value rather than raise it: an exception is recorded and raised
-                again. A cancellation is not recorded, because it tells nothing.
+            kind: The kind of event: `llm`, `web`, `clock`, `budget`, `seed` ...
+            request: Everything that the answer depends on. All of it is hashed, without secrets.
+            ask: The function that gets the answer if this is no replay. A fault that the run can
+                handle should be returned as a value, because an exception is recorded and raised
+                again. A cancellation is not recorded: it says nothing about the outside.
 
         Returns:
-            The answer as plain JSON, as it was recorded: use it, not the original.
+            The answer as plain JSON, as it was recorded. Use it instead of the original.
+
+        Raises:
+            RunError: If a replay has no answer (`EventSource.find`).
+            Exception: Whatever `ask` raises.
         """
         with self._open_event(kind, request) as pending:
             recorded = pending.recorded
@@ -159,14 +178,14 @@ class _Scope:
     async def aobserve(
         self, kind: str, request: object, ask: Callable[[], Awaitable[object]]
     ) -> Json:
-        """Ask the outside as `observe` does, for an answer that must be awaited."""
+        """Ask the outside as `observe` does, with a function whose answer is awaited."""
         with self._open_event(kind, request) as pending:
             recorded = pending.recorded
             return self._record_value(pending, await ask() if recorded is None else recorded.value)
 
     @contextmanager
     def _open_event(self, kind: str, request: object) -> "Iterator[_PendingEvent]":
-        """Yield an event with its record, if it has one; a live one that fails is recorded too."""
+        """Yield an event and, in a replay, its record; record an error if there is no record."""
         book = self._book
         kind = book.whole.clean_text(kind)
         key = hash_text(dump_canonical([kind, book.whole(request)]))
@@ -186,6 +205,7 @@ class _Scope:
             raise
 
     def _record_value(self, pending: "_PendingEvent", value: object) -> Json:
+        """Record the value of an event, or its size if it is too large; return it as plain JSON."""
         plain = self._book.whole(value)
         size = len(dump_canonical(plain).encode())
         if size > self._book.limits.event_bytes:
@@ -197,12 +217,19 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _PendingEvent:
+    """An event whose value is not yet known, with its record in a replay.
+
+    Attributes:
+        event: The event.
+        recorded: The recorded event that answers it; `None` if the outside must be asked.
+    """
+
     event: Event
     recorded: Event | None
 
 
 class OpenStep(_Scope):
-    """A step in progress; it is recorded when its `with` block ends, however it ends."""
+    """A step in progress; it is recorded when its `with` block ends, also by an error."""
 
     def __init__(self, book: _TraceWriter, step: Step, inputs: Mapping[str, object]) -> None:
         super().__init__(book, step.id)
@@ -210,7 +237,7 @@ class OpenStep(_Scope):
 
     @property
     def record(self) -> Step:
-        """The step in the trace's form, with its outcome so far."""
+        """The step in the form of the trace, with its outcome so far."""
         return self._step
 
     def set_outcome(
@@ -221,7 +248,7 @@ class OpenStep(_Scope):
         verdict: str = "",
         reason: str = "",
     ) -> None:
-        """Set the outcome of the step. The last call counts.
+        """Set the outcome of the step; a later call replaces an earlier one.
 
         Args:
             outputs: The outputs of the step: ids and scores rather than texts.
@@ -264,24 +291,24 @@ class Recorder(_Scope):
 
         Args:
             origin: The inputs of the run.
-            events: The source of outside events; the outside itself, unless the run is a replay.
-            secrets: Texts that must not enter the trace, such as keys.
-            limits: The limits on the size of the trace.
-            clock: The clock for the durations of steps, in seconds; it is read in a replay too, but
-                never compared.
+            events: The recorded events of a replay; `None` if the outside itself is asked.
+            secrets: Texts that must not be in the trace, such as keys.
+            limits: The limits on the size of the trace; by default those of `TraceLimits`.
+            clock: The clock for the durations of steps, in seconds. A replay reads it too, but does
+                not compare durations.
         """
         book = _TraceWriter(origin, events, Cleaner(secrets), limits or TraceLimits(), clock)
         super().__init__(book, "")
 
     def count_steps(self) -> dict[str, int]:
-        """Return how many steps of each name were opened in the run, none inside another one."""
+        """Return the number of steps of each name that were opened outside any other step."""
         counts = self._book.list_occurrences()
         return {
             what[1]: n for what, n in counts.items() if what[0] == "step" and "/" not in what[1]
         }
 
     def set_step_counts(self, counts: Mapping[str, int]) -> None:
-        """Number the next steps of each name as if so many had been opened before."""
+        """Set the numbers of steps that count as opened before, for the ids of further steps."""
         self._book.set_occurrences({("step", name): n for name, n in counts.items()})
 
     def seal(self, answer: object) -> Trace:
@@ -294,17 +321,21 @@ class Recorder(_Scope):
 
 
 def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
-    """Return an answer in the form of a trace: plain JSON, `trace_id` null, without `warnings`.
+    """Return an answer as a trace has it: plain JSON, `trace_id` null, without `warnings`.
 
-    `standalone_question` is there only for an answer in a conversation or after a slip of the
-    fingers was mended, `calibration` and `calculation` only if there was one, `recognised` only for
-    recognised text, `date` only where there is one, `tentative` and `disputed` only if they are
-    true.
+    Fields that older traces do not have are left out if they are empty: `standalone_question`,
+    `calibration`, `calculation`, `tentative` and `disputed`, and `recognised` and `date` of
+    citations.
+
+    Args:
+        answer: An `Answer`, or any other value.
+        clean: The cleaner that makes plain JSON; by default one without secrets.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
         return plain
-    # Later fields are left out if empty, so that answers compare equal with older traces.
+    # Fields that were added later are left out if empty, so that answers equal those of older
+    # traces.
     for name in ("standalone_question", "calibration", "calculation", "tentative", "disputed"):
         if plain.get(name) in (None, False):
             plain.pop(name, None)
@@ -317,7 +348,7 @@ def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
 
 
 def restore_answer(recorded: Json) -> Answer:
-    """Restore the answer in a trace; a trace holds no `trace_id` and no `warnings`."""
+    """Restore an answer from its form in a trace; it has no `trace_id` and no warnings."""
     citations = tuple(Citation(**citation) for citation in recorded["citations"])
     conflicts = tuple(
         Conflict(**{**conflict, "citations": tuple(conflict["citations"])})
@@ -342,6 +373,7 @@ def _restore_calculation(recorded: Json) -> Calculation:
 
 
 def _strip_record(record: TraceRecord) -> TraceRecord:
+    """Return a step without inputs, outputs and reason, or an event without request and value."""
     if isinstance(record, Step):
         return replace(record, inputs={}, outputs={}, reason="(the trace is full)")
     size = len(dump_canonical(record.value).encode())
@@ -349,6 +381,7 @@ def _strip_record(record: TraceRecord) -> TraceRecord:
 
 
 def _format_error(error: BaseException, clean: Cleaner) -> str:
+    """Return an error as `Type: message` in one line."""
     message = " ".join(str(error).split())
     return clean.clean_text(
         f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,4 +1,4 @@
-"""Replay: a run with recorded events in place of the outside."""
+"""Replay: the recorded events of a trace for a new run, and the differences of its answer."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,21 +11,22 @@ from fathom.runs.trace import LEFT_OUT, Event, Step, Trace
 
 
 class MissingEventError(RunError):
-    """A request to the outside that the trace has no answer to."""
+    """An error of a request to the outside for which the trace has no answer."""
 
 
 class RecordedFailure(RunError):
-    """An error of the recorded run whose class the replay does not know."""
+    """An error that the recorded run met, of a class that the replay does not know."""
 
 
 class RecordedEvents:
-    """The outside events of a trace, for a `Recorder`; nothing is opened.
+    """The outside events of a trace, as the source of a `Recorder`; the outside is never asked.
 
-    An event answers the same step with the same request for the n-th time. If the steps of a
-    changed run have other ids, the first unused event with the same request answers.
+    A request is answered by the event with the same step, request and occurrence. If there is none,
+    because the steps of a changed run have other ids, the first unused event with the same request
+    answers.
 
     Attributes:
-        missing: The requests without an answer, as `kind in step: request`, in order.
+        missing: The requests without an answer, as `kind in step: reason`, in order.
     """
 
     def __init__(self, trace: Trace, errors: Iterable[type[Exception]] = (TimeoutError,)) -> None:
@@ -33,8 +34,8 @@ class RecordedEvents:
 
         Args:
             trace: The trace.
-            errors: The classes of exceptions that the replay raises itself if the run had met them;
-                each is made from its message alone.
+            errors: The classes of exceptions that the replay raises again if the run had met them.
+                Each must accept its message as the only argument.
         """
         self._events: dict[str, list[Event]] = defaultdict(list)
         for event in trace.events:
@@ -43,15 +44,22 @@ class RecordedEvents:
         self.missing: list[str] = []
 
     def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:
-        """Return the recorded event.
+        """Return the recorded event that answers a request, and mark it as used.
+
+        Args:
+            step: The id of the step that asks; empty for the run itself.
+            kind: The kind of event.
+            key: The hash of the kind and the request.
+            occurrence: The number of equal requests of this step before this one.
 
         Raises:
             MissingEventError: If there is none, or its value was too large to be recorded.
-            RecordedFailure: If the event was an error; or the error itself if its class is known.
+            RecordedFailure: If the event was an error of an unknown class; an error of a known
+                class is raised itself.
         """
         unused = self._events[key]
         matches = (e for e in unused if (e.step, e.occurrence) == (step, occurrence))
-        # A changed run gives its steps other ids; the request alone must do then.
+        # In a changed run the steps may have other ids, so the same request is enough.
         event = next(matches, unused[0] if unused else None)
         place = f"{kind} in {step or 'the run'}"
         if event is None or event.omitted:
@@ -64,7 +72,7 @@ class RecordedEvents:
         return event
 
     def list_unused(self) -> tuple[Event, ...]:
-        """Return the events that the replay has not used."""
+        """Return the events that the replay has not used so far."""
         return tuple(event for events in self._events.values() for event in events)
 
     def _restore_error(self, error: str) -> Exception:
@@ -75,7 +83,13 @@ class RecordedEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The first difference between a replay and its record."""
+    """The first difference between a replay and its record.
+
+    Attributes:
+        where: The place of the difference, such as a step and its field.
+        recorded: The value in the record; `None` if it has none.
+        replayed: The value in the replay; `None` if it has none.
+    """
 
     where: str
     recorded: Json
@@ -88,15 +102,18 @@ class Difference:
 
 
 def is_same_answer(recorded: Trace, answer: object) -> bool:
-    """Return whether an answer is the recorded one, byte for byte, but for its `trace_id`."""
+    """Return whether an answer equals the recorded one, byte for byte.
+
+    `trace_id` and `warnings` are ignored, because a trace does not have them.
+    """
     return dump_canonical(format_answer(answer)) == dump_canonical(recorded.answer)
 
 
 def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
     """Return the first difference of a replay from its record; `None` if there is none.
 
-    Times, durations and the seconds in usages do not count, nor do the steps inside a branch that
-    both leave out.
+    The index revisions, the steps and the answers are compared, but no times, durations and usages
+    of steps, and no steps inside a branch that both runs left out.
     """
     if recorded.origin.index_revision != replayed.origin.index_revision:
         return Difference(
@@ -114,7 +131,10 @@ def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
 
 
 def _merge_ids(recorded: Trace, replayed: Trace) -> Iterator[str]:
-    """Yield the ids of the steps of both in order, each new step before the one that follows it."""
+    """Yield the ids of the steps of both traces, in the order of the record.
+
+    A step of the replay only comes before the common step that follows it in the replay.
+    """
     recorded_ids = {step.id for step in recorded.steps}
     extras: list[str] = []
     extras_before: dict[str, list[str]] = {}
@@ -132,13 +152,19 @@ def _merge_ids(recorded: Trace, replayed: Trace) -> Iterator[str]:
 def _compare_counterparts(
     name: str, old: Mapping[str, Step], new: Mapping[str, Step]
 ) -> Difference | None:
-    """Return the difference of the steps with this id, or of the branch that explains it."""
+    """Return the difference of the two steps with an id, or of the branch around them.
+
+    Args:
+        name: The id.
+        old: The recorded steps by id.
+        new: The replayed steps by id.
+    """
     for branch in _list_outer_ids(name):
         first, second = old.get(branch), new.get(branch)
         left_out = [step is not None and step.verdict == LEFT_OUT for step in (first, second)]
         if all(left_out):
-            return None  # a replay does not begin what broke off, and no later step used it
-        # Why the branch has other steps says more than which steps these are.
+            return None  # a replay does not begin such a branch, and no later step used its value
+        # The reason why the branch was left out says more than its different steps.
         if any(left_out) or (first is None) != (second is None):
             return _compare_steps(branch, first, second)
     return _compare_steps(name, old.get(name), new.get(name))
@@ -151,10 +177,11 @@ def _list_outer_ids(name: str) -> list[str]:
 
 
 def _compare_steps(name: str, old: Step | None, new: Step | None) -> Difference | None:
+    """Return the first difference of two steps, either of which may be missing; else `None`."""
     place = f"step {name}"
     if old is None or new is None:
         return Difference(where=place, recorded=old and old.name, replayed=new and new.name)
-    # A verdict says more than the outputs that led to it.
+    # The verdict comes before the outputs, because it says more.
     for field in ("agent", "inputs", "verdict", "outputs", "reason", "error"):
         difference = _compare_values(f"{place}, {field}", getattr(old, field), getattr(new, field))
         if difference:
@@ -163,6 +190,7 @@ def _compare_steps(name: str, old: Step | None, new: Step | None) -> Difference 
 
 
 def _compare_values(where: str, old: Json, new: Json) -> Difference | None:
+    """Return the first difference of two values, objects by sorted keys; `None` if equal."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
             difference = _compare_values(f"{where}.{name}", old.get(name), new.get(name))

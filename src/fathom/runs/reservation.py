@@ -1,4 +1,4 @@
-"""One reservation: the worst case of a step, and the expense that came of it."""
+"""A reservation: the worst case of one step, and its real expense."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,28 +10,31 @@ from typing import Self
 from fathom.usage import Price, Usage
 
 NANO = 1_000_000_000
+"""The billionths in a whole; money is counted in billionths of a USD."""
 
 
 def convert_cap(usd: float) -> int:
-    """Return a cap of money, of any size, in whole billionths of a USD, rounded down."""
+    """Convert a cap in USD, of any size, to whole billionths of a USD, rounded down."""
     nano = usd * NANO
     return floor(nano) if isfinite(nano) else int(usd) * NANO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostBound:
-    """The most that a step can spend; the caller must keep to it.
+    """The largest expense of a step; the caller must not exceed it.
 
     Attributes:
-        calls: The calls of language models, retries and repairs included.
-        prompt_tokens: An upper bound, not an estimate.
-        completion_tokens: The tokens at which the caller stops reading.
-        retrievals: The searches of the index or of the web.
-        seconds: The longest time of the step. The rest of the run's time counts if it is shorter or
-            if this is `None`.
-        least_seconds: The least time with which the step is worth starting.
-        price: The price of the tokens; `None` is unknown, and refused if money is limited.
-        fee_usd: The money beside the tokens, such as for a web search; `None` is unknown.
+        calls: The number of calls of language models, retries and repairs included.
+        prompt_tokens: An upper bound of the tokens of all prompts, not an estimate.
+        completion_tokens: The number of tokens at which the caller stops reading.
+        retrievals: The number of searches of the index or of the web.
+        seconds: The longest time of the step; `None` means the rest of the run's time, which is a
+            limit in any case.
+        least_seconds: The shortest time for which the step is worth starting, in seconds.
+        price: The price of the tokens; `None` if it is unknown, which is refused if money is
+            limited.
+        fee_usd: The cost besides that of the tokens, such as for a web search, in USD; `None` if it
+            is unknown, which is refused if money is limited.
 
     Raises:
         ValueError: If a number is negative or not finite.
@@ -58,7 +61,11 @@ class Charge:
     """An amount in whole numbers, so that sums are exact.
 
     Attributes:
-        nano: Billionths of a USD, rounded up.
+        calls: The number of calls of language models.
+        prompt: The number of prompt tokens.
+        completion: The number of completion tokens.
+        retrievals: The number of searches.
+        nano: The known cost in billionths of a USD, rounded up.
         unpriced: The number of summands whose cost is unknown.
     """
 
@@ -71,11 +78,11 @@ class Charge:
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion tokens together."""
+        """The number of prompt and completion tokens together."""
         return self.prompt + self.completion
 
     def add(self, other: "Charge", sign: int = 1) -> "Charge":
-        """Return the sum, or with `sign` -1 the difference."""
+        """Return the sum of two amounts, or their difference if `sign` is -1."""
         return Charge(
             self.calls + sign * other.calls,
             self.prompt + sign * other.prompt,
@@ -86,7 +93,7 @@ class Charge:
         )
 
     def to_usage(self, seconds: float) -> Usage:
-        """Return the same amount as a `Usage`."""
+        """Return the same amount as a `Usage`, with `None` as cost if any cost is unknown."""
         return Usage(
             llm_calls=self.calls,
             prompt_tokens=self.prompt,
@@ -98,7 +105,13 @@ class Charge:
 
 
 def compute_charge(bound: CostBound, counted: Usage | None = None) -> Charge:
-    """Return the cost of `counted` at the prices of `bound`; without it, the worst case."""
+    """Compute the charge for a usage at the prices of a bound.
+
+    Args:
+        bound: The worst case, with the prices.
+        counted: The usage; by default the worst case. The fee is charged if it has any call, token
+            or retrieval. Its seconds and cost are ignored.
+    """
     spent = counted or Usage(
         llm_calls=bound.calls,
         prompt_tokens=bound.prompt_tokens,
@@ -116,7 +129,7 @@ def compute_charge(bound: CostBound, counted: Usage | None = None) -> Charge:
         spent.prompt_tokens,
         spent.completion_tokens,
         spent.retrievals,
-        # Rounded up: a sum of roundings must never hide an overrun.
+        # Rounded up, so that rounding never hides an overrun.
         0 if unknown else ceil((tokens_usd + (fee or 0.0)) * NANO),
         int(unknown),
     )
@@ -124,7 +137,12 @@ def compute_charge(bound: CostBound, counted: Usage | None = None) -> Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedUsage:
-    """A server's own report of its usage: any value of a JSON reply, or `None`."""
+    """A server's own report of its usage; its values are not trusted.
+
+    Attributes:
+        prompt: The number of prompt tokens as any JSON value; `None` if not reported.
+        completion: The number of completion tokens as any JSON value; `None` if not reported.
+    """
 
     prompt: object = None
     completion: object = None
@@ -135,10 +153,11 @@ class Booking:
     """The result of a closed reservation.
 
     Attributes:
-        usage: The charged usage; its cost follows from the charged tokens.
-        notes: One line for each figure, of the server or of our own, that was not followed.
-        overrun: Whether the caller took more than it had reserved, which is a fault of the caller.
-            The reservation is charged then.
+        usage: The charged usage; its cost is that of the charged tokens and the fee.
+        notes: One line for each token count, the server's or our own, that was not charged as it
+            is.
+        overrun: Whether the caller took more than it had reserved, which is a fault of the caller;
+            the reserved amount is charged then.
     """
 
     usage: Usage
@@ -147,10 +166,10 @@ class Booking:
 
 
 class Reservation:
-    """Room for one step in the ledger, until it is settled or released.
+    """The reserved amount of one step in a ledger, until it is settled or released.
 
-    `with` releases at its end whatever was not settled. `async with` also cancels the body at the
-    deadline; the body then raises `TimeoutError`.
+    A `with` block releases it at its end if it was not settled. An `async with` block also cancels
+    its body at the deadline and then raises `TimeoutError`.
     """
 
     def __init__(
@@ -161,14 +180,14 @@ class Reservation:
         end: float,
         close: Callable[["Reservation", Charge], bool],
     ) -> None:
-        """Take the data of the ledger, which makes all reservations.
+        """Open a reservation; only ledgers do this.
 
         Args:
             bound: The reserved worst case.
-            clock: The ledger's clock.
+            clock: The ledger's clock, in seconds.
             end: The instant of that clock at which the step must be over; infinite without a limit.
             close: The function that books the charge and frees the rest; it returns whether the
-                reservation was open.
+                reservation was still open.
         """
         self.bound = bound
         self._clock = clock
@@ -181,15 +200,21 @@ class Reservation:
 
     @property
     def seconds_left(self) -> float | None:
-        """The time until the body must be over; `None` without a limit."""
+        """The seconds until the step must be over, at least 0; `None` without a limit."""
         within = inf if self.bound.seconds is None else self._started_at + self.bound.seconds
         end = min(self._end, within)
         return None if end == inf else max(0.0, end - self._clock())
 
     def count(self, counted: Usage) -> None:
-        """Set our own count so far, as a total: the charge if the step ends by an error.
+        """Set our own count so far, which is charged if the step ends by an error.
 
-        Call this as soon as something that may be billed has been sent, and as a stream grows.
+        Call this as soon as something that may be billed was sent, and again as a stream grows.
+
+        Args:
+            counted: The total of calls, tokens and retrievals; its time and cost are ignored.
+
+        Raises:
+            ValueError: If a count is negative.
         """
         self._counted = _check_counts(counted)
 
@@ -201,8 +226,11 @@ class Reservation:
         free nor overrun the budget.
 
         Args:
-            counted: Our own count of calls, tokens and retrievals; its time and money are ignored.
-            reported: The server's report.
+            counted: Our own count of calls, tokens and retrievals; its time and cost are ignored.
+            reported: The server's report, if there is one.
+
+        Returns:
+            The charged usage, with notes on counts that were not charged as they are.
 
         Raises:
             ValueError: If a count is negative, or the reservation is closed already.
@@ -213,11 +241,16 @@ class Reservation:
         return booked
 
     def release(self) -> Booking | None:
-        """Book the count so far and free the rest; return `None` if closed already."""
+        """Book our own count so far and free the rest; do nothing if it is closed already.
+
+        Returns:
+            The charged usage; `None` if the reservation was closed already.
+        """
         booked, amount = self._compute_booking(self._counted, ReportedUsage())
         return booked if self._close_with(amount) else None
 
     def _begin(self) -> None:
+        """Start the time of the step; raise `ValueError` if the reservation is closed."""
         if self._closed:
             raise ValueError("this reservation is over; make a new one for another try")
         self._started_at = self._clock()
@@ -227,6 +260,7 @@ class Reservation:
         return self._close(self, amount)
 
     def _compute_booking(self, counted: Usage, reported: ReportedUsage) -> tuple[Booking, Charge]:
+        """Return the booking of an expense, and its amount in whole numbers."""
         bound = self.bound
         prompt, first = _choose_count(
             "prompt", counted.prompt_tokens, reported.prompt, bound.prompt_tokens
@@ -260,7 +294,7 @@ class Reservation:
 
     async def __aenter__(self) -> Self:
         self._begin()
-        # The time of the body starts here, not when the reservation was made.
+        # The time of the body starts here, not when the step was reserved.
         self._timeout = asyncio.timeout(self.seconds_left)
         await self._timeout.__aenter__()
         return self
@@ -272,7 +306,7 @@ class Reservation:
         trace: TracebackType | None,
     ) -> None:
         try:
-            # Leaving the timeout may raise TimeoutError; the release must happen all the same.
+            # Leaving the timeout may raise TimeoutError; the reservation must be released anyway.
             if self._timeout is not None:
                 await self._timeout.__aexit__(kind, error, trace)
         finally:
@@ -280,6 +314,7 @@ class Reservation:
 
 
 def _check_counts(counted: Usage) -> Usage:
+    """Return the counts of a usage without time and cost; raise `ValueError` if one is negative."""
     if (
         min(counted.llm_calls, counted.prompt_tokens, counted.completion_tokens, counted.retrievals)
         < 0
@@ -289,6 +324,17 @@ def _check_counts(counted: Usage) -> Usage:
 
 
 def _choose_count(what: str, counted: int, reported: object, reserved: int) -> tuple[int, str]:
+    """Choose the number of tokens to charge.
+
+    Args:
+        what: The kind of tokens, for the note.
+        counted: Our own count.
+        reported: The server's count as any JSON value, or `None`.
+        reserved: The reserved number, which is never exceeded.
+
+    Returns:
+        The number, and a note if a count was not charged as it is; else an empty text.
+    """
     if counted > reserved:
         return reserved, f"{what} tokens: counted {counted}, above the reserved {reserved}"
     if reported is None:
@@ -296,7 +342,7 @@ def _choose_count(what: str, counted: int, reported: object, reserved: int) -> t
     if isinstance(reported, int) and not isinstance(reported, bool):
         if counted <= reported <= reserved:
             return reported, ""
-        # Bounded, because Python refuses to print integers of thousands of digits.
+        # Limited, because Python refuses to print integers of thousands of digits.
         printed = str(max(-NANO * NANO, min(NANO * NANO, reported)))
     else:
         printed = repr(reported) if isinstance(reported, float) else type(reported).__name__

@@ -1,8 +1,9 @@
-"""A trace as OpenTelemetry spans, with the attributes of both families in use.
+"""A trace as OpenTelemetry spans, with attributes of two conventions.
 
-`gen_ai.*` are OpenTelemetry's conventions for generative models (still marked "Development"). The
-others are those of OpenInference, which Phoenix and others read. The spans are made after the run
-from its record, so they cost a run nothing. They need the extra `otel`.
+`gen_ai.*` are OpenTelemetry's conventions for generative models (still marked "Development").
+`openinference.*`, `input.*`, `output.*` and `llm.*` are those of OpenInference, which Phoenix and
+others read. The spans are made from the trace after the run, so they do not slow it down. The extra
+`otel` is needed.
 """
 
 from datetime import datetime, timedelta
@@ -23,15 +24,18 @@ _KINDS = {"retriever": "RETRIEVER", "reranker": "RERANKER", "embedder": "EMBEDDI
 
 
 def build_spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
-    """Build one span for the run and one for each step; any span exporter accepts them.
+    """Build one span for the run and one for each step, which any span exporter accepts.
 
     Args:
-        trace: A sealed trace; the spans get its id.
-        content: Whether to export the question, the inputs and outputs of steps and the answer too,
-            which may hold text of the documents.
+        trace: A sealed trace; the spans have its id.
+        content: Whether to include the question, the inputs and outputs of steps and the answer,
+            which may contain text of the documents.
+
+    Returns:
+        The span of the run, then those of the steps in the order in which they ended.
 
     Raises:
-        UsageError: If the extra is not installed.
+        UsageError: If the extra `otel` is not installed.
     """
     try:
         from opentelemetry.sdk.resources import Resource
@@ -44,11 +48,11 @@ def build_spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
     resource = Resource({"service.name": "fathom"})
 
     def build_context(step_id: str) -> Any:  # noqa: ANN401 - a class of a package that may be missing
-        # Derived from the trace, so that a second export gives the same spans.
+        # Ids are derived from the trace, so that a second export gives the same spans.
         number = int(sha256(f"{trace.id}/{step_id}".encode()).hexdigest()[:16], 16)
         return SpanContext(int(trace.id, 16), number, False, TraceFlags(TraceFlags.SAMPLED))
 
-    # Built directly: a tracer of the SDK would stamp ids and times of its own.
+    # Built directly, because a tracer of the SDK would set its own ids and times.
     built = [
         ReadableSpan(
             name=f"invoke_workflow {trace.origin.strategy}",
@@ -111,6 +115,7 @@ def _describe_step(step: Step, *, content: bool) -> Attributes:
 
 
 def _name_operation(step: Step) -> str:
+    """Return the name of a step's operation in OpenTelemetry's conventions."""
     if step.usage.llm_calls:
         return "chat"
     return "retrieval" if step.usage.retrievals else "invoke_agent"
@@ -134,7 +139,8 @@ def _format_value(side: str, value: Json) -> Attributes:
 
 
 def _to_nanoseconds(trace: Trace, after_s: float) -> int:
+    """Return the instant some seconds after a trace's start, in nanoseconds since 1970 (UTC)."""
     started_at = datetime.fromisoformat(trace.started_at)
-    # Rounded to microseconds, the precision of datetime; a float cannot hold more digits.
+    # Rounded to microseconds, because a float has no more digits of a time since 1970.
     microseconds = (started_at + timedelta(seconds=after_s)).timestamp() * 1_000_000
     return round(microseconds) * 1_000

@@ -1,4 +1,4 @@
-"""The trace of a run: its inputs, every step, every outside event, its answer."""
+"""The trace of a run: its inputs, its steps, its outside events and its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,18 +9,21 @@ from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.usage import Budget, Usage
 
 LEFT_OUT = "left out"
-"""The verdict of a branch of which no value counts."""
+"""The verdict of a branch whose value is not used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The inputs of a run: all that a replay needs beside the index and the events.
+    """The inputs of a run: everything that a replay needs besides the index and the events.
 
     Attributes:
+        question: The text of the question.
+        strategy: The name of the strategy.
         settings: The settings that can change an answer, without secrets.
         index_revision: The state of the index that was read.
-        seed: The seed of everything random.
-        arguments: Everything else that came with the question, such as filters.
+        seed: The seed of all random choices.
+        budget: The limits on what may be spent.
+        arguments: Everything else that was given with the question, such as filters.
     """
 
     question: str
@@ -33,7 +36,7 @@ class Origin:
 
     @property
     def settings_hash(self) -> str:
-        """The sha256 of the settings' canonical JSON."""
+        """The SHA-256 of the settings' canonical JSON, in hexadecimal digits."""
         return hash_text(dump_canonical(self.settings))
 
 
@@ -44,10 +47,14 @@ class Step:
     Attributes:
         id: The path of names from the run down to this step, such as `debate/round#2/judge`; equal
             runs give equal ids.
-        agent: The role that acted.
+        name: The name of the step; repeated steps have the same name.
+        agent: The role that acted; may be empty.
         parent: The id of the step around it; empty at the top.
-        started_at: The seconds since the run began.
+        started_at: The start, in seconds since the start of the run.
+        seconds: The duration.
         usage: The expenses of the step, without those of the steps inside it.
+        inputs: The inputs, with long texts and lists cut (`TraceLimits`).
+        outputs: The outputs, cut in the same way.
         verdict: The decision, if there was one.
         reason: The reason of the decision.
         error: The error that broke the step off, `Type: message`; empty if it ended well.
@@ -68,24 +75,27 @@ class Step:
 
     @property
     def has_outcome(self) -> bool:
-        """True if the step gave or decided something; a mere frame of other steps did not."""
+        """Return whether the step has an output, a decision or an error.
+
+        A step that only contains other steps has none.
+        """
         return bool(self.outputs or self.verdict or self.reason or self.error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something from outside that a replay must be given: a reply, a search, a clock, a seed.
+    """A value from outside that a replay must be given: a reply, a search, a time, a seed.
 
     Attributes:
         step: The id of the step that asked; empty for the run itself.
         kind: The kind of request: `llm`, `web`, `clock`, `seed` ...
-        key: The sha256 of the kind and the whole request.
-        occurrence: The number of the same requests of this step before this one.
-        request: The request, with long texts cut.
+        key: The SHA-256 of the kind and the whole request, in hexadecimal digits.
+        occurrence: The number of equal requests of this step before this one.
+        request: The request, with long texts and lists cut (`TraceLimits`).
         value: The whole answer.
         error: The exception that it ended with, `Type: message`; empty if there is a value.
-        omitted: The size in bytes of a value that was too large to be recorded; such a trace cannot
-            be replayed.
+        omitted: The size in bytes of a value that was too large to be recorded, else 0. A trace
+            with such an event cannot be replayed.
     """
 
     step: str = ""
@@ -103,16 +113,17 @@ TraceRecord = Step | Event
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """A sealed run.
+    """The sealed trace of a run.
 
     Attributes:
-        id: The start of the hash of the last line.
-        started_at: ISO 8601 in UTC.
+        id: The first 32 hexadecimal digits of the hash of the last line.
+        origin: The inputs of the run.
+        started_at: The time of the start, in ISO 8601 and UTC.
         records: The steps and events, in the order in which they ended.
-        answer: The answer's JSON; its `trace_id` is null, because it cannot hold its own hash.
-        seconds: The time of the whole run.
-        dropped: The number of records that found no room below the size cap.
-        data: The lines as they are stored.
+        answer: The answer as JSON. Its `trace_id` is null, because the id depends on the answer.
+        seconds: The duration of the run.
+        dropped: The number of records that were left out because the trace was full.
+        data: The lines as they are stored, in UTF-8.
     """
 
     id: str
@@ -131,33 +142,33 @@ class Trace:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """The outside events, in the order in which their values arrived."""
+        """The outside events, in the order in which they were recorded."""
         return tuple(record for record in self.records if isinstance(record, Event))
 
     @cached_property
     def signals(self) -> Mapping[str, float]:
-        """The answer's signals in the last step; empty in older traces."""
+        """The signals of the answer by name, from the last finalizer; empty in older traces."""
         return self._get_last_output("signals")
 
     @cached_property
     def withheld(self) -> Mapping[str, str]:
-        """The draft that the last step withheld, `answer` and `short_answer`; empty without one."""
+        """The answer that the last finalizer withheld, as `answer` and `short_answer`; or empty."""
         return self._get_last_output("withheld")
 
     def _get_last_output(self, name: str) -> Mapping[str, Json]:
-        """Return an output of the last finalizer; empty where there is none."""
+        """Return an output of the last step of the finalizer; empty if there is none."""
         outputs = [step.outputs.get(name) for step in self.steps if step.agent == "finalizer"]
         return outputs[-1] if outputs and isinstance(outputs[-1], dict) else {}
 
     @property
     def usage(self) -> Usage:
-        """The sum over the steps; the seconds are those of the whole run."""
+        """The sum of the steps' usage, with the seconds of the whole run."""
         spent = sum((step.usage for step in self.steps), Usage())
         return replace(spent, seconds=self.seconds)
 
     @property
     def is_replayable(self) -> bool:
-        """True if every event was recorded whole."""
+        """Return whether no record was dropped and all events were recorded in full."""
         return not self.dropped and not any(event.omitted for event in self.events)
 
 
@@ -166,12 +177,13 @@ class TraceLimits:
     """The limits on the size of a trace.
 
     Attributes:
-        chars: The length of each string in the inputs and outputs of a step and in a request.
-        items: The length of each list and object there.
-        event_bytes: The size of one event's value; a larger one is left out, and the trace cannot
-            be replayed.
-        trace_bytes: The size of all records; beyond it records are stripped, then dropped and
-            counted.
+        chars: The largest number of characters of each text in the inputs and outputs of a step and
+            in a request.
+        items: The largest number of entries of each list and object there.
+        event_bytes: The largest size of an event's value. A larger one is left out, and the trace
+            cannot be replayed.
+        trace_bytes: The largest size of all records. Further records are written without texts or,
+            if they do not fit either, counted only.
     """
 
     chars: int = 4_000
@@ -181,12 +193,18 @@ class TraceLimits:
 
 
 class EventSource(Protocol):
-    """The source of the outside events of a run."""
+    """The protocol of a source of recorded events for a run."""
 
     def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:
-        """Return the event that answers a request, or `None` if the outside itself must be asked.
+        """Return the event that answers a request; `None` if the outside itself must be asked.
+
+        Args:
+            step: The id of the step that asks; empty for the run itself.
+            kind: The kind of event.
+            key: The hash of the kind and the request.
+            occurrence: The number of equal requests of this step before this one.
 
         Raises:
-            RunError: If only recorded events count and there is none, or it was an error.
+            RunError: If only recorded events may answer and there is none, or it was an error.
         """
         ...
