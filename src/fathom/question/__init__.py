@@ -1,4 +1,4 @@
-"""A question, and everything that rules derive from its words.
+"""A question, and everything that is derived from its words.
 
 `question.Question` is the entry; the other files hold one kind of rule each.
 """
