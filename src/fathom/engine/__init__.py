@@ -1,6 +1,7 @@
 """The facade of an index: ingestion, search and answers.
 
-With the documents, traces and calibrations of the index.
+`Engine` has the main acts; its attributes `documents`, `sources`, `traces` and `calibration` have
+the others.
 """
 
 from fathom.engine.engine import Engine

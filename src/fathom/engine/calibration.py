@@ -1,4 +1,4 @@
-"""The calibrations of an engine's answers, and people's feedback on the answers."""
+"""The calibrations of an engine's answers, and the feedback of people on the answers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # imported when a question is asked
     from fathom.calibration.law import Calibration, CalibrationFit, LabelledAnswer
 
 LATEST = 200
-"""The latest answers that are compared with the calibration for drift."""
+"""The number of the latest answers that are compared with the calibration for drift."""
 
 
 class Calibrations:
-    """The calibrations of an engine, and the feedback that they learn from."""
+    """The calibrations of an engine, and the feedback that they are learned from."""
 
     def __init__(
         self,
@@ -34,7 +34,14 @@ class Calibrations:
         traces: Traces,
         assembly: Callable[[], "Assembly"],
     ) -> None:
-        """Create the facade without opening anything."""
+        """Create the facade without opening anything.
+
+        Args:
+            index: The index of the engine.
+            documents: The documents of the engine.
+            traces: The traces of the engine.
+            assembly: The function that returns the parts of the engine.
+        """
         self._index = index
         self._documents = documents
         self._traces = traces
@@ -42,25 +49,32 @@ class Calibrations:
         self._current: dict[tuple[str, str], CalibrationInForce] = {}
 
     def get_current(self, strategy: str | None = None) -> "CalibrationInForce":
-        """Return the calibration in force for a strategy, by default for `ask.strategy`.
+        """Return the calibration in force for a strategy.
+
+        Args:
+            strategy: The name of the strategy; by default `ask.strategy`.
 
         Raises:
             IndexMissing: If nothing has been ingested.
-            UsageError: If the index keeps a calibration that this version cannot read.
+            UsageError: If the index has a calibration that this version cannot read.
         """
         from fathom.assembly.calibrations import choose_calibration
 
         name = self._resolve_name(strategy)
         stored = self._index.reader().get_calibrations()
-        # The stored text is part of the key, so a calibration that another process stores is
-        # noticed.
+        # The stored text is part of the key, so that a calibration of another process is noticed.
         key = name, stored.get(name, "")
         if key not in self._current:
             self._current[key] = choose_calibration(self._assembly(), name, stored)
         return self._current[key]
 
     def list(self) -> "dict[str, Calibration]":
-        """Return the calibrations stored with the index by strategy, whether in force or not."""
+        """Return all calibrations stored with the index, by strategy, also those not in force.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+            UsageError: If this version cannot read one of them.
+        """
         from fathom.assembly.calibrations import parse_calibration
 
         stored = self._index.reader(checked=False).get_calibrations()
@@ -75,19 +89,20 @@ class Calibrations:
         delta: float = 0.05,
         made_of: Mapping[str, Any] | None = None,
     ) -> "CalibrationFit":
-        """Learn the probability of being right from recorded answers, and store it with the index.
+        """Learn a calibration from labelled answers, and store it with the index.
 
         `fathom.evaluation.calibration.calibrate` asks a file of questions and passes its answers.
 
         Args:
-            answers: One for each question; `None` where it was not answered.
-            strategy: The strategy that answered, by default `ask.strategy`.
-            max_error: A rate of errors to certify beside the usual ones.
-            delta: The probability that a certificate fails.
+            answers: One entry for each question; `None` for a question that was not answered.
+            strategy: The strategy that answered; by default `ask.strategy`.
+            max_error: A rate of errors to certify besides the usual ones, in [0, 1].
+            delta: The probability that a certificate does not hold, in [0, 1].
             made_of: A description of the questions, for `fathom status`.
 
         Raises:
-            UsageError: If there are too few answers to learn from, or all are right, or none is.
+            UsageError: If there is no such strategy, if there are too few answers to learn from, or
+                if all answers are right or all are wrong.
             IndexLocked: If another process is writing.
         """
         from fathom.assembly.calibrations import learn_calibration
@@ -101,17 +116,28 @@ class Calibrations:
         return learned
 
     def store(self, strategy: str, calibration: "Calibration") -> None:
-        """Store a calibration with the index, in place of an older one of the strategy."""
+        """Store a calibration with the index; it replaces an older one of the strategy.
+
+        Raises:
+            UsageError: If the index is read on behalf of a viewer.
+            IndexLocked: If another process is writing.
+        """
         data = json.dumps(calibration.to_json(), ensure_ascii=False, sort_keys=True)
         self._index.refuse_viewer("changes of the index")
         with self._index.place.open_writer(None) as writer:
             writer.keep_calibration(strategy, data)
 
     def find_drift(self, strategy: str | None = None) -> tuple[str, ...]:
-        """Return the signals that spread differently in the latest answers than when calibrated.
+        """Return the names of signals whose distribution has changed since the calibration.
 
-        Only the index's own calibration is checked, while it is in force; the result is empty
-        where too few questions were asked since.
+        The signals of the latest `LATEST` answers are compared. Only the index's own calibration is
+        checked, and only while it is in force.
+
+        Args:
+            strategy: The name of the strategy; by default `ask.strategy`.
+
+        Returns:
+            The names, the largest change first; empty if too few questions were asked.
         """
         name = self._resolve_name(strategy)
         calibration = self.get_current(name).calibration
@@ -120,7 +146,7 @@ class Calibrations:
         return calibration.drift.find_moved_signals(self._traces.store.list_signals(name, LATEST))
 
     def list_cautions(self, strategy: str, current: "CalibrationInForce") -> tuple[str, ...]:
-        """Return the reasons not to rely on the calibration of a strategy, a line each."""
+        """Return the reasons not to rely on the calibration of a strategy, one line each."""
         if current.stale or current.calibration is None:
             return (current.stale,) if current.stale else ()
         try:
@@ -146,27 +172,33 @@ class Calibrations:
         counts: bool = True,
         owner: str = "",
     ) -> Feedback:
-        """Store what a person says of an answer.
+        """Store the feedback of a person on an answer: right, wrong, or another answer.
 
-        A verified answer is given again to the same question while the quotes that it rests on
-        stand; calibration learns from all feedback.
+        An answer that is verified so is given again to the same question as long as its quotes are
+        in the documents. Calibrations learn from all feedback that counts.
 
         Args:
             trace_id: The id of the answer's trace, or its beginning.
-            right: Whether the answer was right.
-            answer: The right answer, in place of the one given.
-            sources: The documents that hold it, by id or path; by default those that the run cited.
+            right: Whether the answer was right; `None` if `answer` is given.
+            answer: The right answer; empty if `right` is given.
+            sources: The documents that contain the right answer, by id or path; by default those
+                that the run cited.
             note: A remark for people.
-            counts: Whether the feedback may change what others are answered.
-            owner: As for `Traces.get`.
+            counts: Whether the feedback may change the answers to others.
+            owner: The name of the key that gives it, as for `Traces.get`.
+
+        Returns:
+            The stored feedback.
 
         Raises:
-            UsageError: If neither or both of `right` and `answer` are given, or there is no
-                answer to call right or wrong, or a source is no document, or it holds the answer
-                where that does not answer the question, or an answer is given that does not count.
-            OutrankedFeedbackError: If it does not count, and earlier feedback on the answer does.
+            UsageError: If neither or both of `right` and `answer` are given, if `right` is given
+                though the run gave no answer or several readings, if `answer` is given though the
+                feedback does not count, if a source is no document, or if the documents contain
+                the answer only where it does not answer the question.
+            OutrankedFeedbackError: If the feedback does not count but earlier feedback on the
+                answer does.
             MissingTraceError: If there is no such trace.
-            TamperedTraceError: If the trace is not what was stored.
+            TamperedTraceError: If the trace was changed after it was stored.
         """
         from fathom.agents.answer_fit import AnswerFit
         from fathom.assembly.calibrations import hash_identity
@@ -190,9 +222,17 @@ class Calibrations:
         return feedback
 
     def label_answers(self, strategy: str | None = None) -> "Sequence[LabelledAnswer | None]":
-        """Return the answers of a strategy that people judged, given with these settings.
+        """Return the answers of a strategy on which people gave feedback, to learn from.
 
-        An entry is `None` where an answer was to be given and none was.
+        Only answers that were given with these settings are returned, and only feedback that
+        counts.
+
+        Args:
+            strategy: The name of the strategy; by default `ask.strategy`.
+
+        Returns:
+            One entry for each feedback; `None` if the run gave no answer, or several readings, and
+            the person gave the right one.
         """
         from fathom.assembly.calibrations import describe_identity
         from fathom.calibration.law import LabelledAnswer
@@ -206,7 +246,15 @@ class Calibrations:
         ]
 
     def find_verified(self, query: Query) -> dict[str, Any]:
-        """Return what a person verified as the answer to a question, for the record of its run."""
+        """Return the answer to a question that a person verified, as an argument of its run.
+
+        Args:
+            query: The question with its conditions on the documents; both must be the same as then.
+
+        Returns:
+            An object with the answer under `verified`; empty if there is none, or if the latest
+            feedback on the question calls an answer wrong.
+        """
         if not self._traces.exist():
             return {}
         try:
@@ -218,7 +266,7 @@ class Calibrations:
             return {}
         counted = [entry for entry in feedback if entry.counts]
         verified = [entry.again for entry in counted if entry.again is not None]
-        # The latest word counts: an answer verified once may have become wrong since.
+        # The latest feedback decides, because a verified answer may have become wrong since.
         refused = counted and counted[-1].said == "wrong"
         return {} if refused or not verified else {"verified": verified[-1]}
 

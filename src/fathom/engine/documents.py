@@ -1,4 +1,4 @@
-"""The documents of an engine's index: ingested, listed, checked and removed."""
+"""The documents of an engine's index: how they are ingested, listed, checked and removed."""
 
 import os
 import re
@@ -44,10 +44,11 @@ if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.settings import Settings
 
 Paths = Sequence[str | Path] | str | Path
+"""One file or folder, or several."""
 NO_LIMITS = AddressLimits()
-"""An ingestion that knows nothing of sources."""
+"""The limits of an ingestion without objects of sources."""
 MAX_NAMED_FOLDERS = 5
-"""The folders that an error message names, at most."""
+"""The largest number of folders in an error message."""
 
 
 class Documents:
@@ -60,32 +61,39 @@ class Documents:
         traces: Traces,
         assembly: Callable[[], "Assembly"],
     ) -> None:
-        """Create the facade without opening anything; `traces` hold texts of the documents."""
+        """Create the facade without opening anything.
+
+        Args:
+            settings: The settings of the engine.
+            index: The index of the engine.
+            traces: The traces of the engine; those of removed documents are deleted.
+            assembly: The function that returns the parts of the engine.
+        """
         self._settings = settings
         self._index = index
         self._traces = traces
         self._assembly = assembly
 
     def list(self) -> Iterator[DocumentSummary]:
-        """Yield all documents, ordered by path."""
+        """Yield summaries of all documents, ordered by path."""
         return self._index.reader(checked=False).list_documents()
 
     def list_limits(self, ids: Sequence[str]) -> Mapping[str, Sequence[ReaderList]] | None:
-        """Return the lists that limit who may read documents, by id; `None` without rules.
+        """Return the lists of readers that limit who may read documents, by document id.
 
-        An engine that reads on behalf of a viewer returns `None` too.
+        `None` if the index has no rules of rights, or is read on behalf of a viewer.
         """
         return self._index.reader(checked=False).list_limits(ids)
 
     def get(self, name: str) -> Document:
-        """Return the document with this id or path.
+        """Return a document by its id or path.
 
         Args:
-            name: The path may be relative to the working directory, or to a folder that the index
-                was asked to hold.
+            name: The id, or a path: absolute, or relative to the working directory or to a folder
+                that was ingested.
 
         Raises:
-            UsageError: If there is none, or several folders have such a path.
+            UsageError: If there is no such document, or several folders have such a path.
         """
         index = self._index.reader(checked=False)
         name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
@@ -98,7 +106,7 @@ class Documents:
         return document
 
     def make_place_names(self) -> PlaceNames:
-        """Return the short names of places, for output that is read for its price."""
+        """Return the short names of places, for output to a language model."""
         return PlaceNames(self._index.reader(checked=False))
 
     def grep(
@@ -109,16 +117,16 @@ class Documents:
         ignore_case: bool = False,
         fixed: bool = False,
     ) -> Iterator[MatchingLine]:
-        """Yield the lines that hold a pattern, document by document in the order of their paths.
+        """Yield the lines that match a pattern, by document in the order of their paths.
 
         Args:
             pattern: A regular expression.
-            names: Only these documents, named as for `remove`; by default all.
-            ignore_case: Whether small and capital letters are the same.
-            fixed: Whether the pattern stands for itself.
+            names: The documents to search, named as for `remove`; by default all.
+            ignore_case: Whether upper and lower case are equal.
+            fixed: Whether the pattern is plain text.
 
         Raises:
-            UsageError: If the pattern is no regular expression, or a name is not there.
+            UsageError: If the pattern is no regular expression, or nothing has one of the names.
         """
         index = self._index.reader(checked=False)
         expression = _compile_pattern(pattern, ignore_case=ignore_case, fixed=fixed)
@@ -132,7 +140,7 @@ class Documents:
                 yield from find_lines(document, expression)
 
     def locate(self, hits: Sequence[Hit]) -> Sequence[Place]:
-        """Return the places of the hits' chunks in their documents, in the order of the hits."""
+        """Return the place of each hit's chunk in its document, such as page and line."""
         documents = self.load(hits)
         return [
             document.place_at(hit.chunk.span.start)
@@ -148,7 +156,7 @@ class Documents:
         return {id_: document for id_ in ids if (document := index.get_document(id_))}
 
     def list_roots(self) -> Sequence[Path]:
-        """Return the files and folders that the index was asked to hold.
+        """Return the files and folders that were given for ingestion.
 
         Raises:
             IndexMissing: If nothing has been ingested.
@@ -156,7 +164,7 @@ class Documents:
         return list_roots(self._index.reader(checked=False), self._list_source_folders())
 
     def list_stale(self) -> Sequence[SourceRecord]:
-        """Return the places whose document is kept although it cannot be read there any more."""
+        """Return the places whose document is kept although its file can no longer be read."""
         sources = self._index.reader(checked=False).list_sources()
         return [
             source
@@ -165,7 +173,7 @@ class Documents:
         ]
 
     def list_unused_rules(self) -> Sequence[ReadingRule]:
-        """Return the rules of rights that fit no place that is stored; their paths may be wrong."""
+        """Return the rules of rights that match no stored place; their paths may be wrong."""
         index = self._index.reader(checked=False)
         rules = [rule for rule in index.get_rights() if not rule.narrows]
         for source in index.list_sources() if rules else ():
@@ -173,18 +181,18 @@ class Documents:
         return rules
 
     def list_outdated(self) -> "Sequence[OutdatedFile]":
-        """Return the files that differ from what was read; every file is read again for it."""
+        """Return the files that have changed since their ingestion; every file is read again."""
         from fathom.ingest.outdated import find_outdated_files
 
         index = self._index.reader(checked=False)
         return list(find_outdated_files(index, index.list_sources()))
 
     def take_fingerprint(self, paths: Paths = ()) -> Mapping[str, object]:
-        """Return a value that changes with the files at `paths`, by default at all roots."""
+        """Return a value that changes if files change at `paths`, by default at all roots."""
         return take_snapshot(_to_paths(paths) or self.list_roots(), self._file_filter)
 
     def iterate_folders(self, paths: Paths = ()) -> Iterator[Path]:
-        """Yield the folders that hold the files at `paths`, by default at all roots."""
+        """Yield the folders of the files at `paths`, by default at all roots."""
         return discover_folders(_to_paths(paths) or self.list_roots(), self._file_filter)
 
     def ingest(
@@ -197,7 +205,7 @@ class Documents:
         rights: Sequence[ReadingRule] | None = None,
         on_progress: "IngestProgress" = lambda _report, _files: None,
     ) -> "IngestReport":
-        """Bring the index in line with files and folders, as `Engine.ingest` does."""
+        """Update the index from files and folders, as `Engine.ingest` does."""
         self._index.refuse_viewer("changes of the index")
         named_paths = _to_paths(paths)
         roots = [make_absolute(path) for path in named_paths] or self.list_roots()
@@ -224,15 +232,17 @@ class Documents:
         *,
         limits: AddressLimits = NO_LIMITS,
     ) -> "IngestReport":
-        """Bring the index in line with a survey, and remove the documents of its gone places.
+        """Update the index from a survey of places, and remove the documents of missing places.
 
         Args:
-            survey: Yields the places with their files, or without one if they are gone.
-            roots: Folders of this machine in which files beside the documents name their readers.
-            on_progress: Called with the counts so far, whenever they change.
-            limits: What is known of files beside objects of sources.
+            survey: The places, each with its file, or without one if it no longer exists.
+            roots: The folders of this machine with sidecars: files next to the documents that name
+                their readers.
+            on_progress: The function that is called with the counts whenever they change.
+            limits: The knowledge about the sidecars of objects of sources.
 
         Raises:
+            UsageError: If the index is read on behalf of a viewer.
             IndexMismatch: If the index was made with other settings.
             IndexLocked: If another process is writing.
         """
@@ -253,15 +263,16 @@ class Documents:
         limits: AddressLimits = NO_LIMITS,
         on_progress: "IngestProgress",
     ) -> "Iterator[Ingester]":
-        """Open an ingestion into the index.
+        """Open an ingestion into the index for a `with` block.
 
         Args:
-            kept: The files and folders that the index shall hold from now on, besides others.
+            kept: The files and folders to add to the roots of the index; with `rebuild`, the only
+                ones.
             roots: The files and folders that may be read.
-            rebuild: Whether the index is made anew.
-            rights: Who may read which documents; by default the rules stay.
-            limits: What is known of files beside objects of sources.
-            on_progress: Called with the counts so far, whenever they change.
+            rebuild: Whether to make a new index, which replaces the old one at the end.
+            rights: The rules of who may read which documents; `None` keeps the stored ones.
+            limits: The knowledge about the sidecars of objects of sources.
+            on_progress: The function that is called with the counts whenever they change.
         """
         from fathom.assembly.worker import open_chunker
         from fathom.documents.sandbox.parent import Sandbox
@@ -275,7 +286,7 @@ class Documents:
             Sandbox(assembly.parse_limits) as sandbox,
             open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
-            # Before any document is stored.
+            # Rights come before any document is stored, so that nobody reads it without them.
             sidecars = self._update_rights(writer, roots, rights, limits)
             writer.create_spaces(assembly.spaces)
             batch = Batch(
@@ -303,14 +314,21 @@ class Documents:
         rights: Sequence[ReadingRule] | None,
         limits: AddressLimits,
     ) -> Sidecars:
-        """Store rules with what the files beside documents add to them; return those files."""
+        """Store the rules of rights with those of sidecars, and return the sidecars.
+
+        Args:
+            writer: The writer of the index.
+            roots: The files and folders whose sidecars are read.
+            rights: The rules; `None` keeps the stored ones. Without rules, sidecars are ignored.
+            limits: The knowledge about the sidecars of objects of sources.
+        """
         stored = writer.get_rights()
         given = [rule for rule in stored if not rule.narrows] if rights is None else rights
         if not given:
             if rights is not None:
                 writer.set_rights(())
             return Sidecars.ignore()
-        if rights is not None:  # the first rules are about what sources hold too
+        if rights is not None:  # new rules also apply to the folders of sources
             roots = [*roots, *map(Path, self._list_source_folders())]
         sidecars = Sidecars.read(roots, self._file_filter, stored)
         named = self._source_store.map_readers()
@@ -319,15 +337,16 @@ class Documents:
         return sidecars
 
     def remove(self, names: Sequence[str] | str) -> int:
-        """Remove documents, and the traces that hold their text; return how many were removed.
+        """Remove documents and the traces with their text; return the number of documents.
 
         Args:
-            names: For each an id, or the place where it was read: a path, a folder, or a pattern
-                of the shell. A document that was read elsewhere too stays there, unless its id is
-                given.
+            names: Ids of documents, or places: paths, folders or shell patterns. A document at a
+                removed place is kept if it was also read at another place, unless its id is given.
 
         Raises:
-            UsageError: If one of them is not there; then none is removed.
+            UsageError: If nothing has one of the names, and then nothing is removed; or if the
+                index is read on behalf of a viewer.
+            IndexLocked: If another process is writing.
         """
         self._index.refuse_viewer("changes of the index")
         names = [names] if isinstance(names, str) else names
@@ -347,6 +366,7 @@ class Documents:
         return removed
 
     def _list_source_folders(self) -> Sequence[str]:
+        """Return the paths of the sources that are folders of this machine."""
         return [source.url for source in self._source_store.list() if source.is_folder]
 
     @property
@@ -371,7 +391,16 @@ class Documents:
     def _open_writer(
         self, assembly: "Assembly", roots: Sequence[Path], *, anew: bool
     ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
-        """Open a writer, and with `anew` the index that the new one replaces."""
+        """Open a writer and store the roots of the index.
+
+        Args:
+            assembly: The parts, with the identity of the index.
+            roots: The files and folders to add to the roots; with `anew`, the only ones.
+            anew: Whether to write a new index, which replaces the old one at the end.
+
+        Yields:
+            The writer, and with `anew` a reader of the old index if there is one, else `None`.
+        """
         identity, names = assembly.identity, [str(root) for root in roots]
         if anew:
             with self._index.place.rebuild(identity, select_outermost(names)) as pair:
@@ -382,15 +411,15 @@ class Documents:
                 yield writer, None
 
     def _check_none_lost(self, roots: Sequence[Path]) -> None:
-        """Accept a rebuild of the index from these roots alone.
+        """Check that a rebuild from some roots loses no documents.
 
         Raises:
-            UsageError: If the index holds documents of other folders.
+            UsageError: If the index has documents from elsewhere.
         """
         try:
             index = self._index.reader(checked=False)
         except FathomError:
-            return  # there is no index, or a damaged one: what it held is unknown
+            return  # there is no index, or a damaged one, whose documents are unknown
         lost_places = list_places_outside(index, roots)
         if not lost_places:
             return
@@ -414,6 +443,7 @@ class Documents:
         )
 
     def _is_known(self, path: Path) -> bool:
+        """Return whether the index has a record of a path or of a place below it."""
         try:
             index = self._index.reader(checked=False)
         except FathomError:

@@ -1,4 +1,4 @@
-"""The facade: ingest, search and ask over one index."""
+"""The facade `Engine`: ingestion, search and questions over one index."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -66,15 +66,15 @@ if TYPE_CHECKING:  # `from fathom import Engine` loads no settings; a question l
 class Engine:
     """Fathom over one index; a context manager that closes what it opened.
 
-    An engine may be used by several threads and by many tasks of one loop at once. What another
-    process adds to the index is seen from the next call on.
+    Several threads, and several tasks of one event loop, may use an engine at the same time.
+    Changes of the index by other processes are visible from the next call on.
 
     Attributes:
         settings: The settings in force.
         documents: The documents of the index.
-        sources: The places outside of the index from which documents come.
-        traces: The records of what was asked.
-        calibration: What was learned of the answers.
+        sources: The sources of documents, such as folders, buckets and sites.
+        traces: The traces of answers.
+        calibration: The calibrations of answers, and feedback.
     """
 
     def __init__(
@@ -89,16 +89,18 @@ class Engine:
         viewer: Viewer | None = None,
         whole_traces: Traces | None = None,
     ) -> None:
-        """Create the engine. Models and index are opened on first use.
+        """Create the engine; models and index are opened on first use.
 
         Args:
-            settings: By default the defaults; files and environment are not read here.
-            embedder: Replaces the embedder that the settings name.
-            cross_reader: Replaces the cross-reader that the settings name.
-            connect: Returns language models in place of those that the settings name.
-            models: The models of another engine, which closes them; in place of the three above.
+            settings: The settings; by default the defaults. Files and the environment are not read.
+            embedder: An embedder in place of the one that the settings name.
+            cross_reader: A cross-reader in place of the one that the settings name.
+            connect: A function that returns language models in place of those that the settings
+                name.
+            models: The models of another engine, which closes them; the three arguments before are
+                then ignored.
             connections: The database connections of another engine, which closes them.
-            viewer: Read the index on behalf of this viewer, as `open_for` does.
+            viewer: The viewer on whose behalf the index is read, as for `open_for`.
             whole_traces: For a viewer, the traces of the engine that reads all documents.
         """
         from fathom.settings import Settings  # it brings pydantic, and an import needs none
@@ -124,7 +126,7 @@ class Engine:
             self.settings,
             query_identity=lambda: self.assembly.query_identity,
             connections=self._connections,
-            # A strategy's searches look into the index that was open when it was made.
+            # A strategy searches the index that was open when the strategy was made.
             on_replaced=self._strategies.clear,
             viewer=viewer,
         )
@@ -144,9 +146,9 @@ class Engine:
 
         Args:
             path: The folder of the index, or its URL.
-            settings: What differs from the defaults, as `{"retrieval.k": 20}` or as tables in
-                tables; `fathom config show` lists the keys. Files and environment are not read;
-                for what the command line would use pass `load_settings()`.
+            settings: The settings that differ from the defaults, as `{"retrieval.k": 20}` or as
+                nested tables; `fathom config show` lists the keys. Files and the environment are
+                not read; for the settings of the command line pass `load_settings()`.
 
         Raises:
             SettingsError: If a setting is unknown or illegal.
@@ -165,7 +167,10 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Close the index, once the work on it has ended; the engine may be used again."""
+        """Close the index and the models after running work has ended.
+
+        Queued work is cancelled. A later use of the engine opens everything again.
+        """
         with self._lock:
             executor, self._executor = self._executor, None
             papers, self._papers = tuple(self._papers.values()), {}
@@ -173,7 +178,7 @@ class Engine:
             engine.close()
             engine.models.close()
         self._close_models()
-        if executor is not None:  # outside the lock, which running work may need
+        if executor is not None:  # outside the lock, because running work may need it
             executor.shutdown(cancel_futures=True)
             self._close_models()  # again: the running work may have loaded a model
         with self._lock:
@@ -191,15 +196,22 @@ class Engine:
     # Other engines with the same models.
 
     def open_at(self, directory: Path) -> "Engine":
-        """Return another engine, with the same settings and models, over another index.
+        """Return an engine with the same settings and models over another index.
 
         Both engines share the loaded models; close this engine last.
+
+        Args:
+            directory: The folder of the other index.
         """
         place = {"directory": directory, "url": ""}
         return Engine(self._replace_index(place), models=self.models, viewer=self._opened.viewer)
 
     def open_workspace(self, name: str) -> "Engine":
-        """Return another engine over what belongs to a tenant; it shares the models."""
+        """Return an engine over the index of a workspace (a tenant); it shares the models.
+
+        Args:
+            name: The name of the workspace.
+        """
         index = self.settings.index
         if not index.url.startswith(SERVER_SCHEMES):
             return self.open_at(self.directory / "workspaces" / name)
@@ -212,10 +224,11 @@ class Engine:
         )
 
     def open_for(self, viewer: Viewer) -> "Engine":
-        """Return another engine over the same index, without the documents hidden from a viewer.
+        """Return an engine over the same index that reads it on behalf of a viewer.
 
-        It shares the models, reuses no verified answers, and changes nothing. It stores traces of
-        requests with an owner alone, and shows an owner no other ones.
+        It does not see the documents hidden from the viewer, shares the models, reuses no verified
+        answers and cannot change the index. It stores the traces of requests with an owner only,
+        and shows traces to their owner only.
         """
         return Engine(
             self.settings,
@@ -227,29 +240,29 @@ class Engine:
 
     @property
     def is_limited(self) -> bool:
-        """Return whether the index is read on behalf of a viewer."""
+        """Return whether the index is read on behalf of a viewer; documents may then be hidden."""
         return self._opened.viewer is not None
 
     def list_readers(self) -> frozenset[str] | None:
-        """Return the names of those who may read some documents; `None` if all may read all."""
+        """Return the names in the rules of rights; `None` without rules or without an index."""
         try:
             return self.reader(checked=False).get_reader_names()
         except IndexMissing:
             return None
 
     def open_unbounded(self) -> "Engine":
-        """Return another engine over the same index that gives every answer, however unsure."""
+        """Return an engine over the same index that withholds no answer for its low confidence."""
         ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
         settings = self.settings.model_copy(update={"ask": ask})
         return Engine(settings, models=self.models, viewer=self._opened.viewer)
 
     def open_paper(self, name: str) -> "Engine":
-        """Return the engine over the same index that answers as a paper's system does.
+        """Return the engine over the same index that answers as the system of a paper.
 
-        It shares the loaded models where the paper names no others, and is closed with this engine.
+        It shares the loaded models unless the paper names others, and is closed with this engine.
 
         Args:
-            name: The name of the paper; empty for an engine that follows none.
+            name: The name of the paper; empty for an engine without a paper.
 
         Raises:
             UsageError: If there is no such paper.
@@ -278,7 +291,7 @@ class Engine:
 
     @property
     def models(self) -> "Models":
-        """The models, loaded on first use; several engines may share them."""
+        """The models, which are loaded on first use; several engines may share them."""
         with self._lock:
             if self._models is None:
                 self._models = self._make_models()
@@ -286,7 +299,7 @@ class Engine:
 
     @property
     def assembly(self) -> "Assembly":
-        """The parts that the settings name."""
+        """The parts, built from the settings on first use."""
         with self._lock:
             if self._assembly is None:
                 from fathom.assembly import Assembly  # models and retrievers take a while to import
@@ -327,8 +340,8 @@ class Engine:
         """Return the open index.
 
         Args:
-            checked: Whether the index must have been made with the embedder and the analyzer of
-                the settings. Looking at documents does not need that, and spares loading a model.
+            checked: Whether to check that the index was made with the embedder and the analyzer of
+                the settings. Reading documents does not need this check, which loads a model.
 
         Raises:
             IndexMissing: If there is no index.
@@ -337,22 +350,27 @@ class Engine:
         return self._opened.reader(checked=checked)
 
     def open_snapshot(self, *, checked: bool = True) -> AbstractContextManager[IndexReader]:
-        """Keep the index in one state for all that is asked inside the `with` block.
+        """Keep the index in one state for everything that is read inside a `with` block.
 
         Args:
             checked: As for `reader`.
 
         Raises:
-            IndexMissing: If there is no index, or it holds no documents.
+            IndexMissing: If there is no index, or it has no documents.
             IndexMismatch: If the index was made with other settings.
         """
         return self._opened.snapshot(checked=checked)
 
     def retriever(self, name: str | None = None) -> "Retriever":
-        """Return the retriever of this name, by default that of the settings.
+        """Return a retriever over the index.
+
+        Args:
+            name: The name of the retriever; by default `retrieval.retriever`.
 
         Raises:
-            UsageError: If there is none of this name.
+            UsageError: If there is no retriever of this name.
+            IndexMissing: If there is no index, or it has no documents.
+            IndexMismatch: If the index was made with another embedder.
         """
         name = name or self.settings.retrieval.retriever
         index = self._opened.get_filled_reader(checked=name != "keyword")
@@ -370,20 +388,23 @@ class Engine:
         rights: Sequence[ReadingRule] | None = None,
         on_progress: "IngestProgress" = lambda _report, _files: None,
     ) -> "IngestReport":
-        """Bring the index in line with files and folders.
+        """Update the index from files and folders.
 
         Args:
-            paths: Files, folders, BEIR folders; by default all that the index was asked to hold.
-            prune: Whether documents whose file below `paths` is gone are removed.
-            rebuild: Whether the index is made anew, also where the old one had another identity;
-                the old one stays until the new one takes its place in one step.
+            paths: Files, folders and BEIR folders; by default all that were ingested before.
+            prune: Whether to remove the documents below `paths` whose file no longer exists.
+            rebuild: Whether to make a new index, also if the old one was made with other settings.
+                The old one stays until the new one replaces it in one step.
             lose: With `rebuild`, whether documents outside of `paths` may be lost.
-            rights: Who may read which documents from now on; by default the rules stay.
-            on_progress: Called with the counts so far, whenever they change.
+            rights: The rules of who may read which documents; `None` keeps the stored ones.
+            on_progress: The function that is called with the counts whenever they change.
+
+        Returns:
+            The counts, and the outcome of each file.
 
         Raises:
-            UsageError: If a path is missing or there is no file below the paths, or if documents
-                would be lost.
+            UsageError: If a path is missing, there is no file below the paths, documents would be
+                lost, or the index is read on behalf of a viewer.
             IndexMismatch: If the index was made with other settings, unless `rebuild`.
             IndexLocked: If another process is writing.
         """
@@ -401,13 +422,13 @@ class Engine:
         retriever: str | None = None,
         filters: Sequence[str | Filter] = (),
     ) -> list[Hit]:
-        """Return the `k` best hits for a query.
+        """Return the `k` best hits for a query, best first.
 
         Args:
-            text: At most `MAX_CHARS` characters.
-            k: By default `retrieval.k`.
-            retriever: Its name; by default `retrieval.retriever`.
-            filters: Conditions such as `year>=2020`, all of which must hold.
+            text: The query, of at most `retrieval.query.MAX_CHARS` characters.
+            k: The number of hits, 1 to `MOST_HITS`; by default `retrieval.k`.
+            retriever: The name of the retriever; by default `retrieval.retriever`.
+            filters: The conditions on the documents, such as `year>=2020`; all must hold.
 
         Raises:
             UsageError: If the query is empty or too long, or `k` out of range.
@@ -429,13 +450,14 @@ class Engine:
     def excerpt(
         self, query: str, hits: Sequence[Hit], *, chars: int | None = None, context: int = 0
     ) -> "Excerpts":
-        """Return the sentences of hits that bear on a query, the best first.
+        """Return excerpts: the sentences of hits that are relevant to a query, best first.
 
         Args:
             query: The query that gave the hits.
             hits: The hits, best first.
-            chars: The characters of all excerpts with their places; by default `EXCERPT_CHARS`.
-            context: The lines of the document to show before and after each excerpt.
+            chars: The largest number of characters of all excerpts with their places; by default
+                `EXCERPT_CHARS`.
+            context: The number of lines of the document before and after each excerpt.
         """
         from fathom.retrieval.excerpts import EXCERPT_CHARS, Excerpter
 
@@ -448,48 +470,54 @@ class Engine:
         return excerpter.make_excerpts(query, hits, self.documents.load(hits))
 
     def check_filters(self, filters: Sequence[str | Filter]) -> tuple[str, ...]:
-        """Return a line for each condition that no document can meet, as none has such a key."""
+        """Return a line for each condition that no document meets because none has its key."""
         from fathom.retrieval.query import parse_filters
 
         return describe_unmet_filters(parse_filters(filters), lambda: self.reader(checked=False))
 
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
-        """Answer from the documents, or say that they do not hold an answer.
+        """Answer a question from the documents, or abstain.
 
         Args:
-            question: At most `MAX_CHARS` characters.
+            question: The question, of at most `retrieval.query.MAX_CHARS` characters.
             **options: The fields of `AskOptions`: `strategy`, `paper`, `filters`, `budget`,
                 `history`, `listener`.
 
+        Returns:
+            The answer. Its `status` is `answered`, `abstained` or `failed`.
+
         Raises:
-            UsageError: If the question is empty or too long, a name is unknown, a turn of the
-                history is malformed, or a language model cannot be used as it is configured.
+            UsageError: If the question is empty or too long, a name is unknown, a condition or a
+                turn of the history is malformed, or a language model cannot be used as it is
+                configured.
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
         return run_in_loop(self.aask(question, **options))
 
     async def aask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
-        """Answer as `ask` does, as a coroutine."""
+        """Answer a question as `ask` does, without blocking the event loop."""
         outcome = await self.arun(AskRequest.parse(question, **options))
         return outcome.answer
 
     def ask_stream(self, question: str, **options: Unpack[AskOptions]) -> Iterator[StreamEvent]:
-        """Answer as `ask` does, and yield the events of the run, at last the answer.
+        """Answer a question as `ask` does; yield the events of the run, and the answer last.
 
-        Closing the iterator before the end ends the work. The option `listener` is not used.
+        Closing the iterator before its end cancels the question. The option `listener` is ignored.
         """
         return stream_from_thread(self._ask_with(question, options))
 
     def aask_stream(
         self, question: str, **options: Unpack[AskOptions]
     ) -> AsyncIterator[StreamEvent]:
-        """Yield events as `ask_stream` does, asynchronously."""
+        """Yield events as `ask_stream` does, without blocking the event loop."""
         return stream_events(self._ask_with(question, options))
 
     def _ask_with(
         self, question: str, options: AskOptions
     ) -> Callable[[Listener], Coroutine[Any, Any, Answer]]:
+        """Return a function that answers a question and sends the events to a listener."""
+
         def ask(listener: Listener) -> Coroutine[Any, Any, Answer]:
             with_listener: AskOptions = {**options, "listener": listener}
             return self.aask(question, **with_listener)
@@ -497,15 +525,15 @@ class Engine:
         return ask
 
     async def arun(self, request: AskRequest) -> "RunOutcome":
-        """Answer a request as `ask` does, and return the answer with its trace."""
+        """Answer a request as `ask` does; return the answer with its trace, which is stored."""
         if (engine := self._choose_engine(request)) is not self:
             return await engine.arun(replace(request, paper=""))
         self._check_paper()
         assembly = self.assembly
-        # A wrong model or domain file is reported before anything is opened.
+        # Faults of the models and of the domain file are reported before anything is opened.
         assembly.prepare()
         _ = assembly.domain
-        if not self.models.is_warm:  # in the background, as importing LangGraph takes just as long
+        if not self.models.is_warm:  # in the background, because importing LangGraph takes as long
             self.executor.submit(self.models.warm_up)
         from fathom.assembly.calibrations import make_asking_rule, make_weigher
         from fathom.ingest.filling import describe_missing_vectors
@@ -513,7 +541,7 @@ class Engine:
 
         name = request.strategy or self.settings.ask.strategy
         find_entry("strategy", name)
-        # Slow work that is done once must not count against the time of the budget.
+        # Loading models is done once, so it must not count as time of the budget.
         if not self.models.is_warm:
             await run_in_thread(self.executor, self.models.warm_up)
         query, turns = request.query, request.turns
@@ -569,28 +597,30 @@ class Engine:
         return self.traces.save(outcome, owner=request.owner, earlier=request.earlier)
 
     def _choose_engine(self, request: AskRequest) -> "Engine":
-        """Return the engine of the paper that a request names, or of none if it names a strategy.
+        """Return the engine for the paper of a request.
 
-        The strategy of the paper in force leaves that paper in force.
+        A request that names no paper follows the paper in force, unless it names another strategy
+        than that paper's; then it follows no paper.
         """
         ask = self.settings.ask
         follows = not request.strategy or request.strategy == ask.strategy
         return self.open_paper(request.paper or (ask.paper if follows else ""))
 
     def _check_paper(self) -> None:
-        # A given embedder stands for whatever the settings name.
+        """Raise `IndexMismatch` if the index has another embedder than the paper in force."""
+        # An embedder that was given as an argument replaces any that the settings name.
         if self.settings.ask.paper and self.models.given_embedder is None:
             check_paper_embedder(self.settings, self.status().identity)
 
     def describe_paper_chunks(self) -> tuple[str, ...]:
-        """Return a warning if the index was not cut as the paper in force says."""
+        """Return a warning if the chunks of the index are not those of the paper in force."""
         if not self.settings.ask.paper:
             return ()
         chunker = self.assembly.chunker.identity
         return describe_other_chunks(self.settings, self.status().identity, chunker)
 
     def _get_strategy(self, name: str) -> "tuple[Strategy, CompiledGraph]":
-        """Return a strategy with its compiled graph, made once: it keeps nothing of a question."""
+        """Return a strategy with its compiled graph, both made once and used for all questions."""
         from fathom.strategies.base import make_strategy
 
         with self._lock:
@@ -602,36 +632,45 @@ class Engine:
     def _add_warnings(
         self, outcome: "RunOutcome", index: IndexReader, cautions: Sequence[str]
     ) -> "RunOutcome":
-        """Add to the answer a line for each cited document, or calibration, that has changed."""
+        """Add warnings to the answer of an outcome.
+
+        They are about cited documents that have changed, quotes that are uncertain, and the given
+        cautions.
+        """
         cited = outcome.answer.citations
         changed = describe_outdated_citations(
             cited, index, self._digests, shared=self.index.is_shared
         )
         lines = (*changed, *describe_uncertain_quotes(cited), *cautions)
         warnings = tuple(map(SECRETS.redact, lines))
-        # The record's answer holds no secrets, and the user can look up the very same answer later.
+        # The answer in the trace has no secrets, and users can look up exactly this answer later.
         answer = restore_answer(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))
 
     # Records.
 
     def trace(self, trace_id: str, *, owner: str = "") -> Trace:
-        """Return the record of an answer, as `traces.get` does."""
+        """Return the trace of an answer, as `traces.get` does."""
         return self.traces.get(trace_id, owner=owner)
 
     def replay(
         self, trace_id: str, *, assignments: Sequence[str] = (), owner: str = ""
     ) -> "Replay":
-        """Answer again what was asked then, from the record alone.
+        """Answer the question of a trace again, from the trace only.
+
+        Neither the index nor the network is used.
 
         Args:
             trace_id: The id, or its beginning.
-            assignments: Settings that are to differ from the recorded ones, as `a.b=c`.
-            owner: As for `traces.get`.
+            assignments: The settings that differ from the recorded ones, as `a.b=c`.
+            owner: The name of the key that asks, as for `traces.get`.
+
+        Returns:
+            The new answer with its differences from the recorded one.
 
         Raises:
             MissingTraceError: If there is no such trace.
-            TamperedTraceError: If the trace is not what was stored.
+            TamperedTraceError: If the trace was changed after it was stored.
             SettingsError: If a setting is unknown or illegal.
         """
         from fathom.assembly import Assembly
@@ -643,11 +682,11 @@ class Engine:
 
         trace = self.traces.get(trace_id, owner=owner)
         layers = Layers.from_trace(self.settings, trace.origin.settings)
-        # A replay reads its record only, so nothing may open a socket.
+        # A replay reads its trace only, so nothing may open a socket.
         layers.assign([*assignments, "offline=true"])
         settings = layers.build_settings()
         name = trace.origin.strategy
-        # The record must hold every reply; a call that it lacks is reported instead of sent.
+        # The trace must have every reply; a call without one is reported and never sent.
         models = self.models.with_connect(settings, AbsentModel)
         assembly = Assembly(settings, index=_refuse_index, models=models)
         surroundings = RunResources(
@@ -667,22 +706,30 @@ class Engine:
         return self.reader(checked=False).status()
 
     def verify(self, *, fix: bool = False) -> list[str]:
-        """Return what is wrong with the index, in words; empty when it is sound."""
+        """Check the index and return its faults in words; empty if it has none.
+
+        Args:
+            fix: Whether to repair what can be repaired.
+
+        Raises:
+            UsageError: If the index is read on behalf of a viewer.
+        """
         self._opened.refuse_viewer("checks of the index")
         return self.index.verify(fix=fix)
 
     def copy_to(self, other: "Engine", copy_more: Callable[[], None] = lambda: None) -> IndexStatus:
         """Copy the index with its traces to another place, and return the status there.
 
-        The place is empty, or has a part of the index, as after a copy that broke off: what is
-        missing there is added, and feedback that was given there stays.
+        The place may be empty or have a part of the index, for example after an interrupted copy.
+        What is missing there is added, and feedback that was given there stays.
 
         Args:
             other: The engine over the other place.
-            copy_more: Copies what else goes along, once the place is known to hold nothing else.
+            copy_more: The function that copies further things, called once it is known that the
+                place has no other documents.
 
         Raises:
-            UsageError: If there is an index with other documents.
+            UsageError: If the place has an index with other documents.
         """
         from fathom.index.copying import copy_index, copy_traces
 
@@ -690,15 +737,15 @@ class Engine:
         with other.index.open_writer(index.status().identity) as writer:
             status = copy_index(index, writer, copy_more)
         if self.traces.exist():
-            # Traces come last: one whose texts are not in the index yet would be deleted.
+            # Traces come last, because a trace whose texts are not in the index would be deleted.
             copy_traces(self.traces.store, other.traces.store)
         return status
 
     def back_up(self, folder: str | Path) -> "Backup":
-        """Copy the whole folder of the index to a new folder, also while others use the index.
+        """Copy the whole folder of the index to a new folder; others may use the index meanwhile.
 
         Args:
-            folder: The new folder, which appears when it is complete.
+            folder: The new folder, which is created when the copy is complete.
 
         Raises:
             UsageError: If the folder is not empty or lies inside the index, or the index is on a
@@ -717,10 +764,15 @@ class Engine:
         return back_up_index(self.directory, Path(folder), uploads=UPLOADS)
 
     def drop_vectors(self, name: str) -> None:
-        """Remove the vectors of a further embedder, and their graph; all else stays.
+        """Remove the vectors of a further embedder with their search graph.
+
+        Args:
+            name: The name of the vectors, as `status().spaces` has it.
 
         Raises:
-            UsageError: If there are none of this name.
+            UsageError: If there are no vectors of this name, or the index is read on behalf of a
+                viewer.
+            IndexLocked: If another process is writing.
         """
         names = [space.name for space in self.status().spaces]
         if name not in names:
@@ -746,14 +798,15 @@ class Engine:
         The same index, settings and arguments give the same questions.
 
         Args:
-            number: The questions of all kinds together, at most.
-            kinds: Names from `fathom.question_maker.KINDS`; all by default.
-            languages: `en`, `id`; both by default.
-            seed: Seeds the choice of places in the documents.
-            on_made: Called with the number of questions made, after each.
+            number: The largest number of questions of all kinds together.
+            kinds: The kinds, from `fathom.question_maker.KINDS`; by default all.
+            languages: The languages, `en` and `id`; by default both.
+            seed: The seed for choosing places in the documents.
+            on_made: The function that is called after each question with the numbers of made and
+                wanted questions.
 
         Raises:
-            UsageError: If a kind or a language is unknown, or the number below 1.
+            UsageError: If a kind or a language is unknown, or the number is below 1.
             IndexMissing: If nothing has been ingested.
         """
         from fathom.agents.reader.local import LocalReader
@@ -777,7 +830,11 @@ class Engine:
 
 
 def _choose_model(settings: "Settings") -> "tuple[Settings, str]":
-    """Return the settings with a model in place of `auto`, and a caution if there is none."""
+    """Replace the language model `auto` in the settings by one that is available.
+
+    Returns:
+        The settings, and a caution if no model is available; else an empty text.
+    """
     if settings.llm.model != "auto":
         return settings, ""
     from fathom.llm.automatic import choose_model

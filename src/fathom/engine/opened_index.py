@@ -1,4 +1,4 @@
-"""The index of an engine: opened on first use, and opened again when another one replaces it."""
+"""The open index of an engine; it is opened on first use, and again after it was replaced."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -24,27 +24,31 @@ if TYPE_CHECKING:
 
 
 class EngineConnections:
-    """The connections to database servers that the engines of all workspaces share."""
+    """The connections to database servers, shared by the engines of all workspaces."""
 
     def __init__(self) -> None:
-        """Create the holder; a connection is opened on first use."""
+        """Create the object; a connection is opened on first use."""
         self._shared: SharedConnections | None = None
 
     def get(self) -> "SharedConnections":
-        """Return the shared connections, and create them on first use."""
+        """Return the shared connections; create them on first use."""
         if self._shared is None:
             self._shared = create_shared_connections()
         return self._shared
 
     def close(self) -> None:
-        """Close the connections; they may be used again."""
+        """Close the connections; a later use opens new ones."""
         if self._shared is not None:
             self._shared.close()
             self._shared = None
 
 
 class OpenedIndex:
-    """The open index of an engine."""
+    """The open index of an engine.
+
+    Attributes:
+        viewer: The viewer on whose behalf the index is read; `None` if all documents are readable.
+    """
 
     def __init__(
         self,
@@ -55,14 +59,16 @@ class OpenedIndex:
         on_replaced: Callable[[], None],
         viewer: Viewer | None = None,
     ) -> None:
-        """Create the holder without opening the index.
+        """Create the object without opening the index.
 
         Args:
-            settings: The place and the options of the index.
-            query_identity: Returns what must agree between the index and those who search it.
+            settings: The settings, with the place and the options of the index.
+            query_identity: The function that returns the identity (embedder, analyzer) that the
+                index must have to be searched with these settings.
             connections: The connections to database servers.
-            on_replaced: Called when another index has taken the place of the open one.
-            viewer: Show only the documents that this viewer may read.
+            on_replaced: The function that is called after another index has replaced the open one.
+            viewer: The viewer on whose behalf the index is read: only the documents are shown that
+                this viewer may read. `None` shows all.
         """
         self._settings = settings
         self._query_identity = query_identity
@@ -97,10 +103,10 @@ class OpenedIndex:
         )
 
     def refuse_viewer(self, what: str) -> None:
-        """Accept an act for which all documents must be readable.
+        """Refuse an act for which all documents must be readable, if there is a viewer.
 
         Args:
-            what: What is asked for, in the plural.
+            what: The name of the act for the message, in the plural.
 
         Raises:
             UsageError: If the index is read on behalf of a viewer.
@@ -109,7 +115,7 @@ class OpenedIndex:
             raise UsageError(f"{what} are only for those who may read all documents")
 
     def reader(self, *, checked: bool = True) -> IndexReader:
-        """Return the open index, as `Engine.reader` does."""
+        """Return the open index, as `Engine.reader`; inside `snapshot`, the index in that state."""
         if (snapshot := self._snapshot.get()) is not None:
             return snapshot
         with self._lock:
@@ -117,22 +123,26 @@ class OpenedIndex:
             if self._opened is None or stamp != self._stamp:
                 opened = self._open_reader(checked)
                 if self._opened is not None:
-                    # The index was rebuilt. Questions may still read the old one, so it is closed
-                    # with the engine only.
+                    # The index was rebuilt. Questions may still read the old one, so it is only
+                    # closed with the engine.
                     self._retired.append(self._opened)
                     self._on_replaced()
                 self._opened, self._stamp, self._is_checked = opened, stamp, checked
             elif checked and not self._is_checked:
-                # Opening compares the identity; the reader that is open already stays in use.
+                # Opening another reader checks the identity; the open one stays in use.
                 self._open_reader(checked).close()
                 self._is_checked = True
             return self._opened
 
     def get_filled_reader(self, *, checked: bool = True) -> IndexReader:
-        """Return the open index, as `reader` does, if it holds documents.
+        """Return the open index, as `reader` does, if it has documents.
+
+        Args:
+            checked: As for `Engine.reader`.
 
         Raises:
-            IndexMissing: If there is no index, or it holds no documents.
+            IndexMissing: If there is no index, or it has no documents.
+            IndexMismatch: If the index was made with other settings.
         """
         index = self.reader(checked=checked)
         if not index.is_empty():
@@ -143,11 +153,11 @@ class OpenedIndex:
 
     @contextmanager
     def snapshot(self, *, checked: bool = True) -> Iterator[IndexReader]:
-        """Keep the index in one state, as `Engine.open_snapshot` does."""
+        """Keep the index in one state for a `with` block, as `Engine.open_snapshot` does."""
         with ExitStack() as stack:
             if self._opened is not None:
-                # `reader` asks the open index whether it is still the current one; inside its
-                # snapshot that costs one look at the database for the whole question.
+                # `reader` asks the open index whether it is still the current one. Inside a
+                # snapshot of it, that needs only one query of the database for a whole question.
                 stack.enter_context(self._opened.snapshot())
             index = self.get_filled_reader(checked=checked)
             stack.enter_context(index.snapshot())
@@ -155,7 +165,7 @@ class OpenedIndex:
             yield index
 
     def close(self) -> None:
-        """Close the index; it may be opened again."""
+        """Close the index and those that it replaced; a later use opens it again."""
         with self._lock:
             for reader in (self._opened, *self._retired):
                 if reader is not None:

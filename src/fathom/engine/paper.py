@@ -1,4 +1,4 @@
-"""The embedder and the chunks that an index needs for the system of a paper."""
+"""Checks of an index for the system of a paper: its embedder and its chunks."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,14 +10,17 @@ if TYPE_CHECKING:  # it brings pydantic, and an import of the engine needs none
 
 
 def check_paper_embedder(settings: "Settings", stored: Mapping[str, str]) -> None:
-    """Compare the embedder of an index with that of the paper's preset, before one is loaded.
+    """Check that an index was made with the embedder of the paper in force.
+
+    No model is loaded. The shipped embedder and its int8 form count as the same. An embedder that
+    the user set in place of the paper's is not checked here.
 
     Args:
-        settings: The settings in force.
+        settings: The settings in force, with a paper.
         stored: The identity of the index.
 
     Raises:
-        IndexMismatch: If they differ.
+        IndexMismatch: If the embedders differ.
     """
     from fathom.models.embedder import SHIPPED, SHIPPED_INT8
     from fathom.settings.papers import load_preset
@@ -37,12 +40,15 @@ def check_paper_embedder(settings: "Settings", stored: Mapping[str, str]) -> Non
 def describe_other_chunks(
     settings: "Settings", stored: Mapping[str, str], chunker: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return a warning if the index was not cut as the paper says.
+    """Return a warning if the chunks of an index are not those of the paper in force.
 
     Args:
-        settings: The settings in force.
+        settings: The settings in force, with a paper.
         stored: The identity of the index.
-        chunker: The identity of the chunker that the settings name.
+        chunker: The identity of the chunker of the settings.
+
+    Returns:
+        One line, or none if the chunks are right or the paper names no chunker.
     """
     from fathom.settings.papers import load_preset
 

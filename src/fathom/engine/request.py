@@ -1,4 +1,4 @@
-"""The request of one question: what is asked, over which documents, and what it may spend."""
+"""The request of one question: its text, its conditions on the documents, and its budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class AskOptions(TypedDict, total=False):
         strategy: The name of the strategy; by default `ask.strategy`.
         paper: The name of a paper whose system answers, instead of a strategy; by default
             `ask.paper`.
-        filters: Conditions on the documents that may be used, such as `year>=2020`.
-        budget: What may be spent, by default the settings' `budget`. The time of the budget begins
-            when all models are loaded.
+        filters: The conditions on the documents that may be used, such as `year>=2020`.
+        budget: The limits on what may be spent; by default the settings' `budget`. The seconds
+            start when all models are loaded.
         history: The turns before the question, oldest first, with `role` and `content`. A follow-up
-            such as "And Norway?" is answered as the question that it stands for.
-        listener: Receives the events of the run.
+            such as "And Norway?" is completed from them.
+        listener: The receiver of the events of the run.
     """
 
     strategy: str | None
@@ -39,19 +39,20 @@ class AskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskRequest:
-    """One question with its options, checked.
+    """One question with its checked options.
 
     Attributes:
         query: The question and the conditions on the documents.
         strategy: The name of the strategy; empty for that of the settings.
         paper: The name of a paper whose system answers; empty for that of the settings.
-        budget: What may be spent; `None` for the budget of the settings.
-        turns: The turns before the question.
-        listener: Receives the events of the run.
-        reuse_verified: Whether an answer that a person verified may be returned again.
-        account: A ledger of several questions whose caps hold too, such as a tenant's day.
+        budget: The limits on what may be spent; `None` for the budget of the settings.
+        turns: The turns before the question, oldest first.
+        listener: The receiver of the events of the run; `None` for none.
+        reuse_verified: Whether an answer that a person verified may be given again.
+        account: A ledger for several questions whose caps hold too, such as a tenant's for one
+            day; `None` for none.
         owner: The name of the key that owns the trace; empty for none.
-        earlier: The ids of the documents from which the turns hold something.
+        earlier: The ids of the documents that earlier turns have text of.
     """
 
     query: Query
@@ -67,7 +68,11 @@ class AskRequest:
 
     @classmethod
     def parse(cls, question: str, **options: Unpack[AskOptions]) -> Self:
-        """Check a question and its options.
+        """Check a question and its options, and return them as a request.
+
+        Args:
+            question: The text of the question.
+            **options: The fields of `AskOptions`.
 
         Raises:
             UsageError: If the question is empty or too long, a condition or a turn is malformed, or

@@ -1,4 +1,4 @@
-"""The sources of an engine's index: added, listed, synchronized and removed."""
+"""The sources of an engine's index: how they are added, listed, synchronized and removed."""
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -23,12 +23,13 @@ if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.settings import Settings
 
 TakeTurn = Callable[[Callable[[], "IngestReport"]], "IngestReport"]
+"""A function that runs an ingestion when no other work changes the index; it returns the report."""
 FOLDER = "sources"
-"""The folder beside the index for what sources keep on this disk."""
+"""The name of the folder next to the index for the local files of sources."""
 
 
 class Sources:
-    """The sources of an index. Their state lies on this machine."""
+    """The sources of an index; their state is stored on this machine."""
 
     def __init__(self, settings: "Settings", index: OpenedIndex, documents: Documents) -> None:
         """Create the facade without opening anything."""
@@ -47,19 +48,21 @@ class Sources:
         every: str = "",
         with_secrets: bool = True,
     ) -> "StoredSource":
-        """Add a source; nothing is read before it is synchronized.
+        """Add a source; nothing is read before `sync`.
 
         Args:
-            url: A folder, or the URL of a source; without user name, password or token.
-            name: Its name; by default the last part of the URL.
-            include: If there are any, objects must match one of these patterns.
-            exclude: Objects must match none of these patterns.
-            allow_private: Whether the host that the URL names may be inside of a private network.
-            every: The interval at which `list_due` names it, `1m` to `30d`; by default never.
-            with_secrets: Whether it may use passwords of this machine.
+            url: A folder, or the URL of a source, without user name, password or token.
+            name: The name of the source; by default the last part of the URL.
+            include: The patterns of which an object must match one; by default all objects match.
+            exclude: The patterns of which an object must match none.
+            allow_private: Whether the host of the URL may be in a private network.
+            every: The interval of synchronizations, `1m` to `30d`, after which `list_due` returns
+                the source; by default never.
+            with_secrets: Whether the source may use passwords of this machine.
 
         Raises:
-            UsageError: If the URL, the name or the interval is none, or taken.
+            UsageError: If the URL, the name or the interval is invalid, the name is taken, a
+                program or extra is missing, or the index is read on behalf of a viewer.
         """
         from fathom.ingest.sources.interval import parse_interval
         from fathom.ingest.sources.kinds import (
@@ -84,13 +87,13 @@ class Sources:
         check_name(source.name)
         if every:
             parse_interval(every)
-        # A missing program or extra is reported now, not in the night.
+        # Opened once, so that a missing program or extra is reported now, not in the night.
         open_source(url, self._make_options(source)).close()
         self._store.add(source)
         return source
 
     def list(self) -> "Sequence[StoredSource]":
-        """Return all sources by name."""
+        """Return all sources by name, with a note on those that are being synchronized."""
         from fathom.index.embedded.lock import describe_holder
 
         self._index.refuse_viewer("sources")
@@ -100,16 +103,20 @@ class Sources:
         ]
 
     def list_due(self) -> "Sequence[StoredSource]":
-        """Return the sources whose interval has passed since their last synchronization."""
+        """Return the sources that are not paused and whose interval has passed since their sync."""
         self._index.refuse_viewer("sources")
         now = datetime.now(UTC)
         return [source for source in self._store.list() if source.is_due(now)]
 
     def pause(self, name: str, *, paused: bool = True) -> None:
-        """Leave a source out when all are synchronized, or take it in again.
+        """Pause a source, so that it is not synchronized with all others, or resume it.
+
+        Args:
+            name: The name of the source.
+            paused: Whether to pause rather than resume it.
 
         Raises:
-            UsageError: If there is none of this name.
+            UsageError: If there is no source of this name.
         """
         self._index.refuse_viewer("sources")
         self._store.set_paused(self._store.get(name).name, paused=paused)
@@ -122,16 +129,19 @@ class Sources:
         on_object: "Callable[[SyncReport], None]" = lambda _report: None,
         take_turn: "TakeTurn" = lambda work: work(),
     ) -> "SyncReport":
-        """Bring the index in line with a source; a failure is kept with the source.
+        """Update the index from a source; the time and any fault are stored with the source.
 
         Args:
             name: The name of the source.
-            on_progress: Called with the counts of each batch of an ingestion.
-            on_object: Called with the report after each object that was compared.
-            take_turn: Does the work of each change of the index, when no other work changes it.
+            on_progress: The function that is called with the counts of an ingestion whenever they
+                change.
+            on_object: The function that is called with the report after each compared object.
+            take_turn: The function that runs each change of the index when no other work changes
+                it.
 
         Returns:
-            The report; its `fault` says why the source could not be read whole.
+            The report. Its `fault` says why the source could not be read completely; it is empty if
+            it was.
 
         Raises:
             UsageError: If there is no source of this name.
@@ -163,6 +173,7 @@ class Sources:
         ingest: "IngestPlaces",
         on_object: "Callable[[SyncReport], None]",
     ) -> None:
+        """Compare the objects of a source with those in the index, and ingest the differences."""
         from fathom.ingest.sources.kinds import open_source
         from fathom.ingest.sources.sync import Synchronizer, SyncTarget
 
@@ -188,7 +199,7 @@ class Sources:
         self._store.set_outcome(name, now, fault)
 
     def remove(self, name: str) -> int:
-        """Remove a source and its documents; return how many documents were removed.
+        """Remove a source and its documents; return the number of removed documents.
 
         Raises:
             UsageError: If there is no source of this name.
@@ -223,12 +234,16 @@ class Sources:
 
     @contextmanager
     def _open_folder(self, name: str) -> Iterator[Path]:
-        """Lock the folder of a source, and yield its staging folder."""
+        """Lock the folder of a source for a `with` block, and yield its staging folder.
+
+        Raises:
+            IndexLocked: If another process is synchronizing this source.
+        """
         from fathom.index.embedded.lock import WriterLock
 
         folder = self._locate_folder(name)
         staging = folder / "staging"
-        # As private as the index: it holds the texts of documents.
+        # As private as the index, because it has texts of documents.
         (self._index.directory / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
         staging.mkdir(parents=True, exist_ok=True)
         with WriterLock(self._locate_lock(name)):

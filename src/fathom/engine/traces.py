@@ -1,4 +1,4 @@
-"""The traces of an engine: the records of its answers."""
+"""The traces of an engine, which are the records of its answers."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 LOG = open_log("fathom")
 BATCH = 100
-"""The number of traces that are read at once to list those of an owner."""
+"""The number of traces of an owner that are read from the store at a time."""
 
 
 class Traces:
     """The traces stored with the index of an engine.
 
-    An engine that reads on behalf of a viewer shows the traces of one owner at a time, and only
-    those from whose documents the viewer may still read each.
+    An engine that reads on behalf of a viewer shows only the traces of the named owner, and of
+    these only those whose documents the viewer may all read now.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Traces:
         Args:
             settings: The settings of the engine.
             index: The index of the engine.
-            whole: The traces of the engine that reads all documents, for one that reads on behalf
-                of a viewer; without it such an engine has no traces.
+            whole: For an engine that reads on behalf of a viewer, the traces of the engine that
+                reads all documents; without it the former has no traces.
         """
         self._settings = settings
         self._index = index
@@ -62,8 +62,8 @@ class Traces:
 
         Raises:
             IndexMissing: If nothing has been ingested.
-            UsageError: If the index is read on behalf of a viewer: a trace holds texts of any
-                document.
+            UsageError: If the index is read on behalf of a viewer, because a trace may have text of
+                any document.
         """
         self._index.refuse_viewer("records of answers")
         with self._lock:
@@ -74,35 +74,35 @@ class Traces:
             return self._store
 
     def _open_for(self, owner: str) -> TraceStore:
-        """Return the store for what an owner may see of it, which the caller checks.
+        """Return the store for an owner; the caller must check what the owner may see.
 
         Raises:
-            UsageError: If the index is read on behalf of a viewer, and there is no owner.
+            UsageError: If the index is read on behalf of a viewer and there is no owner.
         """
-        # The store is opened by the engine that reads all documents: opening it removes the traces
-        # whose documents are gone, and hidden documents would look gone.
+        # The engine that reads all documents opens the store, because opening it deletes the traces
+        # of removed documents, and to a viewer hidden documents look removed.
         if self._index.viewer is None or self._whole is None or not owner:
             return self.store
         return self._whole.store
 
     def exist(self) -> bool:
-        """Return whether any trace may be stored."""
+        """Return whether there is a store of traces; false for a viewer."""
         if self._index.viewer is not None:
             return False
         return self._store is not None or self._index.place.has_traces()
 
     def get(self, trace_id: str, *, owner: str = "") -> Trace:
-        """Return the record of an answer: every step, every outside event.
+        """Return the trace of an answer.
 
         Args:
             trace_id: The id, or its beginning; for a viewer the whole id.
-            owner: The name of the key that asks for it. It counts for viewers alone, who get what
-                they own; an engine that reads all documents gives every trace.
+            owner: The name of the key that asks. It matters for a viewer only, who gets the traces
+                of this owner; an engine that reads all documents returns any trace.
 
         Raises:
-            MissingTraceError: If there is no such trace.
-            TamperedTraceError: If the trace is not what was stored.
-            UsageError: If the index is read on behalf of a viewer, and there is no owner.
+            MissingTraceError: If there is no such trace, or the viewer may not see it.
+            TamperedTraceError: If the trace was changed after it was stored.
+            UsageError: If the index is read on behalf of a viewer and there is no owner.
         """
         store = self._open_for(owner)
         if self._index.viewer is not None:
@@ -112,7 +112,12 @@ class Traces:
         return store.get(trace_id)
 
     def list(self, limit: int = 50, *, owner: str = "") -> tuple[TraceSummary, ...]:
-        """Return the latest traces, newest first; for a viewer those of the owner."""
+        """Return summaries of the latest traces, newest first.
+
+        Args:
+            limit: The largest number of traces.
+            owner: For a viewer, the owner of the traces; otherwise ignored.
+        """
         if self._index.viewer is None:
             return self.store.list(limit)
         store, visible, skip = self._open_for(owner), dict[str, TraceSummary](), 0
@@ -126,18 +131,18 @@ class Traces:
         return tuple(visible.values())[:limit]
 
     def list_readable(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str]:
-        """Return those of an owner's traces of which the viewer may read every document."""
+        """Return the ids of those traces of an owner whose documents the viewer may all read."""
         shown = self._open_for(owner).get_documents(trace_ids, owner)
         readable = self._find_readable(frozenset().union(*shown.values()))
         return frozenset(trace_id for trace_id, names in shown.items() if names <= readable)
 
     def list_hidden(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str]:
-        """Return those of an owner's traces with a document that the viewer may not read."""
+        """Return the ids of those traces of an owner with a document hidden from the viewer."""
         owned = self._open_for(owner).get_documents(trace_ids, owner)
         return frozenset(owned) - self.list_readable([*owned], owner=owner)
 
     def list_documents(self, trace_ids: Sequence[str], *, owner: str) -> frozenset[str] | None:
-        """Return the ids of the documents in traces; `None` if one of them is not the owner's."""
+        """Return the ids of the documents in traces; `None` if a trace is not the owner's."""
         documents = self._open_for(owner).get_documents(trace_ids, owner) if trace_ids else {}
         is_known = documents.keys() >= set(trace_ids)
         return frozenset().union(*documents.values()) if is_known else None
@@ -146,13 +151,19 @@ class Traces:
         return documents <= self._find_readable(documents)
 
     def _find_readable(self, documents: Collection[str]) -> frozenset[str]:
-        """Return those of the documents that are in the index as it is now, and not hidden."""
+        """Return those of the documents that are in the index now and not hidden."""
         return frozenset(self._index.reader(checked=False).get_paths(sorted(documents)))
 
     def put_feedback(
         self, feedback: Feedback, held: Iterable[QuotedText], *, owner: str = ""
     ) -> None:
-        """Store feedback on a trace that `get` has returned, as `TraceStore.put_feedback` does."""
+        """Store feedback on a trace that `get` returned, as `TraceStore.put_feedback` does.
+
+        Args:
+            feedback: The feedback.
+            held: The texts of documents that the feedback contains.
+            owner: The name of the key that gives it, as for `get`.
+        """
         self._open_for(owner).put_feedback(feedback, held=held)
 
     def delete(self, trace_id: str) -> str:
@@ -164,13 +175,13 @@ class Traces:
         return self.store.delete(trace_id)
 
     def answer(self, trace_id: str, *, owner: str = "") -> Answer:
-        """Return an answer as it was given, whatever has changed since; as `get` otherwise."""
+        """Return an answer as it was given, from its trace; arguments and errors as for `get`."""
         trace = self.get(trace_id, owner=owner)
         warnings = self._open_for(owner).get_warnings(trace.id)
         return replace(restore_answer(trace.answer), trace_id=trace.id, warnings=warnings)
 
     def steps(self, answer: Answer) -> tuple[Step, ...] | None:
-        """Return the steps of an answer in order of their start; `None` if they are not stored."""
+        """Return the steps of an answer by their start; `None` if its trace was not stored."""
         if answer.trace_id is None:
             return None
         trace = self.store.get(answer.trace_id)
@@ -185,15 +196,16 @@ class Traces:
     def save(
         self, outcome: "RunOutcome", *, owner: str = "", earlier: Iterable[str] = ()
     ) -> "RunOutcome":
-        """Store the trace of an outcome, and return the outcome with the id of its trace.
+        """Store the trace of a run, and return the outcome with the id of its trace.
 
-        A trace that cannot be stored is logged: the answer is worth more than its record. A viewer
-        without an owner keeps none.
+        If the trace cannot be stored, a warning is logged and the answer has no trace id, because
+        the answer matters more. Nothing is stored for a viewer without an owner, nor if
+        `trace.enabled` is off.
 
         Args:
-            outcome: The outcome of a run.
+            outcome: The outcome of the run.
             owner: The name of the key that asked; empty for none.
-            earlier: The ids of further documents from which the trace holds something.
+            earlier: The ids of further documents that the trace has text of.
         """
         is_nobodys = self._index.viewer is not None and not (owner and self._whole)
         if is_nobodys or not self._settings.trace.enabled:
@@ -214,7 +226,7 @@ class Traces:
         return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
 
     def sweep(self) -> None:
-        """Delete the traces whose texts are no longer in the index."""
+        """Delete the traces with texts that are no longer in the index; log any failure."""
         if not self.exist():
             return
         try:
@@ -223,7 +235,7 @@ class Traces:
             LOG.warning("%s; it may hold texts that are no longer in the index", error)
 
     def close(self) -> None:
-        """Close the store; it may be opened again."""
+        """Close the store; a later use opens it again."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
@@ -233,7 +245,10 @@ class Traces:
 def _build_ownership(
     owner: str, held: Iterable[QuotedText], answer: Answer, earlier: Iterable[str]
 ) -> Ownership:
-    """Build the ownership of a trace: it shows what was found, what is cited, and earlier turns."""
+    """Build the ownership of a trace: its owner, and the ids of all documents in it.
+
+    These are the documents of its texts, those that the answer cites, and those of earlier turns.
+    """
     if not owner:
         return UNOWNED
     cited = (citation.document for citation in answer.citations if citation.source == "corpus")
