@@ -1,4 +1,4 @@
-"""The terms of texts, as BM25 counts them."""
+"""The analyzer of texts: the terms that BM25 counts."""
 
 import re
 import threading
@@ -14,14 +14,14 @@ from fathom.text.language import load_stop_words
 VERSION = "1"
 """The version of the terms; an index refuses an analyzer of another version."""
 MAX_TERM_CHARS = 64
-"""The largest length of a term, in characters."""
+"""The largest number of characters of a term; longer ones are cut."""
 _MAX_CACHED = 100_000
 """The largest number of words whose terms are cached, per language."""
 NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
-"""Stop words that queries keep, as they reverse the meaning."""
+"""Stop words that queries keep, because they reverse the meaning."""
 
-# A run of letters and digits with joints between them, so that numbers, identifiers, addresses,
-# versions and hyphenated words stay whole.
+# Runs of letters and digits, joined by single marks, so that numbers, identifiers, addresses,
+# versions and hyphenated words are one token.
 _TOKEN = re.compile(r"\w+(?:[.,:/@'+#&\-]+\w+)*")
 _PART = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -42,7 +42,7 @@ def _load_query_stop_words() -> frozenset[str]:
 
 def _make_stemmers() -> dict[str, _Stemmer]:
     """Return the stemmer of each language."""
-    # Without their own cache, which all threads would share; the analyzer caches terms itself.
+    # Cache size 0, because the analyzer caches terms itself, under its lock.
     return {
         "en": cast(_Stemmer, Stemmer.Stemmer("english", 0)),
         "id": cast(_Stemmer, Stemmer.Stemmer("indonesian", 0)),
@@ -51,11 +51,12 @@ def _make_stemmers() -> dict[str, _Stemmer]:
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """The analyzer: words in lower case, stemmed in their language; numbers and identifiers whole.
+    """An analyzer that splits a text into terms: stemmed words, numbers and identifiers.
 
-    `ISO-9001` gives `iso-9001`, `iso` and `9001`; `1.250.000,50` stays one term and also gives
-    `1250000,50`; a letter with an accent is also indexed without it; `anak-anak` also gives `anak`.
-    No word of a document is dropped. Several threads may use the analyzer at once.
+    Terms are in lower case. `ISO-9001` gives `iso-9001`, `iso` and `9001`; `1.250.000,50` gives
+    itself and `1250000,50`; `anak-anak` gives itself and `anak`; a word with an accent also gives
+    the word without it. No word of a document is dropped. Several threads may use the analyzer at
+    the same time.
     """
 
     _stemmers: Mapping[str, _Stemmer] = field(default_factory=_make_stemmers, repr=False)
@@ -67,7 +68,7 @@ class Analyzer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The facts that must agree between an index and its searchers."""
+        """The name and version, which must be the same for an index and those who search it."""
         return {"name": "snowball-en-id", "version": VERSION}
 
     def list_document_terms(self, text: str, language: str) -> list[str]:
@@ -89,11 +90,11 @@ class Analyzer:
     def count_query_terms(self, text: str) -> dict[str, int]:
         """Return the distinct terms of a query with the number of times that each occurs.
 
-        The language of a short text is a guess, so its words are stemmed both as English and as
-        Indonesian; a term of the wrong language rarely meets any document. Stop words are left out
-        unless the query has no other words; negations and words in capitals (WHO, IT) stay.
+        The language of a short text is uncertain, so its words are stemmed both as English and as
+        Indonesian; terms of the wrong language are in few documents. Stop words are left out if the
+        query has other words, except negations and words in capitals (WHO, IT).
         """
-        # In a text all in capitals they do not mark an abbreviation.
+        # In a text all in capitals, capitals do not mark an abbreviation.
         is_shouted = text.isupper()
         words = list(_split_words(text))
         content_words = [
@@ -117,14 +118,19 @@ class Analyzer:
         """Return the terms of a word, and add them to the cache."""
         cache = self._cache[language]
         if len(cache) > _MAX_CACHED:
-            # Cleared as a whole: frequent words are back after a few texts, and no order has to be
-            # kept.
+            # All of it is cleared, because frequent words return after a few texts and no order of
+            # use must be kept.
             cache.clear()
         terms = cache[word] = tuple(self._derive_terms(word, self._stemmers[language]))
         return terms
 
     def _derive_terms(self, word: str, stemmer: _Stemmer) -> Iterator[str]:
-        """Yield the terms of a word: the whole word, its components, and both without accents."""
+        """Yield the terms of a word.
+
+        A number gives itself and its form without marks between thousands. A word of several
+        components gives the whole word and the stem of each component; any other word its stem.
+        Stems are given with and without accents.
+        """
         components = _PART.findall(word)
         if _NUMBER.fullmatch(word):
             yield from _list_number_forms(word)
@@ -142,7 +148,7 @@ class Analyzer:
 
 
 def _split_words(text: str) -> Iterator[str]:
-    """Yield the words of a text, in their normal form."""
+    """Yield the words of a text in normal form (NFKC, with straight apostrophes)."""
     normalised = text
     if not text.isascii():
         normalised = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
@@ -156,7 +162,7 @@ def _is_possessive(word: str) -> bool:
 
 
 def _list_number_forms(word: str) -> Iterator[str]:
-    """Yield a number as it is written, and without the marks between thousands."""
+    """Yield a number as it is written and, if it has marks between thousands, without them."""
     yield word[:MAX_TERM_CHARS]
     match = _GROUPED.fullmatch(word)
     if match:

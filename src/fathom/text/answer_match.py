@@ -11,23 +11,23 @@ _MARKS = re.compile(r"[^\w\s]")
 
 
 def normalize_answer(answer: str) -> str:
-    """Return an answer without capitals, punctuation, articles and extra blanks.
+    """Return an answer in lower case, without punctuation, articles and extra blanks.
 
-    English answers are compared as in SQuAD (Rajpurkar et al. 2016), Indonesian ones alike. An
-    answer that consists of nothing else stays as it is.
+    This is the normal form of SQuAD (Rajpurkar et al. 2016) with Indonesian articles added. Of an
+    answer without any other words only extra blanks are removed.
     """
     words = _MARKS.sub("", answer.casefold())
     return " ".join(_ARTICLES.sub(" ", words).split()) or " ".join(answer.split())
 
 
 def contains_answer(one: str, other: str) -> bool:
-    """Return whether one answer holds all words of the other, in a row."""
+    """Return whether the normal form of either answer contains the other's as whole words."""
     first, second = f" {normalize_answer(one)} ", f" {normalize_answer(other)} "
     return first in second or second in first
 
 
 def remove_blanks(answer: str) -> str:
-    """Return an answer without capitals and blanks, as a text is that was taken off a page."""
+    """Return an answer in lower case without blanks; text taken from a page may lack blanks."""
     return "".join(answer.casefold().split())
 
 
@@ -36,34 +36,35 @@ Amount = tuple[float, ...]
 
 _CLOCK = re.compile(r"\b(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)\b")
 _CLOCK_PARTS = 2
-"""The numbers of a time of day: its hour and its minute."""
+"""The length of the tuple of a time of day: hour and minute."""
 _SAME_SHARE = 0.01
-"""The largest difference of numbers that count as the same, as a share of the larger one."""
+"""The largest difference of two numbers that agree, as a share of the larger one."""
 
 
 def parse_amount(text: str) -> Amount | None:
-    """Return the first date in `text`, else its first number; `None` without either.
+    """Return the most exact date in a text, else its first number; `None` without either.
 
-    Dates compare with dates, and numbers with numbers.
+    Only amounts of the same length can be compared: dates with dates, numbers with numbers.
     """
     return parse_date(text) or next(((number,) for number in parse_numbers(text)), None)
 
 
 def list_amounts(text: str) -> list[Amount]:
-    """Return all dates, times of day and numbers in `text`, numbers also in words; none twice."""
+    """Return the distinct dates, times of day and numbers in a text, numbers in words included."""
     return list(dict.fromkeys(_iterate_amounts(text)))
 
 
 def amounts_agree(one: Amount, other: Amount) -> bool:
     """Return whether two amounts can be the same.
 
-    Dates may be partial, and numbers rounded; times of day are exact.
+    Dates may lack a month or a day, and numbers may differ by `_SAME_SHARE`. Times of day must be
+    equal.
     """
     if len(one) != len(other):
         return False
     if len(one) == 1:
         return abs(one[0] - other[0]) <= _SAME_SHARE * max(abs(one[0]), abs(other[0]))
-    # The 0 of a time of day is the full hour or midnight, and leaves nothing open.
+    # A 0 in a time of day is a value (midnight, the full hour); in a date it stands for unknown.
     if len(one) == _CLOCK_PARTS:
         return one == other
     return all(
@@ -72,7 +73,7 @@ def amounts_agree(one: Amount, other: Amount) -> bool:
 
 
 def _iterate_amounts(text: str) -> Iterator[Amount]:
-    """Yield all amounts; the text of one kind of amount is not read as another kind."""
+    """Yield the dates, then times of day, then numbers; no text is read as two kinds of amount."""
     dates, rest = extract_dates(text)
     yield from dates
     for match in _CLOCK.finditer(rest):
@@ -81,11 +82,15 @@ def _iterate_amounts(text: str) -> Iterator[Amount]:
 
 
 _OVERLAP = 0.6
-"""The least share of common words of answers that match."""
+"""The lowest share of common words at which two answers match."""
 
 
 def words_overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether most words are common to both, and all words with digits."""
+    """Return whether two answers share most of their distinct words.
+
+    The share is that of the answer with more words and must be at least `_OVERLAP`. All words that
+    are not of letters only, such as numbers, must be in both.
+    """
     first, second = set(one), set(other)
     if {word for word in first if not word.isalpha()} != {
         word for word in second if not word.isalpha()

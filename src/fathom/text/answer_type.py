@@ -1,7 +1,6 @@
-"""The kinds of answers that questions ask for, and the spans of a text of such a kind.
+"""The types of answers that questions ask for, and the spans of each type in a text.
 
-English and Indonesian. The kinds are those of the taxonomy of Li and Roth (2002), as far as rules
-can tell them.
+English and Indonesian. The types are those classes of Li and Roth (2002) that rules can recognise.
 """
 
 import re
@@ -15,7 +14,7 @@ from fathom.types import Span
 AnswerType = Literal["time", "number", "place", "sport", "party", "name", "any"]
 
 FULLER_KINDS: frozenset[AnswerType] = frozenset({"time", "number", "place"})
-"""Kinds for which the longer of two answers, one of which holds the other, says more."""
+"""The types for which an answer that contains another says more than it."""
 
 _ABOUT = (
     r"(?:(?:about|around|circa|c\.|early|mid|late|between|sekitar|awal|akhir|pertengahan)"
@@ -76,10 +75,19 @@ _COMMA = re.compile(r"\s?,\s")
 
 
 def find_spans(kind: AnswerType, text: str, question: str) -> list[Span] | None:
-    """Return the spans of things of a kind, in order; `None` for `any`, which rules cannot see.
+    """Return the spans of a text that are of a type, in order.
 
-    A name that the question holds answers nothing, and is left out. A place includes the name after
-    a comma ("Lyon, France").
+    Places and names that are in the question are left out. A place includes the name after a comma
+    ("Lyon, France"). Numbers with a unit are left out if the question counts people or things, and
+    weekdays if a time is asked for but no day.
+
+    Args:
+        kind: The type.
+        text: The text.
+        question: The question that asks for it.
+
+    Returns:
+        The spans; `None` for the type `any`, which no rule can find.
     """
     if kind == "any":
         return None
@@ -93,7 +101,7 @@ def find_spans(kind: AnswerType, text: str, question: str) -> list[Span] | None:
 
 
 def _choose_exclusion(kind: AnswerType, question: str) -> re.Pattern[str]:
-    """Return a pattern of things that look like the kind but are not asked for."""
+    """Return the pattern of texts that are of the type but do not answer the question."""
     if kind == "number" and _COUNTED.search(question):
         return _UNCOUNTED
     if kind == "time" and not _ASKS_DAY.search(question):

@@ -1,23 +1,24 @@
-"""Spans with whole pairs of brackets."""
+"""Spans that contain only whole pairs of brackets."""
 
 from fathom.types import Span
 
 _OPENING_BY_CLOSING = {")": "(", "]": "["}
 _CLOSING_BY_OPENING = {opening: closing for closing, opening in _OPENING_BY_CLOSING.items()}
 _NEAR = 40
-"""The characters after a span in which a bracket must close to be taken in."""
+"""The number of characters after a span within which its open bracket may be closed."""
 
 
 def balance_brackets(text: str, span: Span) -> Span:
-    """Return a span whose brackets come in pairs, as near to the given one as possible.
+    """Return a span near the given one whose brackets are in pairs, as far as possible.
 
-    A bracket without its other half is left out at the edge of the span. A bracket that opens
-    within the span and closes soon after it is taken in; one that closes later, or never, ends the
-    span. A bracket that closes what opened before the span stays if words follow it in the span.
+    A bracket at the edge of the span without a partner is left out. If a bracket inside the span is
+    closed within `_NEAR` characters after it, the span is extended to the closing bracket; else the
+    span ends before the opening bracket. A closing bracket without its opening one stays if words
+    follow it in the span. If no words would be left, the span is returned unchanged.
 
     Args:
-        text: The text that the span is cut from.
-        span: The span; brackets outside of it count only if they close one of its own.
+        text: The text.
+        span: The span in it.
     """
     opened, closed = _find_halves(span.cut(text))
     start, end = span.start, span.end
@@ -38,7 +39,7 @@ def balance_brackets(text: str, span: Span) -> Span:
 
 
 def _find_halves(text: str) -> tuple[list[int], list[int]]:
-    """Return the places of brackets that never close in a text, and of those that never open."""
+    """Return the indices of opening brackets without a partner, and of closing ones without."""
     opened: list[int] = []
     closed: list[int] = []
     for place, char in enumerate(text):

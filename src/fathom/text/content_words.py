@@ -8,18 +8,21 @@ from fathom.text.analyzer import Analyzer
 from fathom.text.language import load_stop_words
 
 Terms = Callable[[str], frozenset[str]]
-"""Returns the distinct content words of a text, stemmed."""
+"""A function that returns the distinct stemmed content words of a text."""
 _WORD = re.compile(r"\w[\w'.,/-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class ContentTerms:
-    """The distinct terms of a text without stop words of both languages, stemmed as in search."""
+    """A function that returns the content words of a text, stemmed as in search.
+
+    Stop words of English and Indonesian are left out.
+    """
 
     analyzer: Analyzer = field(default_factory=Analyzer)
 
     def __call__(self, text: str) -> frozenset[str]:
-        """Return the terms; none when the text holds stop words only."""
+        """Return the distinct terms; empty if the text has stop words only."""
         return frozenset(self.analyzer.count_query_terms(" ".join(self.words(text))))
 
     def words(self, text: str) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Dates as they are written, in English and Indonesian, in a form that compares."""
+"""Written dates, in English and Indonesian, as tuples that can be compared."""
 
 import re
 
 from fathom.text import english, indonesian
 
 Date = tuple[float, float, float]
-"""Year, month and day; 0 where the text leaves one open."""
+"""Year, month and day; a month or day that the text does not give is 0."""
 
 FULL_MONTHS = tuple(
     dict.fromkeys(names[0] for months in (english.MONTHS, indonesian.MONTHS) for names in months)
@@ -18,11 +18,11 @@ _MONTHS = {
     for name in names
 }
 MONTH = rf"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
-"""The pattern of a month's name, in lower case, also of an abbreviation with its point."""
+"""The pattern of a month's name or abbreviation, in lower case; it may end in a full stop."""
 YEAR = r"(?:1[0-9]|20)\d\d"
-"""The pattern of a year that no other sign has to mark."""
+"""The pattern of a number from 1000 to 2099, which is taken for a year without other signs."""
 
-# The time of day may stand right behind a date, as in "2021-05-03T10:00".
+# A time of day may follow a date directly, as in "2021-05-03T10:00".
 _ISO = re.compile(
     r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?:\b|t(?=\d\d:))"
 )
@@ -36,7 +36,7 @@ _YEAR = re.compile(r"\b(?P<year>1\d{3}|20\d{2})s?\b(?![.,]\d|\s*(?:%|km|m\b|peop
 _CENTURY = re.compile(
     r"\b(?P<ordinal>\d{1,2})(?:st|nd|rd|th)[\s-]+centur(?:y|ies)\b|\babad\s+ke-?\s*(?P<ke>\d{1,2})\b"
 )
-# The most exact form first.
+# The most exact form comes first.
 _FORMS = (_ISO, _DAY_FIRST, _MONTH_FIRST, _YEAR)
 
 
@@ -46,9 +46,10 @@ def parse_month(name: str) -> int | None:
 
 
 def parse_date(text: str) -> Date | None:
-    """Return the most exact date in a text, the first of equally exact ones.
+    """Return the most exact date in a text, and the first of equally exact ones.
 
-    Where a text has no date but names a century, the year is the middle of the century.
+    If the text has no date but names a century, the date is the middle year of the century. `None`
+    if it has neither.
     """
     lower = text.lower()
     for form in _FORMS:
@@ -60,12 +61,12 @@ def parse_date(text: str) -> Date | None:
 
 
 def extract_dates(text: str) -> tuple[list[Date], str]:
-    """Return all dates in a text, the exact ones first, and the text in lower case without them."""
+    """Return all dates in a text, exact ones first, and the rest of the text in lower case."""
     rest = text.lower()
     dates = []
     for form in _FORMS:
         dates += [_build_date(match) for match in form.finditer(rest)]
-        # A less exact form must not match again inside of a date.
+        # A less exact form must not match inside a date that was found.
         rest = form.sub(" ", rest)
     return dates, rest
 

@@ -79,7 +79,7 @@ TIMES = (
     "next", "previous", "every", "eve", "if", "following", "annual(?:ly)?",
     "ancient", "stages?", "years?", "months?", "weeks?", "days?", "hours?", "minutes?",
 )  # fmt: skip
-"""Words for times; an answer to "when" without a number holds one of them."""
+"""Words for times, as patterns; an answer to "when" without a number must have one of them."""
 AMOUNTS = (
     "no", "none", "zero", "a", "an", "once", "twice", "both", "pair", "couple", "half", "dozens?",
     "several", "some", "few", "fewer", "many", "most", "much", "more", "all", "every", "each",
@@ -87,4 +87,4 @@ AMOUNTS = (
     "unknown", "unlimited", "infinite(?:ly)?", "numerous", "various", "multiple", "first",
     "second", "third", "fourth", "fifth", "hundreds", "thousands", "millions", "billions", "score",
 )  # fmt: skip
-"""Words for amounts, besides numbers."""
+"""Words for amounts besides numbers, as patterns."""

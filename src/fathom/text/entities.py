@@ -8,19 +8,19 @@ from fathom.text.language import load_stop_words, split_set
 from fathom.types import Span
 
 _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
-# An end, or the beginning of the text, stands before the first word of a sentence; openers and
-# white space may stand between them.
+# The first word of a sentence follows an end mark or the start of the text; openers and white space
+# may be in between.
 _ENDS = frozenset(".!?:;\n")
 _OPENERS = frozenset("\"'“\u2018(«*")
-# Small words inside names; those of the second set also stand between two names.
+# Small words inside names; those of the second set may also separate two names.
 _INSIDE = split_set("of the de la le du del da dos des van von der den el al bin binti ibn")
 _BETWEEN = split_set("and dan & di y et und")
-# The name of an official body goes on after "and": Kementerian Kelautan dan Perikanan.
+# The name of an official body continues after "and": Kementerian Kelautan dan Perikanan.
 _BODIES = split_set(
     "ministry department board bureau office committee college faculty institute society museum "
     "kementerian dinas badan direktorat fakultas lembaga komisi menteri balai kantor"
 )
-# Words that begin a question or an order with a capital, and are not names.
+# Words that have a capital because they begin a question or an order.
 _CUES = split_set(
     "name list give tell find describe explain according compare show state identify besides "
     "sebutkan sebut jelaskan berikan tuliskan apakah siapakah berapakah kapankah dimana dimanakah "
@@ -33,10 +33,10 @@ _MOST_SMALL = 2
 
 
 def find_names(text: str) -> list[Span]:
-    """Return the spans of names, in order; they do not overlap.
+    """Return the spans of the names in a text, in order and without overlaps.
 
-    A name is a run of capitalised words, also with small words inside ("Bank of England"). The
-    first word of a sentence counts unless it is a common word.
+    A name is a run of words with capitals; a few small words may be inside ("Bank of England"). The
+    first word of a sentence begins a name only if it is not a common word.
     """
     words = [(match.group(), Span(*match.span())) for match in _WORD.finditer(text)]
     spans: list[Span] = []
@@ -54,7 +54,13 @@ PlacedWords = Sequence[tuple[str, Span]]
 
 
 def _count_name_words(text: str, words: PlacedWords, at: int) -> int:
-    """Return the number of words of the name that begins at this word; 0 if none does."""
+    """Return the number of words of the name that begins at a word; 0 if none begins there.
+
+    Args:
+        text: The text.
+        words: All words of the text.
+        at: The index of the word.
+    """
     word, span = words[at]
     if not word[0].isupper() or (_opens_sentence(text, span) and is_common_word(word)):
         return 0
@@ -68,14 +74,14 @@ def _count_name_words(text: str, words: PlacedWords, at: int) -> int:
 
 
 def _extend_name(text: str, words: PlacedWords, at: int, length: int, *, body: bool) -> int:
-    """Return the name's number of words with the next capitalised word; 0 if the name ends here.
+    """Return the number of words of a name up to its next word with a capital; 0 if it has none.
 
     Args:
         text: The text.
         words: All words of the text.
-        at: The place of the first word of the name.
+        at: The index of the first word of the name.
         length: The number of words of the name so far.
-        body: Whether one of them begins the name of an official body.
+        body: Whether one of them is a word for an official body.
     """
     small: list[str] = []
     for place in range(at + length, min(at + length + _MOST_SMALL + 1, len(words))):
@@ -92,18 +98,18 @@ def _extend_name(text: str, words: PlacedWords, at: int, length: int, *, body: b
 
 
 def _continues_name(word: str, small: Sequence[str]) -> bool:
-    """Return whether a name goes on with a word: one with a capital, or a short number."""
+    """Return whether a word continues a name: it has a capital or is a number of 1 to 3 digits."""
     return word[0].isupper() or (word.isdigit() and len(word) < 4 and not small)
 
 
 def _is_pair(words: PlacedWords, length: int, place: int, small: Sequence[str]) -> bool:
-    """Return whether two words with a small one between them are one name: Pride and Prejudice."""
+    """Return whether two single words and a small one between form a name: Pride and Prejudice."""
     ends_here = place + 1 == len(words) or not words[place + 1][0][0].isupper()
     return length == 1 and ends_here and len(small) == 1
 
 
 def _are_adjacent(text: str, left: Span, right: Span) -> bool:
-    """Return whether two words of a name are adjacent, with at most the point of an initial."""
+    """Return whether a blank separates two words, or the full stop of an initial and a blank."""
     between = text[left.end : right.start]
     is_initial = left.end - left.start == 1 and between == ". "
     return between == " " or is_initial
@@ -121,12 +127,12 @@ def _opens_sentence(text: str, span: Span) -> bool:
 
 @cache
 def _load_common_words() -> frozenset[str]:
-    """Return the words that are common at the beginning of a sentence."""
+    """Return the words that are no names at the start of a sentence, in lower case."""
     return _CUES | load_stop_words("en") | load_stop_words("id")
 
 
 def is_common_word(word: str) -> bool:
-    """Return whether a word is not a name in spite of a capital at the beginning of a sentence."""
+    """Return whether a word is no name even if it begins a sentence with a capital."""
     return word.lower() in _load_common_words()
 
 

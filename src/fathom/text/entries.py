@@ -1,7 +1,7 @@
-"""Entries of a chunk: options, settings, terms and codes, each with its description.
+"""The entries of a manual's chunk: options, settings, terms and codes with their descriptions.
 
-Manuals describe them one by one, in many layouts: a name in a line or a paragraph of its own above
-its description, a name before a colon or a dash, a row of a table that begins with the name.
+The layouts are: a name on a line or in a paragraph above its description, a name before a colon or
+a dash, and a row of a table with the name in its first cell.
 """
 
 import re
@@ -22,7 +22,7 @@ _TERM = rf"[{_MARKS}]{{0,9}}+\w[^\n:|]{{0,60}}?"
 _LINE_HEAD = re.compile(rf"{_TERM}(?=\n\s*[^\Wa-z_])")
 _MARKED_HEAD = re.compile(rf"{_TERM}(?=:\s|\s[\u2013\u2014-]\s|\s{{3,}}\S)")
 _WORD = re.compile(r"[^\s:|]{1,40}$")
-"""A paragraph of one word, such as an exit code above its meaning."""
+"""A block of one word, such as an exit code above its meaning."""
 _FIELD = re.compile(
     r"(?:option|setting|name|parameter|directive|variable|key|opsi|setelan|nama|variabel)\s*:\s*"
     r"(?=[^\s:|]+\s*$)",
@@ -34,9 +34,9 @@ _LABELS = frozenset({
     "note", "notes", "warning", "bawaan", "keterangan", "deskripsi", "tipe", "jenis", "contoh",
     "nilai", "catatan", "peringatan",
 })  # fmt: skip
-"""Labels of fields that describe the name above them."""
+"""Labels of fields that describe the name above them, and so are no names."""
 _MOST_WORDS = 4
-"""The words of a name, without its arguments."""
+"""The largest number of words of a name."""
 _DESCRIBING = frozenset({"paragraph", "code"})
 """The kinds of blocks that may describe the name above them."""
 _SENTENCE_END = re.compile(r"[.!?,;]\s*$")
@@ -45,11 +45,11 @@ _VALUE = re.compile(r"[^|:]{1,40}:\s")
 
 
 class ManualEntry(NamedTuple):
-    """A name of a manual with its description.
+    """An entry of a manual: a name with its description.
 
     Attributes:
-        head: The span of the line or cell that names it, with its arguments.
-        body: The span of the description.
+        head: The span of the name with its arguments, in the text of the chunk.
+        body: The span of the description, in the text of the chunk.
     """
 
     head: Span
@@ -57,12 +57,15 @@ class ManualEntry(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The span of head and description."""
+        """The span from the name to the end of the description."""
         return Span(self.head.start, self.body.end)
 
 
 def list_entries(chunk: Chunk) -> Iterator[ManualEntry]:
-    """Yield the entries of a chunk in order; paragraphs below a name belong to its description."""
+    """Yield the entries of a chunk in order.
+
+    The paragraphs and code below a paragraph with a name belong to its description.
+    """
     blocks = list_blocks(chunk)
     heads = [_find_head(chunk.text, block) for block in blocks]
     for place, (block, head) in enumerate(zip(blocks, heads, strict=True)):
@@ -74,7 +77,10 @@ def list_entries(chunk: Chunk) -> Iterator[ManualEntry]:
 
 
 def list_names(text: str) -> frozenset[str]:
-    """Return the names in the head of an entry: its options, or else its words before arguments."""
+    """Return the names in the head of an entry.
+
+    They are its options, or else the whole head and its first word.
+    """
     options = frozenset(_DASHED.findall(text))
     bare = text.strip(f" \t\n{_MARKS}")
     return options or frozenset({bare, bare.split()[0]} if bare else ())
@@ -83,7 +89,13 @@ def list_names(text: str) -> frozenset[str]:
 def _list_ends_below(
     blocks: Sequence[ChunkBlock], heads: Sequence[Span | None], place: int
 ) -> list[int]:
-    """Return the ends of the blocks below a paragraph that belong to its description."""
+    """Return the ends of the blocks below a paragraph that belong to its description.
+
+    Args:
+        blocks: The blocks of the chunk.
+        heads: The head of each block; `None` for one without.
+        place: The index of the paragraph; the result is empty for another kind of block.
+    """
     if blocks[place].kind != "paragraph":
         return []
     below = zip(blocks[place + 1 :], heads[place + 1 :], strict=True)
@@ -92,7 +104,7 @@ def _list_ends_below(
 
 
 def _find_head(text: str, block: ChunkBlock) -> Span | None:
-    """Return the span of the name with which a block begins; `None` if it begins with none."""
+    """Return the span of the name at the start of a block; `None` if there is none."""
     start = strip_label(text, block).start
     if block.kind == "table_row":
         return _find_cell(text, start, block.end)
@@ -125,7 +137,7 @@ def _is_name(text: str) -> bool:
 
 
 def _find_cell(text: str, start: int, end: int) -> Span | None:
-    """Return the content of the first cell of a row with several cells."""
+    """Return the span of the first cell of a table row, without a label; `None` for one cell."""
     mark = _CELL_END.search(text, start, end)
     if mark is None:
         return None
@@ -134,7 +146,7 @@ def _find_cell(text: str, start: int, end: int) -> Span | None:
 
 
 def _strip(text: str, start: int, end: int) -> Span | None:
-    """Return a span without the marks and blanks at its ends; `None` if nothing is left."""
+    """Return a span without the marks and blanks at its start; `None` if nothing else is in it."""
     body = text[start:end]
     stripped = body.lstrip(" \t\n:|\u2013\u2014-")
     return Span(end - len(stripped), end) if stripped.strip() else None

@@ -1,4 +1,4 @@
-"""Flags of a text, which say yes or no by a value: `Has kids: FALSE`, `| Takes cars | no |`."""
+"""Flags of a text: keys with a value for yes or no, as in `Has kids: FALSE`."""
 
 import re
 from collections.abc import Iterator
@@ -19,11 +19,16 @@ _FLAG = re.compile(
     rf"(?P<value>{_VALUE})[*_`]*(?=\s*(?:$|[;|,.\n])|\s+(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-"""A key with its value; behind it may stand the next key, as a paragraph is one line."""
+"""A key with its value. The next key may follow directly, because a paragraph is one line."""
 
 
 class Flag(NamedTuple):
-    """A key with a value that says yes or no."""
+    """A key with a value for yes or no.
+
+    Attributes:
+        key: The key, as written.
+        yes: Whether the value says yes.
+    """
 
     key: str
     yes: bool

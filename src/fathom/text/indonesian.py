@@ -52,7 +52,7 @@ COUNTED = (
     "gol", "korban", "medali", "negara", "kota", "pulau", "provinsi", "kabupaten", "buku", "rumah",
     "kapal", "pesawat", "desa", "sekolah",
 )  # fmt: skip
-"""Words for counted things, where a question asks for no unit."""
+"""Nouns that are counted, as in "berapa orang"; any other noun after "berapa" may be a measure."""
 
 TIMES = (
     "senin", "selasa", "rabu", "kamis", "jum'?at", "sabtu", "minggu", "musim", "pagi", "siang",
@@ -65,11 +65,11 @@ TIMES = (
     "setiap", "tiap", "pernah", "segera", "jika", "apabila", "bila", "kelahiran", "usia", "umur",
     "kuno", "purba",
 )  # fmt: skip
-"""Words for times; an answer to "kapan" without a number holds one of them."""
+"""Words for times, as patterns; an answer to "kapan" without a number must have one of them."""
 AMOUNTS = (
     "nol", "tidak", "tak", "tanpa", "se[a-z]+", "beberapa", "banyak", "sedikit", "semua",
     "seluruh(?:nya)?", "kedua", "ketiga", "keempat", "kelima", "puluhan", "ratusan", "ribuan",
     "jutaan", "miliaran", "triliunan", "lusin", "separuh", "setengah", "mayoritas", "tunggal",
     "para", "pertama", "ganda",
 )  # fmt: skip
-"""Words for amounts, besides numbers."""
+"""Words for amounts besides numbers, as patterns."""

@@ -1,9 +1,9 @@
 """Detection of texts that give orders to a language model, in English and Indonesian.
 
-A document speaks to people. A text that speaks to whoever answers from it (rules to forget, forged
-turns of a conversation, delimiters, replies and calls of tools) is not shown to a model. This first
-wall stops blunt attempts. A text that gets past it is data between delimiters, and counts only
-where its words are verified in the documents.
+Documents are written for people. A text that addresses a model (orders to forget its rules, forged
+turns of a conversation, delimiters, replies or calls of tools) is not shown to a model. This check
+stops simple attacks only. Any other text is given to a model as data between delimiters, and a
+model's answer is used only if its words are verified in the documents.
 """
 
 import re
@@ -48,9 +48,12 @@ _ORDERS = re.compile(
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
-"""Invisible characters, which would hide a word by dividing it."""
+"""Invisible characters, which may divide a word to hide it from the patterns."""
 
 
 def gives_orders(text: str) -> bool:
-    """Return whether a text speaks to a model that is to answer from it."""
+    """Return whether a text addresses a model that is asked to answer from it.
+
+    Invisible characters in the text are ignored.
+    """
     return _ORDERS.search(_UNSEEN.sub("", text)) is not None

@@ -1,4 +1,7 @@
-"""The lists of a chunk: runs of list items, the line that leads to them, inner lists."""
+"""The lists of a chunk: runs of list items, with the line that introduces them, and inner lists.
+
+A run is the range of the indices of a list's blocks in `list_blocks(chunk)`.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +10,7 @@ from fathom.text.quotable import list_blocks, strip_label
 from fathom.types import Chunk, ChunkBlock, Span
 
 _INNER_KINDS = frozenset({"paragraph", "code"})
-"""The kinds of blocks that may stand between two items; they belong to the item before."""
+"""The kinds of blocks that may be between two items and belong to the item before them."""
 _NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
 
 
@@ -17,7 +20,13 @@ def ends_in_colon(text: str) -> bool:
 
 
 def find_lead_start(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
-    """Return the start of the line that leads to a list, else the start of the list."""
+    """Return the start of the block with a colon before a list, else the start of the list.
+
+    Args:
+        text: The text of the chunk.
+        blocks: The blocks of the chunk.
+        first: The index of the list's first block.
+    """
     previous = blocks[first - 1] if first else None
     if previous is not None and ends_in_colon(text[previous.start : previous.end]):
         return previous.start
@@ -25,13 +34,17 @@ def find_lead_start(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
 
 
 def find_runs(chunk: Chunk) -> list[range]:
-    """Return the lists among a chunk's blocks, from first item to last, inner ones too."""
+    """Return the runs of a chunk's lists, from first item to last: outer ones, then inner ones."""
     outer = find_outer_runs(chunk)
     return [*outer, *(inner for run in outer for inner in _iterate_inner_runs(chunk, run))]
 
 
 def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
-    """Yield the runs of items that an item with a colon introduces, by labels of other kinds."""
+    """Yield the inner runs of a run.
+
+    An inner run follows an item that ends in a colon, and lasts until the next item with a label of
+    that item's kind.
+    """
     blocks = list_blocks(chunk)
     labels = [normalize_label(chunk, blocks[at]) for at in run]
     for place, at in enumerate(run):
@@ -47,15 +60,15 @@ def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
 
 
 def normalize_label(chunk: Chunk, block: ChunkBlock) -> str:
-    """Return the kind of a label: "(1)" and "(2)" have the same kind, "a." and "1." do not."""
+    """Return the kind of a list item's label, equal for "(1)" and "(2)", other for "a."."""
     label = chunk.text[block.start : strip_label(chunk.text, block).start]
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
 
 
 def find_outer_runs(chunk: Chunk) -> list[range]:
-    """Return the lists among a chunk's blocks, from first item to last, without inner ones.
+    """Return the runs of a chunk's lists, from first item to last, without inner lists.
 
-    Text and code between two items are inside the list if the numbering goes on after them.
+    Text and code between two items belong to the list if the numbering continues after them.
     """
     blocks = list_blocks(chunk)
     items = [at for at, block in enumerate(blocks) if block.kind == "list_item"]
@@ -69,7 +82,7 @@ def find_outer_runs(chunk: Chunk) -> list[range]:
 
 
 def _continues_run(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> bool:
-    """Return whether an item goes on with the list of a run."""
+    """Return whether the item with index `at` continues the list of a run."""
     inner = blocks[run[-1] + 1 : at]
     if not inner:
         return True
@@ -81,27 +94,27 @@ def _continues_run(text: str, blocks: Sequence[ChunkBlock], run: range, at: int)
 
 
 def _follows(before: str, after: str) -> bool:
-    """Return whether a number or letter comes right after another."""
+    """Return whether a number or letter is the successor of another: "4" of "3", "d" of "c"."""
     if before.isdigit() and after.isdigit():
         return int(after) == int(before) + 1
     return ord(after[0]) == ord(before[0]) + 1
 
 
 def list_numbers(chunk: Chunk, run: range) -> list[str]:
-    """Return the numbers or letters of a list's labels in order: "3" of "3."."""
+    """Return the numbers or letters of a list's labels, in order: "3" for "3."."""
     blocks = list_blocks(chunk)
     items = (blocks[at] for at in run if blocks[at].kind == "list_item")
     return [match[1] for item in items if (match := _NUMBER.match(chunk.text, item.start))]
 
 
 def goes_on(chunk: Chunk, run: range, next_chunk: Chunk, next_run: range) -> bool:
-    """Return whether the numbers of a list go on in that of the next chunk."""
+    """Return whether the numbering of a list continues in a list of the next chunk."""
     numbers, next_numbers = list_numbers(chunk, run), list_numbers(next_chunk, next_run)
     return bool(numbers and next_numbers) and _follows(numbers[-1], next_numbers[0])
 
 
 def find_items(chunk: Chunk, run: range) -> list[Span]:
-    """Return the items of a list without labels, each with the text or code that belongs to it."""
+    """Return the span of each item of a list, without its label and with its text and code."""
     blocks = list_blocks(chunk)
     starts = [at for at in run if blocks[at].kind == "list_item"]
     # Text or code between two items belongs to the item before it.

@@ -1,8 +1,7 @@
-"""Numbers as they are written, in English and Indonesian, with their units.
+"""Written numbers, in English and Indonesian, with their units.
 
-"1,234.5", "1.234,5", "1.5 million", "1,5 juta", "dua belas" and "64 km" are read. Groups of three
-digits are thousands whichever mark separates them; "0.125" is not such a group, as no group begins
-with 0.
+"1,234.5", "1.234,5", "1.5 million", "1,5 juta", "dua belas" and "64 km" are read. A point or comma
+before three digits separates thousands, except after a 0: "1.250" is 1250, "0.125" is an eighth.
 """
 
 import re
@@ -29,10 +28,10 @@ _UNITS = [
     for kind, patterns in units.items()
     for pattern, factor in patterns.items()
 ]
-# Long patterns first: "kilometer persegi" before "kilometer".
+# Long patterns come first: "kilometer persegi" before "kilometer".
 _UNITS.sort(key=lambda unit: -len(unit[0].pattern))
 NUMBER_WORDS = frozenset({*_WORDS, *_SCALES})
-"""Words that are numbers or components of numbers, in lower case."""
+"""Words that are numbers or parts of numbers, in lower case."""
 
 _DIGITS = (
     r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?(?!\d)|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\d)"
@@ -52,9 +51,9 @@ class Quantity(NamedTuple):
 
     Attributes:
         value: The number in the base unit of `kind`.
-        kind: `length` in metres, `area` and `volume` in square and cubic metres, `mass` in
-            kilograms, `time` in seconds, `bytes`, `share` in percent; empty where no known unit
-            follows.
+        kind: `length` in metres, `area` in square metres, `volume` in cubic metres, `mass` in
+            kilograms, `time` in seconds, `bytes`, or `share` in per cent; empty if no known unit
+            follows the number.
     """
 
     value: float
@@ -66,7 +65,7 @@ def parse_quantities(text: str) -> list[Quantity]:
     lower = text.lower()
     parsed: list[Quantity] = []
     unit, start = ("", 1.0), len(lower)
-    # Backwards, as a number of a range takes the unit behind the range.
+    # Backwards, because the first number of a range has the unit after the range.
     for match in reversed(list(_NUMBER.finditer(lower))):
         # The first number of a range, as in "5 to 8 km", shares the unit of the next one.
         if not _RANGE_MARK.fullmatch(lower, match.end(), start):
@@ -77,7 +76,7 @@ def parse_quantities(text: str) -> list[Quantity]:
 
 
 def parse_numbers(text: str) -> list[float]:
-    """Return all numbers in a text, in digits before those in words, whatever they measure."""
+    """Return all numbers in a text without units: first those in digits, then those in words."""
     matches = list(_NUMBER.finditer(text.lower()))
     return [
         _parse_value(match) for match in sorted(matches, key=lambda match: match["digits"] is None)
@@ -85,7 +84,7 @@ def parse_numbers(text: str) -> list[float]:
 
 
 def _parse_unit(text: str, at: int) -> tuple[str, float]:
-    """Return the measure of the unit that stands at a place, and the unit's size."""
+    """Return the measure of the unit at a place, and its size; "" and 1 if no unit is there."""
     matches = ((kind, factor) for pattern, kind, factor in _UNITS if pattern.match(text, at))
     return next(matches, ("", 1.0))
 
@@ -104,18 +103,18 @@ def _parse_value(match: re.Match[str]) -> float:
 
 
 def _parse_words(words: list[str]) -> float:
-    """Return the number that words say, as "two hundred thousand five" or "dua puluh tiga"."""
+    """Return the value of number words such as "two hundred thousand five", "dua puluh tiga"."""
     total = group = 0.0
     for word in words:
         if word == "belas":
             group += 10
         elif word in _WORDS:
             group += _WORDS[word]
-        # From a thousand on, a scale closes a group; hundreds and tens multiply within it.
+        # A scale of a thousand or more ends a group; hundreds and tens multiply within it.
         elif _SCALES[word] >= 1e3:
             total, group = total + max(group, 1) * _SCALES[word], 0.0
         else:
-            # All of a group stands before "hundred", and only its ones before "puluh".
+            # "hundred" multiplies the number before it, "puluh" (tens) only the ones before it.
             part = group % _SCALES[word] or 1
             group += part * (_SCALES[word] - 1) if group else _SCALES[word]
     return total + group

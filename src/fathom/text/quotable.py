@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fathom.text.sentences import split
 from fathom.types import HEADS, BlockKind, Chunk, ChunkBlock, Span
 
-# The printed label of a list item, which the builders of documents put before its text.
+# The label of a list item, which builders of documents put before its text.
 _LABEL = re.compile(
     r"(?:[-*\u2022\u00b7\u2013]|\(?(?:\d{1,3}(?:\.\d{1,3}){0,9}|[a-zA-Z]|"
     r"[ivxlcIVXLC]{1,6})[.)])[ \t]+"
@@ -18,12 +18,12 @@ _LINE = re.compile(r"[^\s\n][^\n]*")
 
 
 class QuotableUnit(NamedTuple):
-    """The smallest text that is quoted.
+    """The smallest text that can be quoted: a sentence, a table row or a line of code.
 
     Attributes:
         kind: The kind of its block.
-        block: The place of its block in the chunk, from 0.
-        span: Its span in the chunk's text; without the label of a list item or the mark of a note.
+        block: The index of its block in the chunk, from 0.
+        span: Its span in the chunk's text, without the label of a list item or mark of a note.
     """
 
     kind: BlockKind
@@ -32,9 +32,9 @@ class QuotableUnit(NamedTuple):
 
 
 def list_units(chunk: Chunk) -> tuple[QuotableUnit, ...]:
-    """Return all units of a chunk in order; headings and heads of tables are not units.
+    """Return all units of a chunk in order; headings and heads of tables have none.
 
-    A chunk whose blocks are not known counts as one paragraph.
+    A chunk without known blocks counts as one paragraph.
     """
     return tuple(
         QuotableUnit(block.kind, place, span)
@@ -44,22 +44,26 @@ def list_units(chunk: Chunk) -> tuple[QuotableUnit, ...]:
 
 
 def list_blocks(chunk: Chunk) -> tuple[ChunkBlock, ...]:
-    """Return the chunk's blocks, or all of it as a paragraph."""
+    """Return the blocks of a chunk; if they are not known, the whole chunk as a paragraph."""
     return chunk.blocks or (ChunkBlock("paragraph", 0, len(chunk.text)),)
 
 
 def strip_label(text: str, block: ChunkBlock) -> Span:
-    """Return the span of a block without the label of its list item or the mark of its note."""
+    """Return the span of a block without the label of a list item or the mark of a note."""
     mark = {"list_item": _LABEL, "footnote": _NOTE}.get(block.kind)
     match = mark.match(text, block.start, block.end) if mark else None
     return Span(match.end() if match else block.start, block.end)
 
 
 def extend_to_units(chunk: Chunk, span: Span) -> Span | None:
-    """Return the span of the units that overlap `span`, within the block that holds most of it.
+    """Extend a span to whole units, within the block that has the largest part of it.
+
+    Args:
+        chunk: The chunk.
+        span: A span in its text.
 
     Returns:
-        `None` where `span` stands in a heading.
+        The span of the units that overlap it; `None` if there are none, as in a heading.
     """
     overlapping = [
         unit
@@ -78,7 +82,7 @@ def extend_to_units(chunk: Chunk, span: Span) -> Span | None:
 
 
 def extract_chunk(chunk: Chunk, span: Span) -> Chunk:
-    """Return a span of a chunk as a chunk of its own, under the same headings."""
+    """Return a span of a chunk as a new chunk with the same title and headings, without blocks."""
     return Chunk(
         id=f"{chunk.id}:{span.start}",
         document_id=chunk.document_id,
@@ -92,7 +96,7 @@ def extract_chunk(chunk: Chunk, span: Span) -> Chunk:
 
 
 def _list_spans(text: str, block: ChunkBlock) -> Iterator[Span]:
-    """Yield the spans of a block's units."""
+    """Yield the spans of a block's units; none for headings and heads of tables."""
     if block.kind in HEADS:
         return
     span = strip_label(text, block)

@@ -1,10 +1,10 @@
-"""The place of a copied quote in a text, however carelessly it was copied.
+"""The place of a copied quote in a text, even if the copy is not exact.
 
 Words are compared without case, punctuation and white space, so quotation marks, dashes, ligatures,
 soft hyphens, words broken at the end of a line, list numbers and marks of notes make no difference.
-An ellipsis may stand for omitted words. A quote in which a few words differ is found by the longest
-stretch of words that it shares with the text, if no other word of it can change the meaning: no
-number, sign, name or negation, and no word that limits.
+An ellipsis may stand for omitted words. A quote with a few different words is found by the longest
+run of words that it shares with the text, if none of the different words changes the meaning: no
+number, sign, name, negation or word that limits a statement.
 """
 
 import re
@@ -37,13 +37,13 @@ _SMALL = split_set(
     "been has have had which who there also yang itu ini para adalah ialah di pada dan oleh untuk "
     "dari dengan telah sang ke"
 )
-"""Words that may differ without a change of meaning."""
+"""Words that may be missing, added or different without a change of meaning."""
 _NEGATIONS = split_set(
     "no not never none nobody nothing nowhere neither nor without cannot hardly rarely seldom "
     "scarcely barely false falsely untrue wrong tidak bukan bukanlah tanpa belum jangan tak tiada "
     "dilarang jarang salah keliru"
 )
-# Words that limit a statement, so that leaving one out changes it.
+# Words that limit a statement, so that the meaning changes without them.
 _LIMITS = split_set(
     "only all every each any some most few fewer except unless until before after more less least "
     "maximum minimum must may might can could should shall will would if or but half double former "
@@ -52,27 +52,27 @@ _LIMITS = split_set(
     "wajib boleh dapat bisa mungkin akan jika bila atau tetapi hampir sekitar mantan bekas"
 )
 _ROLE_ENDINGS = (("er", "ee"), ("or", "ee"))
-"""Endings of one stem that name different persons: employer, employee."""
+"""Pairs of endings that make different persons of one stem: employer, employee."""
 _MIN_STRETCH = 4
-"""The least number of words in the common stretch."""
+"""The smallest number of words in the longest common run, the stretch."""
 _MIN_STRETCH_SHARE = 0.4
-"""The least share of a quote's words in the common stretch."""
+"""The smallest share of a quote's words in the stretch."""
 _MAX_DIFFERING_SHARE = 0.25
-"""The largest share of a quote's words that differ."""
+"""The largest share of a quote's words that may differ."""
 _MAX_GAP = 60
 """The largest number of words that an ellipsis may stand for."""
 _NEGATION_REACH = 3
-"""The number of words beside a quote in which a negation is about the quote."""
+"""The number of words before or after a quote among which a negation applies to the quote."""
 
 
 class Word(NamedTuple):
     """A word, number or sign of a text.
 
     Attributes:
-        key: The form that is compared.
+        key: The form that is compared: in lower case and normal form.
         span: Its span in the text.
         optional: Whether it is a list number or the mark of a note, which a copy may lack or add.
-        telling: Whether it is a number, a sign or a name, which a copy may not change.
+        telling: Whether it is a number, a sign or has a capital; a copy must not change it.
     """
 
     key: str
@@ -85,8 +85,8 @@ class QuoteMatch(NamedTuple):
     """The place of a quote.
 
     Attributes:
-        span: Its span in the text, from the first word of the quote to the last one.
-        exact: Whether all its words stand there, and no others except within an ellipsis.
+        span: Its span in the text, from the first word of the quote to the last.
+        exact: Whether the text has all words of the quote there, and others only for an ellipsis.
     """
 
     span: Span
@@ -94,11 +94,18 @@ class QuoteMatch(NamedTuple):
 
 
 def find_quote(quote: str, text: str) -> QuoteMatch | None:
-    """Return the first place of `text` that says what `quote` says, in the same words or nearly so.
+    """Return the first place of a text that a quote is a copy of, exact or nearly so.
+
+    Exact copies come first. A place with a negation close before it (for a copy that is not exact,
+    also close after it) in the same clause does not count, because the quote without the negation
+    says the opposite.
+
+    Args:
+        quote: The quote.
+        text: The text.
 
     Returns:
-        `None` where there is none, and where a negation stands close before a quote within its
-        clause: a quote without its negation says the opposite.
+        The place; `None` if there is none.
     """
     parts = [split_words(part) for part in _ELLIPSIS.split(quote)]
     parts = [part for part in parts if any(not word.optional for word in part)]
@@ -123,7 +130,7 @@ def split_words(text: str) -> list[Word]:
 
 
 def _build_word(match: re.Match[str]) -> Word:
-    """Return the word of a match."""
+    """Return the word of a match of `_TOKEN`."""
     kind = str(match.lastgroup)
     written = match[kind]
     normalised = unicodedata.normalize("NFKC", _APOSTROPHE.sub("'", _BROKEN.sub("", written)))
@@ -136,12 +143,18 @@ def _build_word(match: re.Match[str]) -> Word:
 
 
 def _join_span(words: Sequence[Word], first: int, end: int) -> Span:
-    """Return the span of the words from `first` to before `end`."""
+    """Return the span of the words with indices from `first` to `end` - 1."""
     return Span(words[first].span.start, words[end - 1].span.end)
 
 
 def _is_negated(near: Sequence[Word], place: Span, text: str) -> bool:
-    """Return whether one of the words near a place, nearest first, negates it in its clause."""
+    """Return whether one of the words near a place is a negation in the same clause.
+
+    Args:
+        near: The words before or after the place, the nearest first.
+        place: The span of the place.
+        text: The text.
+    """
     for word in near:
         start, end = min(word.span.end, place.end), max(word.span.start, place.start)
         if _CLAUSE_END.search(text, start, end):
@@ -159,7 +172,15 @@ def _is_negation(key: str) -> bool:
 def _find_exact(
     parts: Sequence[Sequence[Word]], words: Sequence[Word]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the places, first word and end, where the parts of a quote stand in order."""
+    """Yield the places that have all parts of a quote in order.
+
+    Args:
+        parts: The words of the quote, split at ellipses.
+        words: The words of the text.
+
+    Yields:
+        The index of the first word of a place, and the index after its last word.
+    """
     for first, end in _find_places(parts[0], words, 0):
         part_end: int | None = end
         for part in parts[1:]:
@@ -169,7 +190,15 @@ def _find_exact(
 
 
 def _find_next(part: Sequence[Word], words: Sequence[Word], start: int) -> int | None:
-    """Return the end of a part behind an ellipsis, which must not hide a negation; else `None`."""
+    """Return the index after the last word of a part that follows an ellipsis.
+
+    `None` if the part does not follow, or if the ellipsis stands for too many words or a negation.
+
+    Args:
+        part: The words of the part.
+        words: The words of the text.
+        start: The index of the first word that may belong to the ellipsis.
+    """
     for first, end in _find_places(part, words, start):
         hidden = words[start:first]
         if len(hidden) > _MAX_GAP or any(_is_negation(word.key) for word in hidden):
@@ -181,7 +210,11 @@ def _find_next(part: Sequence[Word], words: Sequence[Word], start: int) -> int |
 def _find_places(
     part: Sequence[Word], words: Sequence[Word], start: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield every place where the words of a part stand in a row: its first word and its end."""
+    """Yield every place from the word `start` on that has the words of a part in a row.
+
+    Yields:
+        The index of the first word of a place, and the index after its last word.
+    """
     head = next(place for place, word in enumerate(part) if not word.optional)
     for first in range(start, len(words)):
         if words[first].key == part[head].key:
@@ -191,9 +224,9 @@ def _find_places(
 
 
 def _match_words(part: Sequence[Word], words: Sequence[Word], at: int) -> int | None:
-    """Return the end of the words of a part from a place on; `None` where they do not stand there.
+    """Return the index after the words of a part that begin at a word; `None` if they do not.
 
-    List numbers may be missing on either side.
+    List numbers and marks of notes may be missing on either side.
     """
     for word in part:
         candidate = words[at] if at < len(words) else None
@@ -213,7 +246,11 @@ def _match_words(part: Sequence[Word], words: Sequence[Word], at: int) -> int | 
 
 
 def _find_near(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Yield the places that hold the longest common stretch, where the differences are harmless."""
+    """Yield the places around the longest common run of words whose differences are harmless.
+
+    Yields:
+        The index of the first word of a place, and the index after its last word.
+    """
     quote = [word for word in part if not word.optional]
     places = [at for at, word in enumerate(words) if not word.optional]
     text_words = [words[at] for at in places]
@@ -222,7 +259,7 @@ def _find_near(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[in
     place, begin, size = matcher.find_longest_match()
     if size < max(_MIN_STRETCH, _MIN_STRETCH_SHARE * len(quote)):
         return
-    # The stretch may occur again: the first place whose surroundings fit is the quote.
+    # The stretch may occur several times, with other words around it.
     for at in range(place, len(text_words) - size + 1):
         if text_keys[at : at + size] == keys[begin : begin + size]:
             extended = _extend_stretch(quote, text_words, Span(begin, begin + size), at)
@@ -233,9 +270,20 @@ def _find_near(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[in
 def _extend_stretch(
     quote: Sequence[Word], text_words: Sequence[Word], stretch: Span, at: int
 ) -> tuple[int, int] | None:
-    """Return the place around a stretch that stands at `at`; `None` if too much differs there."""
+    """Extend a common run of words to the whole quote.
+
+    Args:
+        quote: The words of the quote.
+        text_words: The words of the text.
+        stretch: The span of the run in the words of the quote.
+        at: The index of the run in the words of the text.
+
+    Returns:
+        The index of the first word of the place, and the index after its last word; `None` if too
+        many words differ, or the meaning.
+    """
     after, most = at + stretch.end - stretch.start, ceil(_MAX_DIFFERING_SHARE * len(quote))
-    # More words of the text than these would differ too often.
+    # With more words of the text than the quote has, too many would differ.
     room = len(quote)
     left = _align_words(
         quote[: stretch.start][::-1], text_words[max(0, at - room) : at][::-1], most
@@ -247,19 +295,29 @@ def _extend_stretch(
 
 
 class _Alignment(NamedTuple):
-    """The number of words of a text that are used, and the number of words that differ."""
+    """An alignment of words of a quote with the first words of a text.
+
+    Attributes:
+        used: The number of words of the text that are aligned.
+        cost: The number of words that differ, are missing or are added.
+    """
 
     used: int
     cost: int
 
 
 def _align_words(quote: Sequence[Word], text_words: Sequence[Word], most: int) -> _Alignment | None:
-    """Return the alignment of a quote with the beginning of a text with the fewest differences.
+    """Align the words of a quote with the first words of a text, with the fewest differences.
+
+    Args:
+        quote: The words of the quote.
+        text_words: The words of the text.
+        most: The largest number of differences.
 
     Returns:
-        `None` where more than `most` words differ, or a difference changes the meaning.
+        The alignment; `None` if more words differ, or if a difference changes the meaning.
     """
-    # The edit distance by words (Levenshtein), with all rows kept to trace the differences.
+    # The edit distance of words (Levenshtein); all rows are kept for tracing the differences.
     costs = [list(range(len(text_words) + 1))]
     for quoted in quote:
         above = costs[-1]
@@ -281,7 +339,17 @@ def _align_words(quote: Sequence[Word], text_words: Sequence[Word], most: int) -
 def _trace_differences(
     quote: Sequence[Word], text_words: Sequence[Word], costs: Sequence[Sequence[int]], at: int
 ) -> Iterator[tuple[Word | None, Word | None]]:
-    """Yield the words that differ, each with the word in its place, from the end on."""
+    """Yield the differences of an alignment, last first.
+
+    Args:
+        quote: The words of the quote.
+        text_words: The words of the text.
+        costs: The edit distances, by row (words of the quote) and column (words of the text).
+        at: The number of words of the text that are aligned.
+
+    Yields:
+        A word of the quote and a different one of the text; either is `None` if it is missing.
+    """
     row = len(quote)
     while row or at:
         cost = costs[row][at]
@@ -302,7 +370,12 @@ def _trace_differences(
 
 
 def _is_harmless(quoted: Word | None, word: Word | None) -> bool:
-    """Return whether a difference leaves the meaning as it is."""
+    """Return whether a difference does not change the meaning.
+
+    Args:
+        quoted: The word of the quote; `None` if it has none.
+        word: The word of the text; `None` if it has none.
+    """
     if quoted is None:
         return word is None or not _changes_meaning(word)
     if word is None:
@@ -319,7 +392,10 @@ def _changes_meaning(word: Word) -> bool:
 
 
 def _are_forms(quoted: Word, word: Word) -> bool:
-    """Return whether two words are forms of one word: the same but for a short ending."""
+    """Return whether two words are forms of one word.
+
+    They are if at least 4 letters at their start are equal and at most 3 letters follow.
+    """
     if quoted.telling or word.telling or _changes_meaning(quoted) or _changes_meaning(word):
         return False
     first, second = quoted.key, word.key

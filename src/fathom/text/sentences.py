@@ -1,4 +1,4 @@
-"""The sentences of English and Indonesian text, found in time linear in its length."""
+"""The splitting of English and Indonesian text into sentences, in linear time."""
 
 import re
 
@@ -13,8 +13,8 @@ _ABBREVIATIONS = frozenset({
     "sen", "sgt", "sr", "st", "tbk", "tel", "telp", "tgl", "tn", "u.p", "v", "viz", "vol", "vs",
     "yth",
 })  # fmt: skip
-# The time stays linear, as each place is tried once: a run of marks is tried from its first mark
-# only, and no alternative has to match anything after a part that may be long.
+# The time is linear because each place is tried only once: a run of marks is tried from its first
+# mark only, and no alternative must match anything after a part that may be long.
 _ENDS = re.compile(
     r"(?P<blank>\n[ \t]*+\n\s*)"
     r"|(?P<line>\n[ \t]*+)(?=(?:[-*\u2022]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t])"
@@ -27,19 +27,19 @@ _SPACE = re.compile(r"\s+")
 _LAST_WORD = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _LABEL = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
 _LOOK_BACK = 40
-"""Characters before a full stop in which its word is looked for."""
+"""The number of characters before a full stop in which its word is looked for."""
 
 
 def split(text: str, *, notes: bool = True) -> tuple[Span, ...]:
-    """Return the sentences of `text` in order, without the white space around them.
+    """Return the spans of the sentences of a text in order, without the white space around them.
 
-    A sentence ends at a full stop, question or exclamation mark that is followed by white space and
-    no small letter, at a blank line, before a list label at the start of a line, and at the ends of
-    table rows. Full stops of abbreviations, initials, decimals and list labels end no sentence.
+    A sentence ends at a full stop, question or exclamation mark with white space and no lower-case
+    letter after it, at a blank line, before a list label at the start of a line, and at the end of
+    a table row. A full stop of an abbreviation, initial, decimal or list label ends no sentence.
 
     Args:
         text: The text.
-        notes: Whether marks of footnotes, as in `.[1]`, may stand between a full stop and the white
+        notes: Whether marks of footnotes, as in `.[1]`, may be between a full stop and the white
             space; they belong to the sentence before them.
     """
     spans: list[Span] = []
@@ -56,7 +56,13 @@ def split(text: str, *, notes: bool = True) -> tuple[Span, ...]:
 
 
 def _locate_gap(text: str, match: re.Match[str], chains: dict[int, int] | None) -> Span:
-    """Return the span between two sentences, if a sentence ends at the match."""
+    """Return the span between two sentences on the assumption that one ends at a match.
+
+    Args:
+        text: The text.
+        match: A match of `_ENDS`.
+        chains: The ends of marks of footnotes, as for `_skip_notes`; `None` if they do not count.
+    """
     if match["wide"]:
         return Span(match.end(), match.end())
     if not match["stop"]:
@@ -72,8 +78,8 @@ def _skip_notes(text: str, at: int, chains: dict[int, int]) -> int:
     Args:
         text: The text.
         at: The place.
-        chains: The ends of the chains of marks so far, by the start of each mark; without them a
-            full stop inside a mark would have all marks after it read again.
+        chains: The ends of the chains of marks so far, by the start of each mark; it is updated.
+            Without it, all marks after a full stop inside a mark would be read again.
     """
     passed: list[int] = []
     while at not in chains and (note := _NOTE.match(text, at)):
@@ -85,11 +91,18 @@ def _skip_notes(text: str, at: int, chains: dict[int, int]) -> int:
 
 
 def _ends_sentence(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
-    """Return whether a sentence ends at the match."""
+    """Return whether a sentence ends at a match.
+
+    Args:
+        text: The text.
+        start: The start of the sentence.
+        match: A match of `_ENDS`.
+        gap: The span between the sentences (`_locate_gap`).
+    """
     if match["stop"]:
         return gap.start < gap.end and _ends_at_stop(text, start, match, gap)
     if match["row"]:
-        # Bounded, as a sentence of many lines would be read again at each of its line breaks.
+        # Limited, because a sentence of many lines would be read again at each line break.
         before = text[max(start, match.start() - 300) : match.start()]
         return " | " in before.rpartition("\n")[2] or " | " in _read_line(text, match.end())
     return True
@@ -119,12 +132,12 @@ def _is_abbreviation(text: str, start: int, word: re.Match[str]) -> bool:
 
 
 def _read_line(text: str, at: int) -> str:
-    """Return the beginning of the line at a place."""
+    """Return at most 300 characters of the line from a place on."""
     return text[at : at + 300].partition("\n")[0]
 
 
 def _add_span(spans: list[Span], text: str, start: int, end: int) -> None:
-    """Add a span without the white space around it; no span if it holds nothing else."""
+    """Add a span without the white space around it, if it has anything else."""
     piece = text[start:end]
     sentence = piece.strip()
     if sentence:
