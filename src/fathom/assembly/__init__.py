@@ -1,8 +1,8 @@
 """The composition root of all parts.
 
-Makes every part from the settings, when it is first used. The implementations behind the protocols
-are named here and nowhere else, on three floors: models, retrieval, agents. Modules are imported on
-use, as no question needs all of them.
+`Assembly` builds each part from the settings on first use. Only this room and the registry name the
+implementations of protocols. There are three layers, each a subclass of the one before: models,
+retrieval and agents. Modules are imported on use, because no question needs all of them.
 """
 
 from fathom.assembly.agents import Assembly

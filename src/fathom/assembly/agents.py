@@ -1,4 +1,7 @@
-"""The agents: with a language model where the role has one, else the local implementation."""
+"""The top layer of the assembly: the agents.
+
+An agent has a language model if the settings name one for its role, else it is local.
+"""
 
 from functools import cached_property
 from pkgutil import resolve_name
@@ -24,20 +27,24 @@ if TYPE_CHECKING:
 
 
 class Assembly(RetrievalParts):
-    """The parts that the settings name, each made once."""
+    """All parts that the settings name, each built on first use."""
 
     def agent(self, role: Role[AgentT]) -> AgentT:
-        """Return the agent of a role, made once: with a language model where the role has one."""
+        """Return the agent of a role, which is made once."""
         if role.name not in self._agents:
             self._agents[role.name] = self.make_agent(role)
         return cast("AgentT", self._agents[role.name])
 
     def make_agent(self, role: Role[AgentT], *given: object) -> AgentT:
-        """Make an agent of a role.
+        """Make a new agent of a role.
 
         Args:
-            role: The entry of the role.
-            given: The arguments of the agent's `of` beside these parts and the model.
+            role: The entry of the role in the registry.
+            given: The arguments of the agent's `of` besides this assembly and the model.
+
+        Returns:
+            The agent with a language model if the role has one, else the local agent; `None` if the
+            role has no local implementation.
         """
         model = self.models.language_models.get_model(role.model_of or role.name)
         place = role.local if model is None else role.llm
@@ -46,20 +53,24 @@ class Assembly(RetrievalParts):
         return cast("AgentT", agent)
 
     def prompt(self, shipped: Prompt) -> Prompt:
-        """Return a shipped prompt of a role, or the one in the file that replaces it."""
+        """Return a shipped prompt, or the one in the user's file that replaces it.
+
+        Raises:
+            SettingsError: If the file cannot be read, or lacks a placeholder or has another one.
+        """
         return choose_prompt(shipped, self.settings)
 
     @cached_property
     def quotes(self) -> "QuoteLookup":
-        """The lookup of document text at a place."""
+        """The lookup of the text at a place of a document."""
         from fathom.retrieval.quotes import QuoteLookup
 
-        # The index is looked up at each call: another one may have taken its place since.
+        # The index is got at each call, because another one may have replaced it.
         return QuoteLookup(lambda document: self._index().get_document(document))
 
     @cached_property
     def tables(self) -> "TableLookup":
-        """The lookup of the whole tables of which hits show a part."""
+        """The lookup of the whole tables that hits have a part of."""
         from fathom.retrieval.table_lookup import TableLookup
 
         return TableLookup(
@@ -69,17 +80,17 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def reports(self) -> "ReportLookup":
-        """The lookup of the statements of reports of which hits show a part."""
+        """The lookup of the statements of reports that hits have a part of."""
         from fathom.retrieval.report_lookup import ReportLookup
 
         return ReportLookup(self.tables)
 
     @cached_property
     def statement_names(self) -> "LabelNames":
-        """The names of the rows of statements: those of the domain, then the shipped ones.
+        """The names of rows of statements: those of the domain, then those of `finance`.
 
         Raises:
-            SettingsError: If the file of the domain is not as it should be.
+            SettingsError: If the file of the domain cannot be read or has another form.
         """
         from fathom.domains.domain import FINANCE, load_domain
         from fathom.tables.labels import LabelNames
@@ -88,7 +99,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":
-        """The question cleaner: corrects slips in questions."""
+        """The cleaner of questions, which removes politeness and corrects typing errors."""
         from fathom.agents.question_cleaner import QuestionCleaner
         from fathom.question.spelling import Speller
         from fathom.retrieval.keyword import has_exact_word
@@ -115,28 +126,28 @@ class Assembly(RetrievalParts):
 
     @property
     def trusted_sources(self) -> "TrustedSources":
-        """The sources that are believed against all others."""
+        """The documents that are believed against all others (`sources.trusted`)."""
         from fathom.agents.reader.trusted_sources import TrustedSources
 
         return TrustedSources(self.settings.sources.trusted)
 
     @cached_property
     def answer_signals(self) -> "AnswerSignals":
-        """The signals of an answer, in numbers."""
+        """The function that computes the signals of an answer, which are numbers by name."""
         from fathom.agents.reader.signals import AnswerSignals
 
         return AnswerSignals(pairs=self.cross_reader, extract_terms=self.terms)
 
     @cached_property
     def web(self) -> "WebSearch | None":
-        """The web search; `None` where it is off."""
+        """The web search; `None` if the settings name no provider."""
         web = self.settings.web
         if not web.provider:
             return None
         from fathom.agents.web.search import LIST_PRICES, WebSearch
 
         return WebSearch(
-            # The client of the web engine is built at the first search, as most questions need
+            # The client of the web engine is built at the first search, because most questions need
             # none.
             open_engine=lambda: self.web_engine,
             identity={"provider": web.provider, "base_url": web.base_url},
@@ -149,16 +160,18 @@ class Assembly(RetrievalParts):
     def policy(self) -> "Policy":
         """The policy of `adaptive`.
 
+        If the reader has a language model and no sequence is forced, the policy also falls back on
+        that model.
+
         Raises:
-            SettingsError: If the settings name no policy, or force what is no executor.
+            SettingsError: If `adaptive.policy` names no policy or `adaptive.forced` no executor.
         """
         from fathom.planner.policy import ModelFallbackPolicy, load_policy
 
         section = self.settings.get_section(AdaptiveSettings)
         enough = self.settings.ask.min_confidence
         policy = load_policy(section.policy, section.forced, min_confidence=enough)
-        # A forced sequence runs as it is, and without a reader's model there is none to fall back
-        # on.
+        # A forced sequence is not changed, and without a model of the reader there is no fallback.
         if section.forced or self.models.language_models.get_model("reader") is None:
             return policy
         llm = self.settings.llm

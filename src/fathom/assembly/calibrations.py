@@ -1,4 +1,4 @@
-"""The choice of the calibration of an answer: the index's own, the shipped one, or none."""
+"""The choice of the calibration in force: the index's own, a shipped one, or none."""
 
 import json
 from collections.abc import Container, Mapping, Sequence
@@ -32,18 +32,21 @@ from fathom.runs.trace import Trace
 from fathom.settings import AskSettings, Settings, drop_later_settings
 
 SHIPPED = "calibration.json"
+"""The file of the shipped calibrations, in `fathom.data`."""
 _IRRELEVANT = frozenset(
     {
         *("ask.caution", "ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"),
         "sources.trusted",
     }
 )
-"""Settings that change none of the answers from which a calibration is learned, or decide between
-documents and leave the law of an answer's signals as it is."""
+"""Settings with which a calibration need not agree: most change no answer that a calibration is
+learned from, and `sources.trusted` does not change the law of the signals."""
 _MODEL = "llm.model"
 """The setting whose value chooses among the shipped calibrations."""
 _STAND_IN = "naive"
+"""The strategy whose law is used for strategies without a shipped calibration."""
 _SHOWN_NAMES = 3
+"""The largest number of changed settings in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +54,11 @@ class CalibrationInForce:
     """The calibration of a strategy that is in force.
 
     Attributes:
-        calibration: The calibration; `None` where none fits.
-        stale: The reason why the index's own is not in force; empty where it is or there is none.
-        chain_law: The law of the strategy without a model, for chains, which no model answers;
-            `None` unless the calibration is of a model.
+        calibration: The calibration; `None` if none fits.
+        stale: The reason why the index's own calibration is not in force; empty if it is in force
+            or there is none.
+        chain_law: The law of the strategy without a language model, for the answers to chains of
+            questions, which no model gives; `None` unless the calibration is that of a model.
     """
 
     calibration: Calibration | None
@@ -65,12 +69,18 @@ class CalibrationInForce:
 def choose_calibration(
     assembly: Assembly, strategy: str, kept: Mapping[str, str]
 ) -> CalibrationInForce:
-    """Return the index's own calibration if made for these settings, else the shipped one.
+    """Return the index's own calibration if it was made for these settings, else a shipped one.
 
     Args:
         assembly: The parts of the settings in force.
         strategy: The strategy that answers.
-        kept: The calibrations that the index stores, by strategy.
+        kept: The calibrations stored with the index, as JSON by strategy.
+
+    Returns:
+        The choice; it has no calibration if none fits the models and settings.
+
+    Raises:
+        UsageError: If this version cannot read the index's own calibration.
     """
     stale = ""
     if strategy in kept:
@@ -96,10 +106,10 @@ def choose_calibration(
 
 
 def _choose_shipped(assembly: Assembly, strategy: str) -> Calibration | None:
-    """Return the shipped calibration of a strategy, with a model that of the model.
+    """Return the shipped calibration of the language model in force, else that of the strategy.
 
-    A model that is not known gets the calibration of the weakest known one: its answers are rather
-    better than that says.
+    An unknown model gets the calibration of the weakest known model, because its answers are
+    probably at least as good. `None` for a strategy without a shipped calibration.
     """
     shipped_calibration = load_shipped_calibrations().get(strategy)
     calibrations = load_model_calibrations()
@@ -112,11 +122,16 @@ def _choose_shipped(assembly: Assembly, strategy: str) -> Calibration | None:
 
 
 def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) -> Weigher:
-    """Return the weigher of the answers of a run.
+    """Return the weigher that judges the answers of a run.
+
+    Args:
+        in_force: The calibration in force.
+        strategy: The strategy that answers, for messages.
+        ask: The settings with the bounds of probability and the largest rate of errors.
 
     Raises:
-        UsageError: If a rate of errors is asked for that is not certified; the message names those
-            that are.
+        UsageError: If the wanted rate of errors is not certified; the message names the certified
+            ones.
     """
     calibration, max_error = in_force.calibration, ask.max_error
     threshold: float | None = 0.0
@@ -133,7 +148,8 @@ def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) 
         threshold = calibration.find_threshold(max_error)
         if threshold is None:
             raise UsageError(_refuse_rate(calibration, strategy, max_error))
-    # With a certified rate the threshold alone decides: a second bound would break the certificate.
+    # With a certified rate only the threshold decides, because a second bound would invalidate the
+    # certificate.
     weigher = Weigher(replaces_confidence=max_error is not None).apply_bounds(choose_bounds(ask))
     if calibration is None or threshold is None:
         return weigher
@@ -147,9 +163,11 @@ def make_weigher(in_force: CalibrationInForce, strategy: str, ask: AskSettings) 
 
 
 def make_asking_rule(in_force: CalibrationInForce, settings: Settings) -> AskingRule | None:
-    """Return the rule by which a run asks its model; `None` where the draft's confidence decides.
+    """Return the rule that decides whether a run asks its language model.
 
-    That is so where the user has set it, and with a model that was not measured.
+    `None` if the confidence of the draft decides instead: the user has set a bound for it
+    (`llm.skip_above_confidence`), or the model was not measured, or no calibration of a model is in
+    force.
     """
     llm = settings.llm
     provider, _, model = llm.model.partition(":")
@@ -158,13 +176,14 @@ def make_asking_rule(in_force: CalibrationInForce, settings: Settings) -> Asking
         return None
     least, most = bounds
     shown = choose_bounds(settings.ask)
-    # A model is right now and then where the reader hardly is; so improbable an answer is withheld,
-    # unless the user wants to see it.
+    # A model is sometimes right where the reader hardly ever is. But so improbable an answer would
+    # be withheld, so the model is asked only if the user wants to see such answers.
     is_withheld = (shown.given if shown.tentative is None else shown.tentative) >= least
     return AskingRule(law=in_force.chain_law, least=least if is_withheld else 0.0, most=most)
 
 
 def _refuse_rate(calibration: Calibration, strategy: str, max_error: float) -> str:
+    """Return the message for a rate of errors that a calibration does not certify."""
     rates = [
         certificate.max_error
         for certificate in calibration.certificates
@@ -187,10 +206,23 @@ def learn_calibration(
     delta: float,
     made_of: Mapping[str, Json],
 ) -> CalibrationFit:
-    """Learn a calibration from recorded answers, starting with the shipped law where it fits.
+    """Learn a calibration from labelled answers.
+
+    Learning starts from the shipped law of the strategy if that was learned with the same reader.
+
+    Args:
+        assembly: The parts of the settings in force.
+        strategy: The strategy that answered.
+        asked: One entry for each question; `None` for a question that was not answered.
+        max_error: A rate of errors to certify besides the usual ones, in [0, 1].
+        delta: The probability that a certificate does not hold, in [0, 1].
+        made_of: A description of the questions.
+
+    Returns:
+        The calibration, with what was measured on held-out answers.
 
     Raises:
-        UsageError: If there are too few answers, or all are right, or none is.
+        UsageError: If there are too few answers, or if all are right or all are wrong.
     """
     shipped_calibration = load_shipped_calibrations().get(strategy)
     fits = shipped_calibration is not None and shipped_calibration.identity[
@@ -222,10 +254,14 @@ def learn_calibration(
 
 
 def describe_identity(assembly: Assembly, strategy: str) -> dict[str, Json]:
-    """Return what a calibration is made for: the strategy, its settings, its models."""
+    """Return the identity of a calibration: its strategy, settings, reader, embedder and chunker.
+
+    A calibration fits only a run with the same identity.
+    """
     parts = assembly.identity
     if parts["embedder.model"] == SHIPPED_INT8:
-        # A law depends on readings of the best chunks, and these are the same (docs/speed.md).
+        # The int8 embedder counts as the fp32 one, because a law depends on the readings of the
+        # best chunks, which are the same with both (docs/speed.md).
         parts = {**parts, **{f"embedder.{key}": value for key, value in SHIPPED_IDENTITY.items()}}
         del parts["embedder.space"]
     return {
@@ -239,7 +275,10 @@ def describe_identity(assembly: Assembly, strategy: str) -> dict[str, Json]:
 
 
 def hash_identity(assembly: Assembly, trace: Trace) -> str:
-    """Return the hash of what a run's strategy depends on; empty where that has changed."""
+    """Return the hash of the identity of a calibration that a run's answer can be used for.
+
+    Empty if the settings have changed since the run, or the strategy no longer exists.
+    """
     strategy = trace.origin.strategy
     if strategy not in STRATEGIES and find_extension("strategy", strategy) is None:
         return ""
@@ -250,9 +289,10 @@ def hash_identity(assembly: Assembly, trace: Trace) -> str:
 
 
 def name_reader(assembly: Assembly) -> str:
-    """Return the cross-reader's name: a digest on its card, or the class of a given one.
+    """Return the name of the cross-reader: the digest on its card, or the class of a given one.
 
-    A reader of the same weights in another graph keeps the digest that calibrations were fitted as.
+    A reader with the same weights in another graph has the digest of the reader with which the
+    calibrations were fitted (`fitted_as`).
     """
     if assembly.models.given_reader is not None:
         return type(assembly.models.given_reader).__qualname__
@@ -261,10 +301,10 @@ def name_reader(assembly: Assembly) -> str:
 
 
 def list_earlier_readers(assembly: Assembly) -> tuple[str, ...]:
-    """Return the digests of the readers whose calibrations of language models' answers apply.
+    """Return the digests of earlier readers whose calibrations of language models still apply.
 
-    The answers of a language model are costly to record, and a reader that was trained further
-    weighs them much like the one before.
+    It is costly to record the answers of a language model again, and a reader that was trained
+    further judges them much like the earlier one. Empty for a reader given as an argument.
     """
     if assembly.models.given_reader is not None:
         return ()
@@ -272,9 +312,13 @@ def list_earlier_readers(assembly: Assembly) -> tuple[str, ...]:
 
 
 def list_differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return today's differences from a calibration's settings, as `name was X, is Y`.
+    """Return the differences between two identities of calibrations, as `name was X, is Y`.
 
-    A setting that did not exist then counts with its default.
+    A setting that one of them lacks counts with its default.
+
+    Args:
+        made_for: The identity of a calibration.
+        now: The identity of the settings in force.
     """
     before, after = _flatten(made_for), _flatten(now)
     default = _flatten({"settings": Settings().to_record()})
@@ -289,7 +333,11 @@ def list_differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> lis
 
 
 def parse_calibration(data: str, strategy: str) -> Calibration:
-    """Parse a calibration that an index keeps.
+    """Parse a calibration that is stored with an index.
+
+    Args:
+        data: The calibration as JSON.
+        strategy: The name of its strategy, for the message.
 
     Raises:
         UsageError: If this version cannot read it.
@@ -305,10 +353,10 @@ def parse_calibration(data: str, strategy: str) -> Calibration:
 
 @cache
 def load_shipped_calibrations() -> Mapping[str, Calibration]:
-    """Return the calibrations of public questions that come with Fathom, by strategy.
+    """Return the shipped calibrations, learned on public questions, by strategy.
 
-    Fathom's own strategies emit the same signals. A strategy that was not calibrated itself gets
-    the law of `naive`, without certificates.
+    All strategies of Fathom have the same signals, so a strategy without a calibration of its own
+    gets the law of `naive`, without certificates.
     """
     file = resources.files("fathom.data") / SHIPPED
     if not file.is_file():
@@ -323,7 +371,7 @@ def load_shipped_calibrations() -> Mapping[str, Calibration]:
 
 @cache
 def load_model_calibrations() -> Mapping[str, Calibration]:
-    """Return the shipped calibrations of answers in which a model read, by the model's name."""
+    """Return the shipped calibrations for readers with a language model, by name of the model."""
     file = resources.files("fathom.data") / SHIPPED
     data = json.loads(file.read_text(encoding="utf-8"))
     return {
@@ -333,13 +381,16 @@ def load_model_calibrations() -> Mapping[str, Calibration]:
 
 
 def _fits(assembly: Assembly, strategy: str, given: Calibration, earlier: Container[str]) -> bool:
-    """Return whether it was learned with these models and the settings are the defaults.
+    """Return whether a shipped calibration fits the models and settings in force.
+
+    It must have been learned with the same embedder, chunker and cross-reader, and all relevant
+    settings except the language model must be the defaults.
 
     Args:
         assembly: The parts of the settings in force.
         strategy: The strategy that answers.
         given: The calibration.
-        earlier: Other cross-readers with which it may have been learned.
+        earlier: The digests of other cross-readers that are accepted.
     """
     identity = describe_identity(assembly, strategy)
     reader = given.identity["reader"]
@@ -353,7 +404,11 @@ def _fits(assembly: Assembly, strategy: str, given: Calibration, earlier: Contai
 
 
 def _select_settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:
-    """Return the settings that the strategy depends on; an extension may depend on all."""
+    """Return the settings that the answers of a strategy depend on, by dotted key.
+
+    The sections of other strategies are left out for a strategy in `_INDEPENDENT`; any other may
+    depend on all sections.
+    """
     others = STRATEGIES.keys() - {strategy} if strategy in _INDEPENDENT else frozenset()
     settings = drop_later_settings(recorded)
     flat = _flatten({name: part for name, part in settings.items() if name not in others})
@@ -363,10 +418,11 @@ def _select_settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Js
 
 
 _INDEPENDENT = frozenset({"naive", "rrf", "maf", "anchor", "mao", "hybrid"})
-"""Strategies that depend on no section of another strategy."""
+"""The strategies that depend on no section of another strategy."""
 
 
 def _flatten(values: Mapping[str, Any], before: str = "") -> dict[str, Json]:
+    """Return the values of nested tables by dotted key, with `before` in front of each key."""
     flat: dict[str, Json] = {}
     for key, value in values.items():
         name = f"{before}{key}"

@@ -1,4 +1,4 @@
-"""The models, and the parts of an assembly that are made with them."""
+"""The lowest layer of the assembly: the models, and the parts that are built with them."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -43,18 +43,23 @@ if TYPE_CHECKING:
 
 
 SERVED = "openai:"
-"""The prefix of the names of embedders that a server runs."""
+"""The prefix of the names of embedders that run on a server."""
 LOOKUP_THREADS = 4
-"""The questions whose words are looked up at a time beside their embedding."""
+"""The number of threads that look up words of questions while the questions are embedded."""
 WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
+"""A chunk that is read once to load the cross-reader."""
 
 
 class Models:
-    """The models that the settings name, each loaded once, for engines over one or more indexes.
+    """The models that the settings name, each loaded once; several engines may share them.
 
     Attributes:
-        cache: Keeps what is read from the files of models, for other `Models`. A process that makes
-            many of them may set it on the class; by default nothing is kept.
+        cache: A cache of the contents of model files, shared by several `Models`. A process that
+            makes many of them may set it on the class; by default there is none.
+        settings: The settings of the models.
+        given_embedder: The embedder given in place of the one of the settings, or `None`.
+        given_reader: The cross-reader given in place of the one of the settings, or `None`.
+        is_warm: Whether `warm_up` has loaded the models.
     """
 
     cache: ModelCache | None = None
@@ -71,11 +76,12 @@ class Models:
         """Create the models without loading any.
 
         Args:
-            settings: The names and limits of the models.
-            embedder: Replaces the embedder that the settings name.
-            cross_reader: Replaces the cross-reader that the settings name.
-            connect: Returns language models in place of those that the settings name.
-            cache: Replaces the `cache` of the class.
+            settings: The settings, with the names and limits of the models.
+            embedder: An embedder in place of the one that the settings name.
+            cross_reader: A cross-reader in place of the one that the settings name.
+            connect: A function that returns language models in place of those that the settings
+                name.
+            cache: A cache in place of the class's.
         """
         self.settings = settings
         self.cache = cache or self.cache
@@ -86,7 +92,12 @@ class Models:
         self._warming = Lock()
 
     def with_connect(self, settings: Settings, connect: Connect | None) -> "Models":
-        """Return models for other settings that keep the given embedder and cross-reader."""
+        """Return new models for other settings, with the same given embedder and cross-reader.
+
+        Args:
+            settings: The other settings.
+            connect: The function that returns language models; `None` for those of the settings.
+        """
         return Models(
             settings,
             embedder=self.given_embedder,
@@ -96,7 +107,7 @@ class Models:
         )
 
     def share(self, settings: Settings) -> "Models":
-        """Return models for other settings that share the loaded ones, if these name the same."""
+        """Return new models for other settings; loaded models are shared if `[models]` is equal."""
         other = self.with_connect(settings, self._connect)
         if settings.models == self.settings.models:
             vars(other).update(embedder=self.embedder, cross_reader=self.cross_reader)
@@ -104,7 +115,7 @@ class Models:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder of texts."""
+        """The embedder of texts, which may have another encoder for questions."""
         models = self.settings.models
         embedder = self.given_embedder or self.load_embedder(models.embedder)
         if models.query_encoder == "same":
@@ -113,7 +124,7 @@ class Models:
 
     @cached_property
     def further(self) -> Mapping[str, Embedder]:
-        """The embedders of the further vector spaces, by name."""
+        """The embedders of the further vector spaces (`retrieval.embedders`), by name."""
         return {name: self.load_embedder(name) for name in self.settings.retrieval.embedders}
 
     @cached_property
@@ -134,11 +145,15 @@ class Models:
 
     @cached_property
     def lookup_pool(self) -> ThreadPoolExecutor | None:
-        """The threads that look up a question's words while it is embedded; `None` on one core."""
+        """The threads that look up words of questions during embedding; `None` on one core."""
         return ThreadPoolExecutor(LOOKUP_THREADS, "words") if count_cores() > 1 else None
 
     def load_embedder(self, name: str) -> Embedder:
-        """Return the embedder of this name: a local model, or one that a server runs."""
+        """Load an embedder.
+
+        Args:
+            name: The name or folder of a local model, or `openai:MODEL` for one on a server.
+        """
         models = self.settings.models
         if name.startswith(SERVED):
             return self._connect_embedder(name)
@@ -166,21 +181,21 @@ class Models:
         )
 
     def warm_up(self) -> None:
-        """Load what a question needs, so that loading takes nothing of the question's budget.
+        """Load the models that a question needs, so that loading uses none of its budget.
 
-        A second caller waits until the first has finished; a later call does nothing.
+        If another thread is loading them, wait for it; if they are loaded, do nothing.
         """
         with self._warming:
             if self.is_warm:
                 return
-            with suppress(ModelError):  # searches fall back on words then, and say so
+            with suppress(ModelError):  # searches then use words only, and say so
                 CheckedEmbedder(get_question_embedder(self.embedder)).embed(["warm"])
             self.cross_reader.open_session("warm").read([WARM])
             self.language_models.load()
             self.is_warm = True
 
     def close(self) -> None:
-        """Stop the processes and threads of the models; the models may be used again."""
+        """Stop the processes and threads of the models; a later use starts them again."""
         self.language_models.close()
         self.is_warm = False
         pool: ThreadPoolExecutor | None = vars(self).pop("lookup_pool", None)
@@ -189,14 +204,19 @@ class Models:
 
 
 class ModelParts:
-    """The lowest floor of the assembly: models, and what is made with them."""
+    """The lowest layer of the assembly: models, and the parts that are built with them.
+
+    Attributes:
+        settings: The settings of the parts.
+        models: The models.
+    """
 
     def __init__(self, settings: Settings, *, index: Callable[[], Index], models: Models) -> None:
         """Create the parts without loading or opening anything.
 
         Args:
             settings: The settings of the parts.
-            index: Opens the index of searches and quotes.
+            index: The function that returns the open index, for searches and quotes.
             models: The models, which other assemblies may share.
         """
         self.settings = settings
@@ -207,24 +227,28 @@ class ModelParts:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder of texts, its vectors checked."""
+        """The embedder of texts, with a check of its vectors."""
         return CheckedEmbedder(self.models.embedder)
 
     @cached_property
     def question_embedder(self) -> Embedder:
-        """The embedder of questions, its vectors checked."""
+        """The embedder of questions, with a check of its vectors."""
         return CheckedEmbedder(get_question_embedder(self.models.embedder))
 
     @property
     def spaces(self) -> list[Space]:
-        """The further vector spaces that the index is to have."""
+        """The further vector spaces that the index must have."""
         return [
             Space(name=name, identity=embedder.identity)
             for name, embedder in self.models.further.items()
         ]
 
     def side(self, name: str) -> VectorSide:
-        """Return the question embedder and vector space of this name (`""`: `models.embedder`).
+        """Return an embedder of questions with its vector space.
+
+        Args:
+            name: The name of an embedder in `retrieval.embedders`; that of `models.embedder`, or an
+                empty name, for the main vector space.
 
         Raises:
             UsageError: If the settings name no such embedder.
@@ -243,8 +267,9 @@ class ModelParts:
         return self.models.cross_reader
 
     def count_pieces(self, word: str) -> int:
-        """Return the number of tokens of a word, counted by the cross-reader where it can."""
-        # The speller compares words by the tokens of the model that reads them.
+        """Return the number of tokens of a word, by the cross-reader or else by the embedder."""
+        # The speller compares words by the tokens of the model that reads them. A cross-reader that
+        # was given as an argument may have no tokenizer.
         reader = self.cross_reader
         if isinstance(reader, OnnxCrossReader):
             return len(reader.tokenize(word))
@@ -252,16 +277,16 @@ class ModelParts:
 
     @cached_property
     def domain(self) -> Domain:
-        """The domain: the subject's terms, synonyms and classes of questions.
+        """The domain: the terms, synonyms and classes of questions of a subject.
 
         Raises:
-            SettingsError: If its file is not as it should be.
+            SettingsError: If its file cannot be read or has another form.
         """
         return load_domain(self.settings.domain.file)
 
     @cached_property
     def terms(self) -> ContentTerms:
-        """The extractor of a text's distinct content words, stemmed."""
+        """The function that returns the distinct stemmed content words of a text."""
         return ContentTerms()
 
     @cached_property
@@ -277,7 +302,10 @@ class ModelParts:
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Everything that must agree between the index and those who write to it."""
+        """The names and versions that an index and those who write to it must agree on.
+
+        They are those of the embedder, the chunker, the analyzer and the parsers, by dotted key.
+        """
         parts = {
             "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
             "chunker": self.chunker.identity,
@@ -292,13 +320,13 @@ class ModelParts:
 
     @cached_property
     def query_identity(self) -> dict[str, str]:
-        """Everything that must agree between the index and those who search it."""
+        """The part of `identity` that an index and those who search it must agree on."""
         made_with = ("embedder.", "analyzer.")
         return {key: value for key, value in self.identity.items() if key.startswith(made_with)}
 
     @property
     def parse_limits(self) -> ParseLimits:
-        """The limits of one file while it is parsed."""
+        """The limits on parsing one file."""
         limits = self.settings.limits
         return ParseLimits(
             memory_bytes=limits.memory_mb << 20,
@@ -313,26 +341,25 @@ class ModelParts:
 
     @property
     def budget(self) -> Budget:
-        """The budget of one question."""
+        """The budget of one question, by the settings."""
         return Budget(**self.settings.budget.model_dump(exclude={"effort"}))
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys of everything that was made so far, and all others that the process knows."""
+        """The keys of the models and of the web search, and all other secrets of this process."""
         engine = self.__dict__.get("web_engine")
         web = (engine.key.get_secret_value(),) if engine and engine.key else ()
         return (*self.models.language_models.secrets, *web, *SECRETS.values)
 
     def prepare(self) -> None:
-        """Make everything that the settings name, so that an error in them is reported at once.
+        """Build the language models, prompts and web search, so that faults are reported at once.
 
         Raises:
-            UsageError: If a role or the web search names what cannot be used.
-            SettingsError: If the file of a prompt is not as the prompt must be.
+            UsageError: If a role names a model, or the web search a provider, that cannot be used.
+            SettingsError: If the file of a prompt cannot be read or has other placeholders.
         """
         self.models.language_models.prepare()
-        # Reading the prompt modules takes a while, and without replacements there is nothing to
-        # check.
+        # Importing the modules of prompts takes a while, and shipped prompts need no check.
         if any(self.settings.llm.prompts.model_dump().values()):
             choose_prompts(self.settings)
         if self.settings.web.provider:
@@ -340,7 +367,7 @@ class ModelParts:
 
     @cached_property
     def web_engine(self) -> "WebEngine":
-        """The client of the web search; only called where a search is not recorded.
+        """The client of the web search; a replay never uses it.
 
         Raises:
             UsageError: If the provider is unknown, or its key is missing.
@@ -357,34 +384,35 @@ class ModelParts:
         )
 
     def make(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
-        """Return the strategy or the retriever of this name, Fathom's own or a package's.
+        """Build a strategy or a retriever, of Fathom or of another package.
 
         Args:
-            kind: The kind, a strategy or a retriever.
-            name: The name in the registry, or of the entry point.
-            given: The arguments of its class's `of` beside these parts.
+            kind: The kind: a strategy or a retriever.
+            name: The name in the registry, or that of the entry point.
+            given: The arguments of the class's `of` besides this assembly.
 
         Raises:
-            UsageError: If there is none, it cannot be used, or its settings are not as it says.
+            UsageError: If there is none of this name, or it cannot be used.
+            SettingsError: If its settings are illegal, or it has a table but reads no settings.
         """
         component = find_entry(kind, name).make(self, *given)
-        # Only now is it known which keys of an extension's table its class has read.
+        # Only now is it known whether the class of an extension has read its table.
         self._extended.check_use(name)
         return component
 
     def section(self, name: str, kind: type[SectionT]) -> SectionT:
-        """Return the settings of an extension: the table `[extensions.NAME]`.
+        """Return the settings of an extension, from its table `[extensions.NAME]`.
 
         Args:
             name: The name of the strategy or the retriever.
             kind: The class of the section, with the defaults.
 
         Raises:
-            SettingsError: If one is unknown or illegal.
+            SettingsError: If a setting is unknown or illegal.
         """
         return self._extended.read_section(name, kind)
 
     def list_recorded_settings(self, strategy: str) -> dict[str, Any]:
-        """Return the settings that the trace of an answer keeps."""
+        """Return the settings that the trace of an answer of a strategy records."""
         tables = self._extended.to_record(strategy)
         return self.settings.to_record() | ({"extensions": tables} if tables else {})

@@ -1,4 +1,4 @@
-"""The prompts of all roles: the shipped ones, or those in the folder of the settings."""
+"""The prompts of all roles: the shipped ones, or those in the folder `llm.prompts`."""
 
 from pathlib import Path
 from pkgutil import resolve_name
@@ -10,34 +10,40 @@ from fathom.settings import Settings
 
 
 def list_shipped_prompts() -> tuple[Prompt, ...]:
-    """Return the shipped prompts of all roles; a file of its name replaces each."""
+    """Return the shipped prompts of all roles, which users can replace by files."""
     return tuple(resolve_name(place) for role in ROLES.values() for place in role.prompts.values())
 
 
 def choose_prompt(shipped: Prompt, settings: Settings) -> Prompt:
-    """Return a shipped prompt, or the one in the file that replaces it.
+    """Return a shipped prompt, or the one in the user's file that replaces it.
 
     Raises:
-        SettingsError: If the file lacks a placeholder of the prompt, or has one too many.
+        SettingsError: If the file cannot be read, or lacks a placeholder or has another one.
     """
     file = getattr(settings.llm.prompts, shipped.name)
     return shipped.replace_from_file(Path(file)) if file else shipped
 
 
 def choose_prompts(settings: Settings) -> dict[str, Prompt]:
-    """Return all prompts by their names.
+    """Return the prompts in use, by their names.
 
     Raises:
-        SettingsError: If the file of a prompt is not as the prompt must be.
+        SettingsError: If a file cannot be read, or lacks a placeholder or has another one.
     """
     return {shipped.name: choose_prompt(shipped, settings) for shipped in list_shipped_prompts()}
 
 
 def list_changed_prompts(trace: Trace, settings: Settings) -> tuple[str, ...]:
-    """Return a line for each prompt of a run that differs today, which a replay cannot answer.
+    """Return a line for each prompt that has changed since a run, so that its replay may fail.
+
+    Only prompts with which the run asked a language model are compared, by their digests.
+
+    Args:
+        trace: The trace of the run.
+        settings: The settings in force.
 
     Raises:
-        SettingsError: If the file of a prompt is not as the prompt must be.
+        SettingsError: If a file cannot be read, or lacks a placeholder or has another one.
     """
     asking = {event.step for event in trace.events if event.kind == "llm"}
     used = {str(step.inputs.get("prompt", "")) for step in trace.steps if step.id in asking}

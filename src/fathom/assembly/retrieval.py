@@ -1,4 +1,4 @@
-"""The retrievers, and the parts that a search is made of."""
+"""The middle layer of the assembly: the retrievers, and the other parts of searches."""
 
 from collections.abc import Sequence
 from functools import cache, cached_property
@@ -24,13 +24,17 @@ from fathom.assembly.models import ModelParts
 
 
 class RetrievalParts(ModelParts):
-    """The middle floor of the assembly: everything that finds hits."""
+    """The middle layer of the assembly: the parts that find and select hits."""
 
     def retriever(self, name: str, index: Index) -> Retriever:
-        """Return the retriever of this name over an index.
+        """Return a retriever over an index.
+
+        Args:
+            name: The name of the retriever, which may end in `:` and an embedder.
+            index: The index.
 
         Raises:
-            UsageError: If there is none of this name.
+            UsageError: If there is no such retriever.
         """
         kind, embedder = split_retriever(name)
         given = [embedder] if embedder else []
@@ -39,11 +43,17 @@ class RetrievalParts(ModelParts):
 
     @cached_property
     def caching_embedder(self) -> Embedder:
-        """The embedder of texts that remembers the vectors of the texts it was asked for."""
+        """The embedder of texts with a cache of the vectors that it has made."""
         return CachedEmbedder(self.embedder)
 
     def search(self, name: str) -> Search:
-        """Return the retriever of this name as runs use it, made when a ranking is not recorded."""
+        """Return the search of a run: a retriever whose rankings are recorded and replayed.
+
+        The retriever is made at the first ranking that no record has, so never in a replay.
+
+        Args:
+            name: The name of the retriever.
+        """
         unrecorded = {"k", "retriever", "rerank_weight", "rerank_most"}
         if not self.settings.retrieval.embedders:
             unrecorded |= {"embedders", "embedder_weights"}
@@ -62,7 +72,7 @@ class RetrievalParts(ModelParts):
         )
 
     def select_hits(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """Return the hits of a ranking that are read: the best, within the limits of `[ask]`."""
+        """Return the hits of a ranking to read: the best ones within the limits of `[ask]`."""
         ask = self.settings.ask
         best = tuple(hits[: ask.chunks])
         if not ask.context_tokens:
@@ -83,7 +93,7 @@ class RetrievalParts(ModelParts):
 
     @cached_property
     def context_selector(self) -> "ContextSelector":
-        """The selector of the chunks that are read from a pool."""
+        """The selector of the chunks of a pool to read."""
         from fathom.retrieval.context_selection import ContextSelector, Selection
 
         selection = Selection(

@@ -1,4 +1,4 @@
-"""The parts of an assembly that a worker of an ingestion uses, made where the worker runs."""
+"""The parts of an assembly for the workers of an ingestion, built in the worker's process."""
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,14 @@ _UNPACKABLE = (pickle.PicklingError, AttributeError, TypeError)
 
 @dataclass(frozen=True, slots=True)
 class IngestTools:
-    """The parse limits, chunker and embedders of a worker."""
+    """The parts that a worker uses.
+
+    Attributes:
+        parse_limits: The limits on parsing one file.
+        chunker: The chunker of documents.
+        embedders: The embedders by vector space, with an empty name for the main one; empty if the
+            worker makes no vectors.
+    """
 
     parse_limits: ParseLimits
     chunker: Chunker
@@ -32,16 +39,16 @@ class IngestTools:
 
 
 def pack_worker_tools(assembly: Assembly, embedder: Embedder | None, workers: int) -> bytes:
-    """Return a pickled function that makes the tools of a worker.
+    """Return a pickled function that builds the tools of a worker.
 
     Args:
-        assembly: The assembly of the process that writes; the workers must have the same parts.
-        embedder: Replaces the embedder that the settings name.
-        workers: The number of workers that share the cores of this machine; 0 for one worker on a
-            core of its own.
+        assembly: The assembly of the process that writes; the workers must have equal parts.
+        embedder: An embedder in place of the one that the settings name, or `None`.
+        workers: The number of workers that share the cores of this machine; 0 for workers with one
+            core each.
 
     Raises:
-        UsageError: If that embedder cannot be sent to another process.
+        UsageError: If the given embedder cannot be sent to another process.
     """
     models = assembly.settings.models
     threads = models.threads or (max(1, count_cores() // workers) if workers else 1)
@@ -60,12 +67,13 @@ def pack_worker_tools(assembly: Assembly, embedder: Embedder | None, workers: in
 def open_chunker(
     assembly: Assembly, embedder: Embedder | None, paths: Iterable[Path]
 ) -> Iterator[Chunker]:
-    """Yield the chunker of documents, which cuts long ones in a process of its own.
+    """Yield the chunker of documents, which cuts long documents in a separate process.
 
     Args:
         assembly: The assembly of the process that writes to the index.
-        embedder: Replaces the embedder that the settings name. It counts tokens: if it cannot be
-            sent to another process, all documents are cut in this one, however long that takes.
+        embedder: An embedder in place of the one that the settings name, or `None`. It counts
+            tokens, so if it cannot be sent to another process, all documents are cut in this one,
+            even if that takes long.
         paths: The files and folders that are read.
     """
     try:
@@ -79,7 +87,7 @@ def open_chunker(
 
 
 def make_cutter_tools(settings: Settings, embedder: Embedder | None) -> IngestTools:
-    """Make the tools of a process that cuts documents and does nothing else."""
+    """Build the tools of a process that only cuts documents into chunks."""
     models = Models(settings, embedder=embedder)
     assembly = Assembly(settings, index=_refuse_index, models=models)
     return IngestTools(assembly.parse_limits, assembly.chunker, {})
@@ -88,10 +96,15 @@ def make_cutter_tools(settings: Settings, embedder: Embedder | None) -> IngestTo
 def make_worker_tools(
     settings: Settings, embedder: Embedder | None, identity: Mapping[str, str]
 ) -> IngestTools:
-    """Make the tools of a worker.
+    """Build the tools of a worker.
+
+    Args:
+        settings: The settings.
+        embedder: An embedder in place of the one that the settings name, or `None`.
+        identity: The identity of the index.
 
     Raises:
-        IndexMismatch: If what is installed where the worker is would make another index.
+        IndexMismatch: If the models or versions installed on the worker would make another index.
     """
     assembly = Assembly(settings, index=_refuse_index, models=Models(settings, embedder=embedder))
     differing = [key for key, value in identity.items() if assembly.identity.get(key) != value]
