@@ -106,7 +106,7 @@ class Documents:
         return document
 
     def make_place_names(self) -> PlaceNames:
-        """Return the short names of places, for output to a language model."""
+        """Return the short names of places, for output of few tokens, as to a language model."""
         return PlaceNames(self._index.reader(checked=False))
 
     def grep(

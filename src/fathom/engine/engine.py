@@ -244,7 +244,7 @@ class Engine:
         return self._opened.viewer is not None
 
     def list_readers(self) -> frozenset[str] | None:
-        """Return the names in the rules of rights; `None` without rules or without an index."""
+        """Return the names of all readers of documents; `None` without rules or an index."""
         try:
             return self.reader(checked=False).get_reader_names()
         except IndexMissing:
