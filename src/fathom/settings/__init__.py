@@ -1,6 +1,7 @@
 """The tree of all settings and constants.
 
-There is one frozen tree with its defaults, and a file for each strategy's section.
+`tree.Settings` is the root, a frozen pydantic model with defaults. Each strategy's table has its
+own file.
 """
 
 from fathom.settings.tree import (

@@ -14,14 +14,15 @@ class AdaptiveSettings(Section):
     policy: str = "rules"
     """The planner: `rules`, `learned` (the shipped policy), or the file of a trained policy."""
     forced: tuple[str, ...] = constant(())
-    """Executors to run instead of the planner's choice, in this order, and then the end; for
-    measurements."""
+    """The executors to run, in this order, instead of the planner's choice; for measurements.
+    Empty lets the planner choose."""
     executors: int = constant(3, ge=0, le=3)
-    """The most executors for one question."""
+    """The largest number of executors for one question."""
     retriever: RetrieverName = "hybrid"
     """The retriever of the first look and of every further search."""
     pool: int = constant(24, ge=1, le=1000)
-    """The number of hits of a search. `ask.chunks` of them are read; the executor `deeper` looks at
-    all."""
+    """The number of hits of a search. The first `ask.chunks` of them are read; the executor
+    `deeper` looks at all."""
     min_share: Share = constant(0.2)
-    """Debate: readings with less than this share of the leading reading's score are dropped."""
+    """Executor `debate`: readings with less than this share of the leading reading's score are
+    dropped."""

@@ -34,7 +34,7 @@ class HybridSettings(Section):
 
     weights: Weighting | WeightsFile = "complexity"
     """The weights of the branches: by the complexity of the question (section 3.4), fixed, or
-    learned: the file that `fathom train weights` wrote, with a name in `.json`."""
+    learned. Learned weights are a file in `.json` that `fathom train weights` wrote."""
     simple: tuple[Share, Share] = constant((0.6, 0.4))
     """The weights for a simple question; our reading of the paper."""
     moderate: tuple[Share, Share] = constant((0.4, 0.6))
@@ -42,56 +42,56 @@ class HybridSettings(Section):
     complex: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights for a complex question; the paper's one constant (section 3.1.3)."""
     joined: tuple[Share, Share] = constant((0.3, 0.7))
-    """The weights for a complex question that joins several instructions or questions. The paper's
-    section 3.5 wants them balanced; its Table 4 finds these best."""
+    """The weights for a complex question that joins several instructions or questions. Section 3.5
+    of the paper asks for balanced weights; in its Table 4 these are the best."""
     prior: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights if the analysis of the question fails."""
     foreign: tuple[Share, Share] | tuple[()] = constant((0.9, 0.1))
-    """The weights for a question in a language that the embedder was not made for, whatever its
-    complexity; empty for those of its complexity."""
+    """The weights for a question in a language that the embedder was not made for, of any
+    complexity; empty for the weights by complexity."""
     agents: tuple[RetrieverName, ...] = ()
-    """Further retrieval agents beside the two, by the names of their retrievers, also those of
-    packages. Their hits are not filtered."""
+    """The retrieval agents besides the two of the paper, by the names of their retrievers, also
+    those of packages. Their hits are not filtered."""
     agent_weights: tuple[Share, ...] = ()
-    """One weight for each further agent; empty for 0.5 each. An agent with weight 0 stands by: it
-    replaces a branch that brings nothing, with the weight of that branch."""
+    """One weight for each further agent; empty for 0.5 each. An agent with weight 0 is a reserve:
+    it replaces a branch without hits, with the weight of that branch."""
     candidates: int = constant(50, ge=1)
-    """The hits of each branch; the paper does not say."""
+    """The number of hits of each branch; the paper gives none."""
     filters: bool = constant(True)
     """If true, the hits of the branches are filtered."""
     tfidf_floor: Share = constant(0.1)
     """Keyword hits with less than this share of the best hit's TF-IDF weight are dropped."""
     domain_weight: float = constant(2.0, ge=1)
-    """The number of times that a term of the domain counts in that weight."""
+    """The factor of a term of the domain in that weight."""
     cosine_floor: float = constant(0.2, ge=-1, le=1)
     """Semantic hits with a lower cosine are dropped."""
     density_floor: Share = constant(0.1)
     """Semantic hits with a smaller share of sentences on the topic are dropped."""
     retries: int = constant(1, ge=0, le=5)
-    """The number of times that the supervisor sends out a branch again that failed or kept
-    nothing."""
+    """The largest number of times that the supervisor repeats a branch that failed or kept no
+    hits."""
     relax: Share = constant(0.5)
-    """The factor, each time, on the floors of a filter that kept nothing, and on the weight of its
-    branch; once on the weight of a branch of low confidence."""
+    """The factor on the floors of a filter that kept no hits and on the weight of its branch, for
+    each repetition; also the factor, once, on the weight of a branch with low confidence."""
     low_confidence: Share = constant(0.5)
-    """The confidence of a branch is the largest share of the question's words that one of its ten
-    best hits holds. It is low if it is less than this share of the surest branch's."""
+    """The share of the surest branch's confidence below which a branch's is low. The confidence is
+    the largest share of the question's words in one of the branch's ten best hits."""
     reorder: bool = constant(True)
     """If true, the fused hits are reordered by comparing them."""
     reorder_top: int = constant(50, ge=1)
-    """The number of hits that a language model puts in order; the rest stay behind them. The local
+    """The number of hits that a language model reorders; the others stay after them. The local
     implementation reads at most `retrieval.rerank_most`."""
     window: int = constant(20, ge=2)
-    """The number of those hits that a language model sees at once."""
+    """The number of these hits that a language model compares at a time."""
     step: int = constant(10, ge=1)
-    """The number of hits by which the window moves, from the last hits to the first."""
+    """The number of hits by which this window moves, from the last hits to the first."""
     k: int = constant(10, ge=1)
     """The number of hits that are read."""
     positions: Literal["rank", "ends"] = constant("rank")
-    """The order of those hits: best first, or the best ones at both ends of a long context."""
+    """The order of these hits: best first, or the best ones at both ends of a long context."""
     read: bool = constant(True)
     """If true, the hits are read. The paper's own system ends with its ranking (step 8): without
-    reading there is no answer, and the trace holds the `k` best hits."""
+    reading there is no answer, and the trace has the `k` best hits."""
 
     @model_validator(mode="after")
     def _check_agents(self) -> Self:
@@ -99,7 +99,7 @@ class HybridSettings(Section):
             pair = getattr(self, name)
             if pair and not any(pair):
                 raise ValueError(f"hybrid.{name} must give at least one branch a weight above 0")
-        # The paper's two branches always run, so a third one of the same kind would count twice.
+        # The paper's two branches always run, so a further one of the same kind would count twice.
         if len({*self.agents, "keyword", "vector"}) < len(self.agents) + 2:
             raise ValueError(
                 "hybrid.agents names an agent twice, or keyword or vector, which run anyway"
@@ -110,7 +110,7 @@ class HybridSettings(Section):
 
     @property
     def fixed_weights(self) -> tuple[float, float]:
-        """The fixed weights of the paper's two branches; 1 each if the question decides."""
+        """The fixed weights of the paper's two branches; 1 each if the weights are not fixed."""
         return FIXED_WEIGHTS.get(self.weights, (1.0, 1.0))
 
     @property

@@ -1,7 +1,7 @@
-"""The papers' systems to the letter: a preset of settings and constants for each paper.
+"""The presets of papers: the settings and constants with which a strategy is exactly a paper's.
 
-A preset is the file NAME.toml beside the strategy NAME. It lies between the defaults and what a
-user sets.
+The preset of a paper is the file NAME.toml next to the strategy NAME. Its values replace defaults,
+and what a user sets replaces its values.
 """
 
 import tomllib
@@ -26,7 +26,12 @@ PaperName = Annotated[str, AfterValidator(_check_name)]
 
 
 class PaperValue(NamedTuple):
-    """A value that a paper fixes, and the section of the paper that does."""
+    """A value that a paper fixes.
+
+    Attributes:
+        value: The value of the setting or constant.
+        section: The section of the paper that gives it.
+    """
 
     value: Any
     section: str
@@ -34,7 +39,7 @@ class PaperValue(NamedTuple):
 
 @cache
 def load_preset(paper: str) -> Mapping[str, PaperValue]:
-    """Return the values of a paper's preset by dotted key; empty for no paper."""
+    """Return the values of a paper's preset by dotted key; empty if there is no such paper."""
     if paper not in PAPERS:
         return {}
     file = resources.files("fathom").joinpath("strategies", f"{paper}.toml")

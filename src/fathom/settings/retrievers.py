@@ -9,14 +9,16 @@ from fathom.extensions import find_extension, list_names
 from fathom.registry import RETRIEVERS
 
 BY_EMBEDDER = tuple(name for name, entry in RETRIEVERS.items() if entry.by_embedder)
-"""The retrievers whose name may go on with `:` and one of `retrieval.embedders` (or
-`models.embedder`): `vector:NAME` searches that space alone, `hybrid:NAME` that space and the words.
-Without it `vector` searches the space of `models.embedder`, and `hybrid` all spaces and the
-words."""
+"""The retrievers whose name may end in `:` and one of `retrieval.embedders` (or `models.embedder`).
+`vector:NAME` searches only that vector space, `hybrid:NAME` that space and the words. Without a
+name `vector` searches the space of `models.embedder`, and `hybrid` all spaces and the words."""
 
 
 def split_retriever(name: str) -> tuple[str, str]:
     """Split the name of a retriever into the retriever and its embedder, which may be empty.
+
+    Args:
+        name: A name such as `keyword` or `vector:multilingual-e5-small`.
 
     Raises:
         UsageError: If there is no such retriever.

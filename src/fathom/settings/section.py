@@ -1,4 +1,4 @@
-"""The base class of the tables of settings, and the fields in them that users cannot set."""
+"""The base class of the tables of settings, and constants: fields that users cannot set."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,49 +10,52 @@ from pydantic_core import PydanticUndefined
 Share = Annotated[float, Field(ge=0, le=1)]
 """A share, in [0, 1]."""
 _CONSTANT = "constant"
+"""The key of the JSON schema of a field that marks a constant; its value is the advice."""
 
 
 def constant(default: Any = PydanticUndefined, *, advice: str = "", **limits: Any) -> Any:  # noqa: ANN401 - as pydantic.Field
-    """Declare a field that experiments vary and users cannot set, such as a number of a paper.
+    """Declare a constant: a field that experiments vary and users cannot set.
+
+    Numbers of a paper or of a measurement are constants.
 
     Args:
         default: The value.
-        advice: The setting to use in its place, as "set a.b"; empty if there is none.
-        limits: Further arguments of `pydantic.Field`.
+        advice: The setting to use instead, as "set a.b"; empty if there is none.
+        limits: Further arguments of `pydantic.Field`, such as `ge` and `le`.
     """
     return Field(default, json_schema_extra={_CONSTANT: advice}, **limits)
 
 
 class Section(BaseModel):
-    """A frozen table of settings that refuses unknown keys, and numbers that are not finite."""
+    """A frozen table of settings that refuses unknown keys and numbers that are not finite."""
 
-    # Validators are built when a table is first made, because an import needs none.
+    # Validators are built with the first table of a class, because an import needs none.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     _RECORDED: ClassVar[frozenset[str] | None] = None
-    """The keys that can change an answer, which traces record; `None` for all."""
+    """The keys that can change an answer, and so are recorded in traces; `None` for all keys."""
     PAGE: ClassVar[str] = ""
     """The page of the documentation that explains the constants of the table."""
 
     def to_record(self) -> dict[str, Any]:
-        """Return the values that a trace records, as JSON; empty if none can change an answer."""
+        """Return the values that a trace records, as JSON; empty if none changes answers."""
         values = self.model_dump(mode="json")
         keys = self._RECORDED
         return {key: value for key, value in values.items() if keys is None or key in keys}
 
     @classmethod
     def is_constant(cls, name: str) -> bool:
-        """Return whether users cannot set a field."""
+        """Return whether a field is a constant, which users cannot set."""
         extra = cls.model_fields[name].json_schema_extra
         return isinstance(extra, dict) and _CONSTANT in extra
 
     @classmethod
     def describe_constant(cls, name: str, table: str) -> str:
-        """Return the words that refuse a constant in a user's settings; empty for a setting.
+        """Return the message that refuses a constant in a user's settings; empty for a setting.
 
         Args:
-            name: The field.
-            table: The dotted name of this table.
+            name: The name of the field.
+            table: The dotted name of this table; empty for the root.
         """
         field = cls.model_fields[name]
         if not cls.is_constant(name) or not isinstance(field.json_schema_extra, dict):
@@ -67,22 +70,22 @@ SectionT = TypeVar("SectionT", bound=Section)
 
 
 class FileTable(Section):
-    """A table of files, set by a folder: the file `NAME.txt` in it is the field `NAME`.
+    """A table of files, which users set by a folder: the file `NAME.txt` in it is the field `NAME`.
 
-    The fields are constants; traces record the files one by one.
+    The fields are constants for users; traces record each of them.
     """
 
     @model_validator(mode="before")
     @classmethod
     def _list_files(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
-        """Return the files of a folder by field, for the path of a folder."""
+        """Return the files by field if the value is the path of a folder; else the value."""
         if not isinstance(values, str) or not values:
             return values or {}
         folder = Path(values)
         if not folder.is_dir():
             raise ValueError("expected a folder with a file NAME.txt for each text to replace")
         files = {file.stem: str(file) for file in sorted(folder.glob("*.txt"))}
-        # A file with a wrong name would silently replace nothing.
+        # A file with a wrong name would have no effect, without a message.
         if unknown := sorted(files.keys() - cls.model_fields.keys()):
             raise ValueError(
                 f"{unknown[0]}.txt replaces nothing; the names are {', '.join(cls.model_fields)}"
@@ -91,17 +94,17 @@ class FileTable(Section):
 
     @classmethod
     def describe_constant(cls, name: str, table: str) -> str:
-        """Return the words that refuse the key of one file, and name the folder's setting."""
+        """Return the message that refuses the key of one file and names the folder's setting."""
         return f"a file in the folder {table}: put it at DIR/{name}.txt and set {table} = DIR"
 
 
 def add_fields(
     fields: Mapping[str, tuple[Any, Any]],
 ) -> Callable[[type[SectionT]], type[SectionT]]:
-    """Return a decorator that adds fields to a table.
+    """Return a decorator that adds fields to a class of tables.
 
     Args:
-        fields: The type and the `pydantic.Field` of each field.
+        fields: The type and the `pydantic.Field` of each field, by name.
     """
 
     def extend(kind: type[SectionT]) -> type[SectionT]:
@@ -115,14 +118,15 @@ def add_fields(
 def iterate_keys(
     kind: type[Section], table: str = "", refusal: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield each dotted key of a table, in order, and the words that refuse it to a user.
+    """Yield each dotted key of a table, in order, with the message that refuses it to a user.
 
-    These are empty for a setting; any other key is a constant.
+    The message is empty for a setting; any other key is a constant. Keys of extensions are left
+    out.
 
     Args:
-        kind: The table.
-        table: Its dotted name.
-        refusal: The words for the whole table, if it is a constant.
+        kind: The class of the table.
+        table: The dotted name of the table; empty for the root.
+        refusal: The message for the whole table, if it is a constant.
     """
     for name, field in kind.model_fields.items():
         key = f"{table}.{name}".lstrip(".")
@@ -137,7 +141,7 @@ def iterate_keys(
 
 
 def find_first_fault(error: ValidationError) -> tuple[str, object, str]:
-    """Return the first fault of a table: its dotted key, the value, and the expected value."""
+    """Return the first fault in a validation error: its dotted key, the value, and the message."""
     first = error.errors()[0]
     # pydantic puts this prefix before messages of our own validators.
     message = first["msg"].removeprefix("Value error, ")

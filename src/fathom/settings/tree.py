@@ -1,4 +1,4 @@
-"""The tree of all settings with their defaults; `fathom.config` reads their values."""
+"""The tree of all settings with their defaults; `fathom.config` reads values from their sources."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +16,14 @@ from fathom.settings.serve import ServeSettings
 
 Caution = Literal["cautious", "balanced", "eager"]
 MOST_HITS = 100_000
-"""The most hits of one search."""
+"""The largest number of hits of one search."""
 
 
 class IndexSettings(Section):
-    """The place of the index, and the way it is kept."""
+    """The place of the index, and how it is stored."""
 
     PAGE: ClassVar[str] = "docs/scale.md"
-    # A trace names the revision of the index, which stands for its content.
+    # A trace records the revision of the index, which stands for these settings.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     directory: Path = Path(".fathom")
@@ -31,11 +31,12 @@ class IndexSettings(Section):
     url: str = ""
     """`postgresql://USER@HOST/DATABASE?workspace=NAME`; empty for the embedded index."""
     qdrant_key_env: str = ""
-    """The variable that holds the API key of the Qdrant cluster behind `+qdrant:` in the URL."""
+    """The environment variable with the API key of the Qdrant cluster after `+qdrant:` in the
+    URL."""
     durability: Literal["normal", "full"] = "normal"
-    """`normal` survives the death of the process, `full` also that of the machine."""
+    """`normal` survives a crash of the process, `full` also one of the machine."""
     ann_from_chunks: int = constant(20_000, ge=0)
-    """The graph of neighbours is built anew if more chunks than this are outside it."""
+    """The largest number of chunks outside the graph of neighbours; with more it is built anew."""
 
 
 class IngestSettings(Section):
@@ -44,32 +45,32 @@ class IngestSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     batch_documents: int = Field(default=4096, ge=1)
-    """The most documents that are stored in one step; a step also ends after two seconds of
-    reading."""
+    """The largest number of documents that are stored in one step; a step also ends after two
+    seconds of reading."""
     workers: int | str = 1
     """The processes that read files and make vectors: their number, `ray`, or `ray://HOST:PORT`."""
     wait_vectors: bool = False
-    """If true, documents are found only once they have their vectors; otherwise by their words
-    before."""
+    """If true, documents are found only after they have vectors; otherwise they are found by their
+    words before that."""
     include: tuple[str, ...] = ()
-    """Shell patterns; if there are any, files that match none are left out."""
+    """Shell patterns of the files to ingest; empty for all files."""
     exclude: tuple[str, ...] = ()
-    """Shell patterns; files that match one are left out."""
+    """Shell patterns of the files to leave out."""
 
 
 class ChunkingSettings(Section):
-    """The way documents are cut into chunks."""
+    """The cutting of documents into chunks."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     method: Literal["structure", "characters", "tokens"] = "structure"
-    """The method: along the structure of documents, or by a number of characters or tokens."""
+    """The method: by the structure of documents, or by a number of characters or tokens."""
     max_tokens: int = Field(default=200, ge=16, le=510)
-    """`structure`: the tokens of the largest chunk."""
+    """`structure`: the largest number of tokens of a chunk."""
     size: int = Field(default=1200, ge=16)
-    """`characters` and `tokens`: the length of a chunk."""
+    """`characters` and `tokens`: the length of a chunk, in that unit."""
     overlap: int = Field(default=200, ge=0)
-    """`characters` and `tokens`: the length that neighbours share."""
+    """`characters` and `tokens`: the length that neighbouring chunks share, in that unit."""
 
 
 class ModelSettings(Section):
@@ -80,47 +81,49 @@ class ModelSettings(Section):
     )
 
     embedder: str = "all-MiniLM-L6-v2-int8"
-    """A shipped model, `all-MiniLM-L6-v2-int8` (products of 8 bits: 2.7 times as fast) or
-    `all-MiniLM-L6-v2` (fp32), each of which reads the other's indexes: docs/retrieval.md; a folder,
-    or the name of a sentence-transformers model of the hub."""
+    """The embedder: a shipped model, `all-MiniLM-L6-v2-int8` (products of 8 bits, 2.7 times as
+    fast) or `all-MiniLM-L6-v2` (fp32); a folder; or the name of a sentence-transformers model of
+    the hub. Each shipped model reads the other's indexes: docs/retrieval.md."""
     query_encoder: Literal["same", "rounded"] = "same"
-    """The embedder of questions: `same` as that of the texts, or `rounded`: with the embedder of
-    texts in fp32 the one with products of 8 bits, which takes half the time: docs/retrieval.md."""
+    """The embedder of questions: `same` as that of texts, or `rounded`, which uses products of 8
+    bits with an fp32 embedder of texts and takes half the time: docs/retrieval.md."""
     cross_reader: str = "shipped"
-    """`shipped` (the multilingual one), `english`, `multilingual`, or a folder."""
+    """The cross-reader: `shipped` (the multilingual one), `english`, `multilingual`, or a
+    folder."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
     """The runtime of the models; `openvino` needs the extra of that name."""
     threads: int = Field(default=0, ge=0, le=1024)
-    """The cores to use; 0, or more than there are, takes all that this process may use."""
+    """The number of cores to use; 0, or more than there are, uses all that this process may use."""
 
 
 class LimitSettings(Section):
     """The limits on parsing one file."""
 
     PAGE: ClassVar[str] = "docs/scans.md"
-    # These settings act on files, long before a question.
+    # These settings have their effect during ingestion, before any question.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     memory_mb: int = Field(default=1024, ge=64, le=1 << 20)
-    """The address space of the parser."""
+    """The address space of the parser, in MiB."""
     cpu_s: int = Field(default=20, ge=1, le=86_400)
-    """The seconds of processor time."""
+    """The processor time, in seconds."""
     wall_s: float = Field(default=30, gt=0, le=86_400)
-    """The seconds by the clock."""
+    """The elapsed time, in seconds."""
     file_mb: int = Field(default=200, ge=1, le=1 << 20)
-    """The size of a file."""
+    """The size of a file, in MiB."""
     ocr_pages: int = Field(default=1000, ge=0, le=1 << 20)
-    """The most pages of one file whose pictures are read, with the extra `ocr`; 0 for none."""
+    """The largest number of pages of a file that are read from their pictures, with the extra
+    `ocr`; 0 for none."""
     ocr_memory_mb: int = constant(3072, ge=512, le=1 << 20)
-    """The address space of the process that reads pictures of pages."""
+    """The address space of the process that reads pictures of pages, in MiB."""
     ocr_cpu_s: int = constant(60, ge=1, le=86_400)
-    """The seconds of processor time for each page that is read from its picture."""
+    """The processor time for each page that is read from its picture, in seconds."""
     ocr_wall_s: float = constant(300, gt=0, le=86_400)
-    """The seconds by the clock for each page that is read from its picture."""
+    """The elapsed time for each page that is read from its picture, in seconds."""
 
 
 class RetrievalSettings(Section):
-    """The way hits are found and fused."""
+    """The search for hits, and their fusion."""
 
     PAGE: ClassVar[str] = "docs/retrieval.md"
     k: int = Field(default=10, ge=1, le=MOST_HITS)
@@ -128,37 +131,38 @@ class RetrievalSettings(Section):
     retriever: RetrieverName = "hybrid"
     """The retriever of a search."""
     embedders: tuple[str, ...] = ()
-    """Further embedders beside `models.embedder`, each with vectors of its own: `fathom ingest`
-    makes them for the chunks in the index. `multilingual-e5-small` (extra `multilingual`), a folder
-    or model of the hub, or `openai:MODEL` at the server of `[embedding]`."""
+    """The embedders besides `models.embedder`, each with its own vectors, which `fathom ingest`
+    makes for the chunks in the index: `multilingual-e5-small` (extra `multilingual`), a folder or a
+    model of the hub, or `openai:MODEL` on the server of `[embedding]`."""
     embedder_weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
-    """One weight for each of them, for questions of any language; empty for 0.4 each."""
+    """One weight for each of these embedders, for questions of any language; empty for 0.4 each."""
     candidates: int = constant(100, ge=1, le=MOST_HITS)
-    """The least number of hits that each leg gives to the fusion."""
+    """The smallest number of hits of vectors and of words that are fused."""
     fusion: Literal["rrf", "weighted_sum"] = "weighted_sum"
-    """`weighted_sum` of min-max scores did better than `rrf` on most sets: docs/retrieval.md."""
+    """The fusion: `weighted_sum` of min-max scores, which is better on most data sets, or `rrf`:
+    docs/retrieval.md."""
     rrf_k: int = constant(60, ge=0)
-    """The constant of `rrf`: score = sum of weight / (rrf_k + rank), rank from 1."""
+    """The constant of `rrf`: score = sum of weight / (rrf_k + rank), with ranks from 1."""
     vector_weight: float = Field(default=0.4, ge=0)
     """The weight of the vectors of `models.embedder` in the fusion."""
     keyword_weight: float = Field(default=0.6, ge=0)
     """The weight of the words in the fusion."""
     foreign_vector_weight: float = constant(0.07, ge=0)
-    """The weight in place of `vector_weight`, for a question in a language that the embedder was
-    not made for."""
+    """The weight in place of `vector_weight` for a question in a language that the embedder was not
+    made for."""
     definitions: int = constant(50, ge=0, le=MOST_HITS)
-    """For a question after the meaning of a term, `hybrid` puts first the hits that define it,
-    among so many hits; 0 is never."""
+    """The number of hits among which `hybrid` looks for definitions, if a question asks for the
+    meaning of a term; those that define it come first. 0 means never."""
     rerank_weight: float = constant(0.6, ge=0, le=1)
-    """The weight of the cross-reader in strategies that rerank; 0 reranks nothing."""
+    """The weight of the cross-reader in strategies that rerank; 0 means no reranking."""
     rerank_most: int = constant(24, ge=1, le=MOST_HITS)
-    """The most hits that are read in strategies that rerank."""
+    """The largest number of hits that the cross-reader reranks."""
 
     @model_validator(mode="after")
     def _check_embedders(self) -> Self:
         if len(set(self.embedders)) < len(self.embedders) or "" in self.embedders:
             raise ValueError("retrieval.embedders must name each embedder once")
-        # A weight too few would silently leave an embedder out of the fusion.
+        # With a missing weight, an embedder would be left out of the fusion without a message.
         if self.embedder_weights and len(self.embedder_weights) != len(self.embedders):
             raise ValueError(
                 "retrieval.embedder_weights must have one number for each of retrieval.embedders"
@@ -171,26 +175,27 @@ class SourceSettings(Section):
 
     PAGE: ClassVar[str] = "docs/answers.md"
     trusted: tuple[str, ...] = ()
-    """Paths of documents that are believed against all others, such as `policies` (a folder) or
-    `*/handbook-2025*.pdf`; where they contradict another document, theirs is the answer."""
+    """The paths of documents that are believed against all others, such as `policies` (a folder) or
+    `*/handbook-2025*.pdf`; if they contradict another document, the answer is theirs."""
 
 
 class EmbeddingSettings(Section):
-    """The server of embedders named `openai:MODEL`; any server of that protocol will do."""
+    """The server of embedders named `openai:MODEL`; any server of that protocol can be used."""
 
     PAGE: ClassVar[str] = "docs/retrieval.md"
     _RECORDED: ClassVar[frozenset[str]] = frozenset({"base_url"})
 
     base_url: str | None = None
-    """The address of the server; OpenAI's own by default."""
+    """The address of the server; by default OpenAI's."""
     key_env: str | None = None
-    """The variable that holds its key; by default OPENAI_API_KEY, and with a base_url none."""
+    """The environment variable with the key of the server; by default OPENAI_API_KEY, and none if
+    there is a base_url."""
     batch: int = constant(64, ge=1, le=2048)
-    """The most texts of one request."""
+    """The largest number of texts of one request."""
     seconds: float = constant(60.0, gt=0)
-    """The longest time of one request."""
+    """The longest time of one request, in seconds."""
     tries: int = constant(4, ge=1)
-    """The most requests for one batch."""
+    """The largest number of requests for one batch."""
 
 
 class AskSettings(Section):
@@ -200,39 +205,41 @@ class AskSettings(Section):
     chunks: int = Field(default=8, ge=1, le=MOST_HITS)
     """The number of best hits that the reader reads."""
     context_tokens: int = Field(default=0, ge=0)
-    """The tokens of all chunks that `naive` and `adaptive` read; 0 for no bound."""
+    """The largest number of tokens of all chunks that `naive` and `adaptive` read; 0 for no
+    limit."""
     caution: Caution = "balanced"
-    """The cost of a wrong answer, which chooses two bounds of the calibrated probability of being
-    right: that of an answer, and that of a tentative one, which is shown as not sure."""
+    """The cost of a wrong answer, which sets two bounds of the calibrated probability of being
+    right: one for an answer, and one for a tentative answer, which is shown as not sure."""
     min_confidence: float = Field(default=0.5, ge=0, le=1)
-    """The least of the reader's own confidence or of the calibrated probability of being right: if
-    both are below it the answer is tentative or an abstention, unless `max_error` decides which
-    answers are given."""
+    """The lowest confidence of an answer: it is tentative or an abstention if both the reader's own
+    confidence and the calibrated probability of being right are lower. With `max_error`, only the
+    certificate decides."""
     min_probability: float | None = Field(default=None, ge=0, le=1)
-    """The least calibrated probability of being right, if there is a calibration, in place of the
-    bounds of `caution`: below it the answer is an abstention. None is tentative but
+    """The lowest calibrated probability of being right, if there is a calibration, in place of the
+    bounds of `caution`: below it the answer is an abstention. No answer is then tentative except
     one that shows which sources disagree. 0 gives every answer, sure or not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
     """The largest share of answers that may be wrong: an answer that a calibration does not certify
     at this rate is an abstention."""
     clean_question: bool = True
-    """If true, questions are read without politeness and typing errors."""
+    """If true, politeness and typing errors are removed from questions."""
     sentences: int = constant(2, ge=1)
-    """The most quotes of an answer."""
+    """The largest number of quotes of an answer."""
     strategy: str = "adaptive"
     """The strategy that answers."""
     paper: PaperName = ""
-    """`maf`, `anchor`, `rrf`, `hybrid` or `mao`: this paper's system answers, to the letter. The
-    strategy, and all settings and constants that the paper fixes, are then the defaults, and
-    settings of your own win over them. `fathom config show --paper NAME` lists them."""
+    """The paper whose system answers, exactly as described: `maf`, `anchor`, `rrf`, `hybrid` or
+    `mao`. The strategy, and all settings and constants that the paper fixes, are then the defaults;
+    your own settings replace them. `fathom config show --paper NAME` lists them."""
     min_support: float = constant(0.4, ge=0, le=1)
-    """Sentences of a language model with less support by their quotes are dropped."""
+    """The support by quotes below which sentences of a language model are dropped."""
     seed: int = Field(default=0, ge=0)
-    """The seed of everything random."""
+    """The seed of all random choices."""
 
     @override
     def to_record(self) -> dict[str, Any]:
-        # The values of the preset are recorded, so its name would only make equal runs differ.
+        # The values of the preset are recorded. Its name is not, so that equal runs have equal
+        # records.
         return {key: value for key, value in super().to_record().items() if key != "paper"}
 
 
@@ -256,11 +263,11 @@ class DomainSettings(Section):
 
 @add_fields({name: (str, constant("")) for role in ROLES.values() for name in role.prompts})
 class PromptFiles(FileTable):
-    """A folder with prompts of one's own, in place of those that `fathom config prompts` shows."""
+    """A folder with your own prompts, in place of those that `fathom config prompts` shows."""
 
 
 class GradingPromptFiles(FileTable):
-    """A folder with prompts of one's own for the judges of `fathom eval`."""
+    """A folder with your own prompts for the judges of `fathom eval`."""
 
     correctness: str = constant("")
     """The prompt of the judge of correctness."""
@@ -277,14 +284,15 @@ class GradingSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     prompts: GradingPromptFiles = Field(default_factory=GradingPromptFiles)
-    """A folder with a file NAME.txt for each of the judges' prompts to replace: `correctness`,
+    """A folder with a file NAME.txt for each prompt of a judge to replace: `correctness`,
     `conciseness`, `no_hallucination`."""
 
 
 _SURE_ENOUGH = 0.6
 """The confidence from which the local reader is right more often than a model of 1.5 billion
-parameters is: docs/runs.md."""
+parameters: docs/runs.md."""
 _CERTAIN = 0.95
+"""The confidence from which a model that is not `local:` is not called."""
 
 
 class LlmSettings(Section):
@@ -307,51 +315,53 @@ class LlmSettings(Section):
     )
 
     model: str = ""
-    """`provider:model`; `auto` for one that is on this machine; empty for none."""
+    """The model: `provider:model`; `auto` for one that is on this machine; empty for none."""
     base_url: str | None = None
-    """The address of its server; the provider's own by default."""
+    """The address of its server; by default the provider's."""
     key_env: str | None = None
-    """The variable that holds its key; the provider's usual one by default."""
+    """The environment variable with its key; by default the provider's usual one."""
     max_tokens: int = Field(default=800, ge=16)
-    """The most tokens of a reply, reasoning included."""
+    """The largest number of tokens of a reply, reasoning included."""
     context_tokens: int = Field(default=8192, ge=256)
-    """The room for prompt and reply of a `local:` model; a model made for less takes less."""
+    """The largest number of tokens of prompt and reply of a `local:` model; a model made for fewer
+    takes fewer."""
     threads: int = Field(default=0, ge=0)
-    """The threads of a `local:` model; 0 is one for each physical core."""
+    """The number of threads of a `local:` model; 0 for one on each physical core."""
     cache_prompts: bool = constant(False)
-    """If true, a `local:` model reuses all that a prompt shares with the one before, not only its
-    fixed beginning. By rounding, a reply may then depend on the prompt before."""
+    """If true, a `local:` model reuses everything that a prompt shares with the one before, not
+    only its fixed beginning. By rounding, a reply may then depend on the prompt before."""
     tries: int = constant(4, ge=1)
-    """The most calls for one reply, while time and budget allow."""
+    """The largest number of calls for one reply, while time and budget allow."""
     evidence_tokens: int = Field(default=450, ge=50)
-    """The likely tokens of evidence that the reader's model is shown: the sentences of the hits
-    that bear most on the question, in order, below their titles."""
+    """The estimated number of tokens of evidence that the reader's model is shown: the sentences of
+    the hits that are most relevant to the question, in order, below their titles."""
     evidence_share: float = constant(0.2, ge=0, le=1)
-    """The share of the best sentence's score that another one needs to be shown."""
+    """The lowest score of a sentence that is shown, as a share of the best sentence's."""
     skip_above_confidence: float | None = Field(default=None, ge=0)
     """The confidence of the local reader from which the model is not called; above 1 it is always
     called. The default is 0.6 for a `local:` model and 0.95 for any other."""
     evidence: Literal["auto", "short", "numbers", "quotes"] = "auto"
-    """The reply of the reader's model: `short` is the bare answer and the numbers of its sentences;
-    `numbers` is sentences of its own with numbers; `quotes` is such sentences with copied quotes.
-    `auto` is the one that did better with the model, if that was measured, else `quotes`."""
+    """The form of the reply of the reader's model. `short`: the bare answer and the numbers of its
+    sentences. `numbers`: sentences in the model's words with numbers. `quotes`: such sentences with
+    copied quotes. `auto`: the form that was measured to be better with the model, else `quotes`."""
     fallback: Literal["local", "abstain"] = "local"
-    """The outcome if the model gives nothing that can be verified."""
+    """The outcome if nothing in the model's reply can be verified: the local reader's answer, or an
+    abstention."""
     prices: Path | None = None
-    """A table of prices on top of the shipped one."""
+    """A table of prices that is added to the shipped one."""
     prompts: PromptFiles = Field(default_factory=PromptFiles)
     """A folder with a file NAME.txt for each prompt to replace, such as `reader.txt`;
     `fathom config prompts` lists the names."""
 
     def choose_skip_confidence(self, model: str) -> float:
-        """Return `skip_above_confidence`, or its default for a model called `provider:model`."""
+        """Return `skip_above_confidence`, or its default for a model named `provider:model`."""
         if self.skip_above_confidence is not None:
             return self.skip_above_confidence
         return _SURE_ENOUGH if model.startswith("local:") else _CERTAIN
 
 
 class WebSettings(Section):
-    """The web search; off unless a provider is named."""
+    """The web search, which is off without a provider."""
 
     PAGE: ClassVar[str] = "docs/web.md"
     _RECORDED: ClassVar[frozenset[str]] = frozenset({"provider", "base_url", "results"})
@@ -359,28 +369,27 @@ class WebSettings(Section):
     provider: Literal["", "searxng", "tavily", "brave"] = ""
     """The search engine; empty for none."""
     base_url: str | None = None
-    """The address of its server; the provider's own by default. SearXNG has no server of its
-    own."""
+    """The address of its server; by default the provider's. SearXNG has no default, so name one."""
     key_env: str | None = None
-    """The variable that holds its key; the provider's usual one by default."""
+    """The environment variable with its key; by default the provider's usual one."""
     results: int = constant(5, ge=1, le=20)
-    """The most hits of one search."""
+    """The largest number of hits of one search."""
     seconds: float = constant(10.0, gt=0)
-    """The longest time of one search."""
+    """The longest time of one search, in seconds."""
     max_kb: int = constant(512, ge=1)
-    """The largest reply; a larger one counts as none."""
+    """The largest size of a reply, in KiB; a larger one is not used."""
     fee_usd: float | None = Field(default=None, ge=0)
-    """The price of one search; the provider's list price by default."""
+    """The price of one search, in USD; by default the provider's list price."""
 
 
 LARGEST_COUNT = 10**12
-"""The largest limit of a count, far beyond what a question can take."""
+"""The largest value of a limit on a count, far more than any question needs."""
 
 
 class Limits(Section):
     """The limits of one question; `None` is no limit."""
 
-    # The trace holds the budget itself.
+    # A trace records the budget itself.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     tokens: int | None = Field(default=60_000, ge=0, le=LARGEST_COUNT)
@@ -388,15 +397,15 @@ class Limits(Section):
     calls: int | None = Field(default=30, ge=0, le=LARGEST_COUNT)
     """The calls of language models."""
     seconds: float | None = Field(default=120.0, ge=0)
-    """The time."""
+    """The elapsed time, in seconds."""
     cost_usd: float | None = Field(default=None, ge=0)
-    """The money for language models and web searches."""
+    """The cost of language models and web searches, in USD."""
     retrievals: int | None = Field(default=60, ge=0, le=LARGEST_COUNT)
     """The searches of the index and the web."""
 
 
 class LowLimits(Limits):
-    """Limits for two looks and one reply of a language model with a repair."""
+    """Limits for two searches and one reply of a language model, with one repair of it."""
 
     tokens: int | None = Field(default=10_000, ge=0, le=LARGEST_COUNT)
     calls: int | None = Field(default=3, ge=0, le=LARGEST_COUNT)
@@ -405,7 +414,7 @@ class LowLimits(Limits):
 
 
 class HighLimits(Limits):
-    """Limits of four times the usual."""
+    """Limits four times as high as those of medium effort."""
 
     tokens: int | None = Field(default=240_000, ge=0, le=LARGEST_COUNT)
     calls: int | None = Field(default=120, ge=0, le=LARGEST_COUNT)
@@ -428,22 +437,22 @@ class EffortSettings(Section):
 
 
 class BudgetSettings(Limits):
-    """The limits of one question, whatever the strategy; an unset one is that of the effort."""
+    """The limits of one question with any strategy; one that is not set is that of the effort."""
 
     effort: Literal["low", "medium", "high"] = "medium"
-    """The effort that gives the limits that are not set here."""
+    """The effort, which gives the limits that are not set here."""
 
 
 class TraceSettings(Section):
-    """The records of questions and their answers."""
+    """The traces, which are the records of questions and their answers."""
 
-    # The record of an answer cannot change it.
+    # Recording an answer does not change it.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     enabled: bool = True
     """If true, traces are recorded."""
     max_mb: int = Field(default=256, ge=1, le=1 << 20)
-    """The size of all traces; beyond it the oldest ones are dropped."""
+    """The largest size of all traces, in MiB; beyond it the oldest ones are deleted."""
 
 
 def list_strategy_fields() -> dict[str, tuple[Any, Any]]:
@@ -486,24 +495,24 @@ class Settings(Tables):
     extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     """The tables `[extensions.NAME]` of extensions, which check their own keys."""
     offline: bool = False
-    """If true, no socket is opened at all, except the one on 127.0.0.1 to a `local:` model."""
+    """If true, no socket is opened, except the one on 127.0.0.1 to a `local:` model."""
 
     def get_section(self, kind: type[SectionT]) -> SectionT:
-        """Return the table of this class, such as that of a strategy."""
+        """Return the table of a class, such as that of a strategy's settings."""
         return next(table for _, table in self if isinstance(table, kind))
 
     @model_validator(mode="before")
     @classmethod
     def _apply_effort(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
-        """Return the values with the effort's limits in place of those that the budget lacks."""
+        """Return the values with the limits of the effort added where the budget has none."""
         budget = values.get("budget", {}) if isinstance(values, Mapping) else None
         if not isinstance(budget, Mapping):
             return values
         try:
-            # Validated here already, because the budget takes its defaults from this table.
+            # Validated early, because the budget has its defaults from this table.
             efforts = EffortSettings.model_validate(values.get("effort", {}))
         except ValidationError:
-            return values  # the error names its own key when that table is validated
+            return values  # the validation of that table will report the error with its key
         limits = getattr(efforts, str(budget.get("effort", "medium")), None)
         effort_limits = limits.model_dump() if isinstance(limits, Limits) else {}
         return {**values, "budget": {**effort_limits, **budget}}
@@ -511,7 +520,7 @@ class Settings(Tables):
     @model_validator(mode="before")
     @classmethod
     def _apply_paper(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
-        """Return the values with those of the paper's preset where none is given."""
+        """Return the values with those of the paper's preset added where none is given."""
         ask = _list_given(values.get("ask")) if isinstance(values, Mapping) else {}
         filled = dict(values) if ask.get("paper") else values
         for key, (value, _) in load_preset(str(ask.get("paper", ""))).items():
@@ -530,13 +539,15 @@ class Settings(Tables):
         return self
 
     def choose_paper(self, paper: str) -> "Settings":
-        """Return the settings with the preset of another paper below what was set otherwise.
+        """Return the settings with the preset of another paper in place of the present one.
+
+        Values that were set and differ from the present preset stay.
 
         Args:
             paper: The name of the paper; empty for none.
 
         Raises:
-            ValidationError: If there is no such paper.
+            ValidationError: If there is no such paper, or another strategy than the paper's is set.
         """
         given = self.model_dump(exclude_unset=True)
         filled = type(self)(ask=AskSettings(paper=self.ask.paper)).model_dump()
@@ -547,11 +558,12 @@ class Settings(Tables):
         return type(self).model_validate(given)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the values for a trace: of each section those that can change an answer.
+        """Return the values for a trace: those of each section that can change an answer.
 
-        A section that does not name such keys is recorded whole, so that a new setting is never
-        forgotten. The revision of an index stands for the settings that made it, and an extension
-        records its own table.
+        A section that does not name such keys is recorded completely, so that no new setting is
+        forgotten. The settings that made the index are left out, because its revision stands for
+        them, and so are the tables of extensions, which are recorded with their defaults
+        (`ExtensionSettings.to_record`).
         """
         sections = {name: getattr(self, name) for name in type(self).model_fields}
         records = {k: v.to_record() for k, v in sections.items() if isinstance(v, Section)}
@@ -559,13 +571,13 @@ class Settings(Tables):
 
 
 def _list_given(table: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of values to be validated
-    """Return the values that are given in a table; empty for what is no table."""
+    """Return the values that were set in a table; empty if `table` is no table."""
     if isinstance(table, Section):
         return table.model_dump(exclude_unset=True)
     return table if isinstance(table, Mapping) else {}
 
 
-# Each is a section, a key, and the value that was in force before the key existed.
+# The section and name of each setting that was added later, with the value in force before that.
 _LATER: tuple[tuple[str, str, object], ...] = (
     ("models", "query_encoder", "same"),
     ("anchor", "tau_none", 0.65),
@@ -576,9 +588,9 @@ _LATER: tuple[tuple[str, str, object], ...] = (
 
 
 def drop_later_settings(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return recorded settings without keys that came later and hold the value in force before.
+    """Return recorded settings without those in `_LATER` that have the value in force before.
 
-    So calibrations, feedback and records from before these keys still count.
+    Calibrations, feedback and records that are older than these settings can then still be used.
     """
     earlier = {
         name: {key: value for key, value in section.items() if (name, key, value) not in _LATER}
