@@ -161,9 +161,10 @@ class Requirements:
 
 
 def count_items(draft: Draft) -> int:
-    """Count the items that a draft gives: those of its short answer, its claims, or its quotes.
+    """Return the number of items that a draft gives.
 
-    The larger of the first two counts; quotes count if the draft has no claims.
+    It is the largest of the numbers of items of its short answer, of its claims and, if it has no
+    claims, of its quotes.
     """
     answer_items = [
         item for item in draft.short_answer.replace(" and ", ", ").split(", ") if item.strip()
