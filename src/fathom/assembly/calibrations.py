@@ -434,9 +434,11 @@ def _flatten(values: Mapping[str, Any], before: str = "") -> dict[str, Json]:
 
 
 def _join_differences(changed: list[str]) -> str:
+    """Return the first differences as text, with the number of further ones."""
     more = f" and {len(changed) - _SHOWN_NAMES} more" if len(changed) > _SHOWN_NAMES else ""
     return ", ".join(changed[:_SHOWN_NAMES]) + more
 
 
 def _shorten(value: object) -> str:
+    """Return the first 40 characters of a value as text."""
     return str(value)[:40]

@@ -166,6 +166,7 @@ class Models:
         )
 
     def _connect_embedder(self, name: str) -> Embedder:
+        """Return the embedder on a server, by the settings of `[embedding]`."""
         from fathom.llm.embeddings import RemoteEmbedder, resolve_embedding_endpoint
 
         embedding = self.settings.embedding

@@ -119,4 +119,5 @@ def make_worker_tools(
 
 
 def _refuse_index() -> NoReturn:
+    """Raise `RuntimeError`, because a worker must not read the index."""
     raise RuntimeError("a worker asked the index; it must not")

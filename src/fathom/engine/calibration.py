@@ -271,4 +271,5 @@ class Calibrations:
         return {} if refused or not verified else {"verified": verified[-1]}
 
     def _resolve_name(self, strategy: str | None) -> str:
+        """Return the name of a strategy; by default `ask.strategy`."""
         return strategy or self._assembly().settings.ask.strategy

@@ -371,15 +371,18 @@ class Documents:
 
     @property
     def _source_store(self) -> "SourceStore":
+        """The store of the sources."""
         from fathom.ingest.sources.store import SourceStore
 
         return SourceStore(self._index.directory)
 
     @property
     def _file_filter(self) -> FileFilter:
+        """The filter of files by the patterns of `[ingest]`."""
         return FileFilter(self._settings.ingest.include, self._settings.ingest.exclude)
 
     def _open_workers(self, assembly: "Assembly") -> "AbstractContextManager[Workers | None]":
+        """Open the workers that the settings name for a `with` block; `None` for this process."""
         from fathom.assembly.worker import pack_worker_tools
         from fathom.ingest.workers.opening import open_workers
 
@@ -452,6 +455,7 @@ class Documents:
 
 
 def _compile_pattern(pattern: str, *, ignore_case: bool, fixed: bool) -> re.Pattern[str]:
+    """Compile a pattern; raise `UsageError` if it is no regular expression."""
     try:
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         return re.compile(re.escape(pattern) if fixed else pattern, flags)
@@ -462,4 +466,5 @@ def _compile_pattern(pattern: str, *, ignore_case: bool, fixed: bool) -> re.Patt
 
 
 def _to_paths(paths: Paths) -> list[Path]:
+    """Return one path or several as a list."""
     return [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]

@@ -189,6 +189,7 @@ class Engine:
                 self._connections.close()
 
     def _close_models(self) -> None:
+        """Close the models, unless they are those of another engine."""
         with self._lock:
             if self._models is not None and self._owns_models:
                 self._models.close()
@@ -284,6 +285,7 @@ class Engine:
             return self._papers[name]
 
     def _replace_index(self, place: Mapping[str, Any]) -> "Settings":
+        """Return the settings with another place of the index."""
         index = self.settings.index.model_copy(update=place)
         return self.settings.model_copy(update={"index": index})
 
@@ -849,10 +851,12 @@ def _make_models(
     cross_reader: "CrossReader | None",
     connect: "Connect | None",
 ) -> "Models":
+    """Build the models of the settings, with the given ones in their place."""
     from fathom.assembly.models import Models
 
     return Models(settings, embedder=embedder, cross_reader=cross_reader, connect=connect)
 
 
 def _refuse_index(*_: object) -> NoReturn:
+    """Raise `RuntimeError`, because a replay must not read the index."""
     raise RuntimeError("a replay tried to read the index, which it must not")

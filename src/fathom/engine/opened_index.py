@@ -174,7 +174,9 @@ class OpenedIndex:
             self._retired.clear()
 
     def _open_reader(self, checked: bool) -> IndexReader:
+        """Open a reader of the index; if `checked`, compare the identity."""
         return self.place.open_reader(self._get_expected_identity(checked), viewer=self.viewer)
 
     def _get_expected_identity(self, checked: bool) -> Mapping[str, str] | None:
+        """Return the identity that the index must have; `None` if it is not checked."""
         return self._query_identity() if checked else None

@@ -67,4 +67,5 @@ def describe_other_chunks(
 
 
 def _join(identity: Mapping[str, str]) -> str:
+    """Return the values of an identity as text, in the order of their names."""
     return " ".join(identity[name] for name in sorted(identity))

@@ -195,6 +195,7 @@ class Sources:
                 shutil.rmtree(staging)
 
     def _note_outcome(self, name: str, fault: str) -> None:
+        """Store the time and the fault of a synchronization; an empty fault means success."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._store.set_outcome(name, now, fault)
 
@@ -222,14 +223,17 @@ class Sources:
 
     @property
     def _store(self) -> "SourceStore":
+        """The store of the sources."""
         from fathom.ingest.sources.store import SourceStore
 
         return SourceStore(self._index.directory)
 
     def _locate_folder(self, name: str) -> Path:
+        """Return the folder of a source for its local files."""
         return self._index.directory / FOLDER / name
 
     def _locate_lock(self, name: str) -> Path:
+        """Return the file that locks a source while it is synchronized."""
         return self._locate_folder(name) / "lock"
 
     @contextmanager
@@ -250,6 +254,7 @@ class Sources:
             yield staging
 
     def _make_options(self, source: "StoredSource") -> "SourceOptions":
+        """Return the options for opening a source, with its passwords if it may use them."""
         from fathom.documents.discover import FileFilter
         from fathom.ingest.sources.base import SourceOptions
         from fathom.ingest.sources.kinds import read_credentials
@@ -268,6 +273,7 @@ class Sources:
         )
 
     def _open_reader(self) -> "IndexReader | None":
+        """Return the open index; `None` if nothing has been ingested."""
         try:
             return self._index.reader(checked=False)
         except IndexMissing:
@@ -281,5 +287,6 @@ class Sources:
         *,
         limits: AddressLimits = NO_LIMITS,
     ) -> "IngestReport":
+        """Update the index from a survey of a source's objects."""
         roots = [Path(source.url)] if source.is_folder else []
         return self._documents.ingest_places(survey, roots, on_progress, limits=limits)

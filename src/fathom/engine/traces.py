@@ -148,6 +148,7 @@ class Traces:
         return frozenset().union(*documents.values()) if is_known else None
 
     def _may_read(self, documents: frozenset[str]) -> bool:
+        """Return whether all of the documents are in the index now and not hidden."""
         return documents <= self._find_readable(documents)
 
     def _find_readable(self, documents: Collection[str]) -> frozenset[str]:

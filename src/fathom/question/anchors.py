@@ -191,10 +191,12 @@ def find_anchors(question: str) -> tuple[Anchor, ...]:
 
 
 def _make_anchor(kind: AnchorKind, text: str, score: float) -> Anchor:
+    """Return an anchor with single blanks and without punctuation at the ends of its text."""
     return Anchor(kind=kind, text=" ".join(text.split()).strip(" ,;:?"), score=score)
 
 
 def _is_free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
+    """Return whether a span overlaps no span that a rule has taken."""
     return all(span.end <= other.start or other.end <= span.start for other, _ in taken)
 
 
@@ -233,6 +235,7 @@ def _cut_name(question: str, name: Span, times: Sequence[Span]) -> Iterator[Span
 
 
 def _is_day_or_month(text: str) -> bool:
+    """Return whether a text is the name of a day of the week or of a month."""
     return text.lower() in _WEEKDAYS or parse_month(text) is not None
 
 
@@ -329,6 +332,7 @@ class _TextContent:
 
     @classmethod
     def of(cls, text: str) -> Self:
+        """Collect the words, names and initials of a text."""
         # Line by line, because a name ends with its heading or list item.
         full_names = [name for line in text.splitlines() for name in list_names(line)]
         return cls(
@@ -401,6 +405,7 @@ class _TextContent:
         return bool(shorter - {first & common for common in self._list_exchanged(needed)})
 
     def _has_word(self, word: str) -> bool:
+        """Return whether the text has a word or, for a long word, a similar one."""
         if word in self.words:
             return True
         return len(word) >= _LEAST_COMPARED and any(_are_alike(word, other) for other in self.words)
@@ -421,6 +426,7 @@ class _TextContent:
 
 
 def _is_year(word: str) -> bool:
+    """Return whether a word is a year of four digits, 1000 to 2099."""
     return len(word) == _YEAR_DIGITS and re.fullmatch(YEAR, word) is not None
 
 

@@ -153,6 +153,7 @@ def _has_name(bare: str) -> bool:
 
 
 def _is_short(bare: str) -> bool:
+    """Return whether a text has at most `_MOST_WORDS` words."""
     return len(_WORD.findall(bare)) <= _MOST_WORDS
 
 
@@ -351,14 +352,17 @@ _NEXT = (
 
 
 def _form_topic_possessive(before: PriorQuestion) -> str:
+    """Return the topic of the question before in the possessive; empty without a topic."""
     return _form_possessive(before.topic)
 
 
 def _form_person_possessive(before: PriorQuestion) -> str:
+    """Return the person of the question before in the possessive; empty without one."""
     return _form_possessive(before.person)
 
 
 def _form_possessive(name: str) -> str:
+    """Return a name with "'s"; empty for an empty name."""
     return f"{name}'s" if name else ""
 
 

@@ -96,6 +96,7 @@ def parse_statement(question: str) -> Statement | None:
 
 
 def _parse_english(question: str) -> Statement | None:
+    """Return the statement of an English question that begins with an auxiliary verb, or `None`."""
     match = _AUXILIARY.match(question)
     if match is None:
         return None
@@ -149,6 +150,7 @@ def _find_name_end(words: list[str]) -> int | None:
 
 
 def _parse_indonesian(question: str) -> Statement | None:
+    """Return the statement of an Indonesian question with "apakah" or "-kah", or `None`."""
     match = _KAH.match(question)
     if match:
         cue, rest = match["cue"].lower(), match["rest"]
@@ -169,5 +171,6 @@ def _parse_indonesian(question: str) -> Statement | None:
 
 
 def _form_sentence(text: str) -> str:
+    """Return a text with a capital at its start and a full stop at its end."""
     plain = text.strip().rstrip(".")
     return f"{plain[:1].upper()}{plain[1:]}."

@@ -206,6 +206,7 @@ def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
 
 
 def _build_record(content: dict[str, Any]) -> TraceRecord:
+    """Build a step or an event from the object of its line."""
     if content.pop("record") == "event":
         return Event(**content)
     usage = Usage(**content.pop("usage", {}))

@@ -47,6 +47,7 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_coroutine(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a new event loop of this thread and return its value."""
     # If no loop can be opened, the coroutine never starts; Python warns of one that is not closed.
     with closing(work), asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(_LookupExecutor(4, HOSTS))
@@ -155,6 +156,7 @@ class _StreamThread:
         self._thread.start()
 
     def _run(self) -> None:
+        """Read the stream in an event loop, and put its exception and `None` into the queue."""
         try:
             _run_coroutine(self._follow_stream())
         except asyncio.CancelledError:
@@ -166,6 +168,7 @@ class _StreamThread:
         self.events.put(None)
 
     async def _follow_stream(self) -> None:
+        """Put the events of the stream into the queue; set the function that cancels this task."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         # Set before the first wait, so that `end` can always reach the loop.

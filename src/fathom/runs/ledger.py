@@ -246,6 +246,7 @@ class Ledger:
         return reservation
 
     def _draw_from_account(self, bound: CostBound, amount: Charge) -> None:
+        """Reserve an amount in the account too, if there is one."""
         # The lock of an account is always taken after the lock of a run, so there is no deadlock.
         if self._account is not None:
             self._account.draw(bound, amount)
@@ -310,4 +311,5 @@ class Ledger:
 
 
 def _to_count(amount: float) -> int | None:
+    """Return an amount as a whole number; `None` for an infinite one."""
     return None if amount == inf else int(amount)

@@ -42,6 +42,7 @@ def to_json(trace: Trace) -> str:
 
 
 def _format_branch(children: dict[str, list[Step]], parent: str, indent: str) -> list[str]:
+    """Return the lines of the steps inside a step (`parent`), and of the steps inside them."""
     lines: list[str] = []
     steps = children[parent]
     for step in steps:
@@ -55,6 +56,7 @@ def _format_branch(children: dict[str, list[Step]], parent: str, indent: str) ->
 
 
 def _format_title(step: Step) -> str:
+    """Return the line of a step: its name, agent, verdict and usage."""
     agent = f" ({_make_safe(step.agent)})" if step.agent else ""
     verdict = f" -> {_make_safe(step.verdict)}" if step.verdict else ""
     spent = step.usage + Usage(seconds=step.seconds - step.usage.seconds)
@@ -62,6 +64,7 @@ def _format_title(step: Step) -> str:
 
 
 def _format_details(step: Step) -> list[str]:
+    """Return the lines of a step's inputs, outputs, reason and error."""
     lines = [
         f"in  {_make_safe(name)}: {_format_value(value)}" for name, value in step.inputs.items()
     ]
@@ -76,6 +79,7 @@ def _format_details(step: Step) -> list[str]:
 
 
 def _format_answer(answer: Json) -> list[str]:
+    """Return the line of the answer: its status with its text or stop reason."""
     if not isinstance(answer, dict):
         return [f"answer: {_format_value(answer)}"]
     text = answer.get("answer") or answer.get("stop_reason") or ""
@@ -83,6 +87,7 @@ def _format_answer(answer: Json) -> list[str]:
 
 
 def _format_usage(usage: Usage) -> str:
+    """Return a usage as text; counts of zero are left out."""
     parts = [f"{usage.seconds:.3f} s"]
     if usage.llm_calls:
         cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.6f}"
@@ -93,6 +98,7 @@ def _format_usage(usage: Usage) -> str:
 
 
 def _format_value(value: Json) -> str:
+    """Return a value on one line of at most `VALUE_CHARS` characters and an ellipsis."""
     text = value if isinstance(value, str) else dump_canonical(value)
     short = _make_safe(text)
     return short if len(short) <= VALUE_CHARS else f"{short[:VALUE_CHARS]}…"

@@ -368,6 +368,7 @@ def restore_answer(recorded: Json) -> Answer:
 
 
 def _restore_calculation(recorded: Json) -> Calculation:
+    """Restore a calculation with its cells from plain JSON."""
     cells = tuple(CalculationCell(**cell) for cell in recorded["cells"])
     return Calculation(**{**recorded, "cells": cells})
 

@@ -76,6 +76,7 @@ class RecordedEvents:
         return tuple(event for events in self._events.values() for event in events)
 
     def _restore_error(self, error: str) -> Exception:
+        """Return the exception of a recorded error; a `RecordedFailure` for an unknown class."""
         name, _, message = error.partition(": ")
         kind = self._errors.get(name)
         return kind(message) if kind else RecordedFailure(error)
@@ -203,5 +204,6 @@ def _compare_values(where: str, old: Json, new: Json) -> Difference | None:
 
 
 def _shorten(value: Json) -> str:
+    """Return a value as JSON of at most 200 characters and an ellipsis."""
     text = dump_canonical(value)
     return text if len(text) <= 200 else f"{text[:200]}…"

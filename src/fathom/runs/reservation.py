@@ -256,6 +256,7 @@ class Reservation:
         self._started_at = self._clock()
 
     def _close_with(self, amount: Charge) -> bool:
+        """Close the reservation with a charge; return whether it was open."""
         self._closed = True
         return self._close(self, amount)
 

@@ -80,6 +80,7 @@ def build_spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
 
 
 def _describe_run(trace: Trace, *, content: bool) -> Attributes:
+    """Return the attributes of the span of a run."""
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_workflow",
         "openinference.span.kind": "CHAIN",
@@ -95,6 +96,7 @@ def _describe_run(trace: Trace, *, content: bool) -> Attributes:
 
 
 def _describe_step(step: Step, *, content: bool) -> Attributes:
+    """Return the attributes of the span of a step, without empty ones."""
     kind = "LLM" if step.usage.llm_calls else _KINDS.get(step.agent, "CHAIN")
     attributes: Attributes = {
         "gen_ai.operation.name": _name_operation(step),
@@ -122,6 +124,7 @@ def _name_operation(step: Step) -> str:
 
 
 def _describe_usage(usage: Usage) -> Attributes:
+    """Return the attributes for tokens and cost; none without a call of a language model."""
     if not usage.llm_calls:
         return {}
     attributes: Attributes = {
@@ -135,6 +138,7 @@ def _describe_usage(usage: Usage) -> Attributes:
 
 
 def _format_value(side: str, value: Json) -> Attributes:
+    """Return the attributes for an input or an output as JSON."""
     return {f"{side}.value": dump_canonical(value), f"{side}.mime_type": "application/json"}
 
 

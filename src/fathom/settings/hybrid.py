@@ -95,6 +95,7 @@ class HybridSettings(Section):
 
     @model_validator(mode="after")
     def _check_agents(self) -> Self:
+        """Check the weights of the branches and the further agents."""
         for name in ("simple", "moderate", "complex", "joined", "prior", "foreign"):
             pair = getattr(self, name)
             if pair and not any(pair):

@@ -83,6 +83,7 @@ class MafSettings(Section):
 
     @model_validator(mode="after")
     def _check_phases(self) -> Self:
+        """Check that the phases are some of `PHASES`, in their order."""
         if not self.phases or self.phases != tuple(p for p in PHASES if p in self.phases):
             raise ValueError(f"maf.phases must be some of {', '.join(PHASES)}, in this order")
         return self

@@ -16,6 +16,7 @@ from fathom.registry import PAPERS
 
 
 def _check_name(name: str) -> str:
+    """Return the name of a paper, or raise `ValueError` if there is none of this name."""
     if name and name not in PAPERS:
         raise ValueError(f"there is no such paper; there are {', '.join(PAPERS)}")
     return name

@@ -34,6 +34,7 @@ def split_retriever(name: str) -> tuple[str, str]:
 
 
 def _check_name(name: str) -> str:
+    """Return the name of a retriever, or raise `ValueError` if there is no such retriever."""
     try:
         split_retriever(name)
     except UsageError as error:

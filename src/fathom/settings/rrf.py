@@ -31,6 +31,7 @@ class RrfSettings(Section):
 
     @model_validator(mode="after")
     def _check_retrievers(self) -> Self:
+        """Check that each retriever is named once and that the weights are as many."""
         # A retriever named twice would only have twice its weight.
         if len(set(self.retrievers)) < len(self.retrievers):
             raise ValueError("rrf.retrievers names a retriever twice; name each once")

@@ -160,6 +160,7 @@ class RetrievalSettings(Section):
 
     @model_validator(mode="after")
     def _check_embedders(self) -> Self:
+        """Check that each embedder is named once and that the weights are as many."""
         if len(set(self.embedders)) < len(self.embedders) or "" in self.embedders:
             raise ValueError("retrieval.embedders must name each embedder once")
         # With a missing weight, an embedder would be left out of the fusion without a message.
@@ -530,6 +531,7 @@ class Settings(Tables):
 
     @model_validator(mode="after")
     def _check_paper(self) -> Self:
+        """Check that the strategy is that of the paper."""
         paper, strategy = self.ask.paper, self.ask.strategy
         if paper and strategy != load_preset(paper)["ask.strategy"].value:
             raise ValueError(

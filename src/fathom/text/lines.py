@@ -21,5 +21,6 @@ def widen_to_lines(text: str, start: int, end: int, lines: int) -> tuple[int, in
 
 
 def _find_line_end(text: str, offset: int) -> int:
+    """Return the offset of the end of the line at an offset, without its line break."""
     end = text.find("\n", offset)
     return len(text) if end < 0 else end
