@@ -1,4 +1,4 @@
-"""The model that `auto` stands for: one of an Ollama on this machine, else a pulled file."""
+"""The choice of the model that `auto` stands for: one of Ollama's, else a pulled file."""
 
 import http.client
 import importlib.util
@@ -23,12 +23,12 @@ _NO_CHAT = ("embed", "bert", "rerank")
 
 @dataclass(frozen=True, slots=True)
 class AutomaticModel:
-    """The outcome of looking for a model.
+    """The model that was chosen for `auto`, or the reason why there is none.
 
     Attributes:
-        name: `provider:model`; empty if there is none.
-        reason: One line: why this one, or what would give one.
-        base_url: The address that the user set for the model; `None` for the usual one.
+        name: `provider:model`; empty if no model was found.
+        reason: The reason for the choice, or the steps that would give a model; one line.
+        base_url: The address from `llm.base_url`; `None` for the provider's default address.
     """
 
     name: str
@@ -37,9 +37,13 @@ class AutomaticModel:
 
 
 def choose_model(settings: Settings) -> tuple[Settings, str]:
-    """Return the settings with a model in place of `auto`, and a caution if there is none.
+    """Return the settings with a real model in place of `auto`, and a caution for the user.
 
-    Traces record the settings, so they name the model itself, and a replay looks for none.
+    Traces record these settings, so that a replay knows the model and need not choose again.
+
+    Returns:
+        The settings, with an empty `llm.model` if no model was found, and then one line that says
+        why; otherwise an empty line.
 
     Raises:
         UsageError: If `llm.base_url` is malformed.
@@ -54,12 +58,15 @@ def choose_model(settings: Settings) -> tuple[Settings, str]:
 
 
 def find_model(settings: Settings, store: ModelStore | None = None) -> AutomaticModel:
-    """Look for a model on this machine: the largest of Ollama that fits, else of the pulled files.
+    """Find the largest model of Ollama that fits the memory, else the largest such pulled file.
 
     Args:
-        settings: `llm.base_url` is the address of Ollama, if it has another than the usual one.
-            With `offline`, Ollama is not asked.
+        settings: `llm.base_url` is the address of Ollama, if that is not the default one. With
+            `offline`, Ollama is not asked.
         store: The pulled files; by default those in the user's data folder.
+
+    Returns:
+        The model. Without one, the reason names both obstacles.
 
     Raises:
         UsageError: If `llm.base_url` is malformed.
@@ -75,6 +82,7 @@ def find_model(settings: Settings, store: ModelStore | None = None) -> Automatic
 
 
 def _find_ollama_model(settings: Settings, memory: int) -> AutomaticModel:
+    """Return the largest model of Ollama that fits the memory in bytes, or why there is none."""
     if settings.offline:
         return AutomaticModel("", "--offline asks no Ollama")
     if importlib.util.find_spec(_OLLAMA.package) is None:
@@ -92,6 +100,7 @@ def _find_ollama_model(settings: Settings, memory: int) -> AutomaticModel:
 
 
 def _find_stored_model(store: ModelStore, memory: int) -> AutomaticModel:
+    """Return the largest pulled file that fits the memory in bytes, or why there is none."""
     sizes = {model.name: model.size for model in store.list() if model.is_whole}
     name = _choose_largest(sizes, memory)
     if not name:
@@ -107,7 +116,12 @@ def _find_stored_model(store: ModelStore, memory: int) -> AutomaticModel:
 
 
 def _choose_largest(sizes: Mapping[str, int], memory: int) -> str:
-    """Return the largest model that fits the memory; empty if none does."""
+    """Return the name of the largest model that fits the memory; empty if none does.
+
+    Args:
+        sizes: The bytes of each model, by name.
+        memory: The bytes of memory of the machine.
+    """
     fitting = {
         name: size for name, size in sizes.items() if does_fit(estimate_memory(name, size), memory)
     }
@@ -115,7 +129,7 @@ def _choose_largest(sizes: Mapping[str, int], memory: int) -> str:
 
 
 def _list_ollama_models(url: str) -> dict[str, int] | None:
-    """Return the bytes of the models that can write, by name; `None` if no Ollama answers."""
+    """Return the bytes of Ollama's models that can chat, by name; `None` if no Ollama answers."""
     address = urlsplit(url)
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
     connection = kind(address.hostname or "", address.port, timeout=_PROBE_S)
@@ -132,7 +146,14 @@ def _list_ollama_models(url: str) -> dict[str, int] | None:
 
 
 def _iterate_writers(models: list[Any]) -> Iterator[tuple[str, int]]:
-    """Yield name and bytes of the models that write replies on this machine."""
+    """Yield the name and the bytes of each model that writes replies and runs on this machine.
+
+    Args:
+        models: The entries of Ollama's list, as JSON.
+
+    Raises:
+        LookupError, TypeError, ValueError: If an entry is malformed.
+    """
     for model in models:
         name = str(model["name"])
         kind = f"{name} {model.get('details')}".lower()

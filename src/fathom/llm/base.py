@@ -29,11 +29,11 @@ class Call:
         messages: The conversation, oldest message first.
         schema: A JSON schema that the answer should fit. It is sent to servers that support
             schemas. No server guarantees it, so the caller checks the answer.
-        max_tokens: The most completion tokens by our own count, reasoning included.
-        deadline: The instant of `time.monotonic`, the clock of asyncio, at which the call must be
-            over.
-        on_text: Receives the text of the answer, without reasoning, while it arrives. This text is
-            provisional: only the text of the completion counts.
+        max_tokens: The largest number of completion tokens, reasoning included, by our own count.
+        deadline: The instant at which the call must be over, on the clock `time.monotonic`, which
+            asyncio uses too; infinite for no deadline.
+        on_text: A function that receives the text of the answer, without reasoning, while it
+            arrives. This text is provisional: only the text of the completion counts.
     """
 
     messages: Sequence[Message]
@@ -50,11 +50,12 @@ class Completion:
 
     Attributes:
         text: The answer without its reasoning; may be empty.
-        model: The name that we use, `provider:model`.
-        finish: `length` if the server or Fathom cut the answer at `max_tokens`.
-        usage: The cost by our own count, failed tries included.
-        reported: The server's own figures. Nothing believes them without a check.
-        reasoning_tokens: The number of completion tokens that were reasoning, by our count.
+        model: The name of the model, `provider:model`.
+        finish: `length` if the server or Fathom cut the answer because of its length, else `stop`.
+        usage: The usage of the call, failed tries included. The counts are our own, except where a
+            wrapper trusts the server's (`LocalChat`, `MeteredModel`).
+        reported: The server's own counts, which are unchecked.
+        reasoning_tokens: The number of completion tokens that were reasoning, by our own count.
     """
 
     text: str
@@ -74,7 +75,9 @@ class ChatModel(Protocol):
         ...
 
     async def complete(self, call: Call) -> Completion:
-        """Return the model's answer to a conversation. Cancelling the call ends its connection.
+        """Return the model's answer to a conversation.
+
+        Cancelling the call ends its connection.
 
         Raises:
             ModelUnavailable: If there was no answer in time.

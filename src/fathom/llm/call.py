@@ -22,11 +22,11 @@ class RoleModel:
     """A language model together with the limits under which a role uses it.
 
     Attributes:
-        chat: The model. Each `complete` makes one call.
+        chat: The model; each `complete` makes one call.
         price: The price of its tokens; `None` if it is unknown.
-        retry: The policy for trying again after a fault that may pass.
+        retry: The policy for trying again after a temporary fault.
         breaker: The circuit breaker of the model's endpoint.
-        max_tokens: The most completion tokens of one call.
+        max_tokens: The largest number of completion tokens of one call.
     """
 
     chat: ChatModel
@@ -36,7 +36,7 @@ class RoleModel:
     max_tokens: int = 800
 
     def bind_to_run(self, context: RunContext) -> ChatModel:
-        """Return the model as one step of a run may use it: metered, retried and recorded."""
+        """Return the model with metering, retries and recording for one step of a run."""
         # Metering is innermost, so that every try is reserved and booked on its own. Recording is
         # outermost, so that a replay needs neither retries nor a circuit breaker.
         metered = MeteredModel(self.chat, context.ledger, self.price)
@@ -50,9 +50,9 @@ class ModelReply(Generic[Reply]):
 
     Attributes:
         value: The reply; `None` if the model gave none or the budget did not allow the call.
-        usage: The cost, also of a failed call; `None` if nothing was sent.
+        usage: The usage, also of a failed call; `None` if the budget did not allow the call.
         failure: The error in place of a value; `None` if there is a value.
-        repaired: Whether the first reply was unusable.
+        repaired: Whether the first reply was unusable and the value comes from a second one.
     """
 
     value: Reply | None = None
@@ -68,7 +68,7 @@ class ModelReply(Generic[Reply]):
         return "after one repair" if self.repaired else ""
 
     def require_value(self) -> Reply:
-        """Return the value, for callers that have no other way.
+        """Return the value, or raise the failure; for callers that cannot go on without a value.
 
         Raises:
             BudgetRefused: If the budget did not allow the call.
@@ -89,15 +89,23 @@ async def ask_model(
     *,
     on_text: OnText | None = None,
 ) -> ModelReply[Reply]:
-    """Ask `model` for an object of type `kind`, as one step of the run, through `request_object`.
+    """Ask `model` for an object of type `kind`, as one step `ask` of the run.
 
-    The step names the model and the prompt, and holds the cost. Each call and each of its tries is
-    reserved before and booked after. The outcome is an event of the step, which a replay returns
-    again. Each call may take `model.max_tokens` tokens and the time of the run.
+    The step records the model, the prompt and the usage. Every try of a call is reserved in the
+    budget before it is sent, and booked after it. The outcome is an event of the step, which a
+    replay returns again. A call may take `model.max_tokens` tokens and the remaining time of the
+    run.
+
+    Args:
+        model: The model with its limits.
+        kind: The type of the reply.
+        request: The request of the role.
+        context: The context of the run.
+        on_text: A function that receives the text of the first reply while it arrives.
 
     Returns:
-        A reply also if the budget refused or the model failed, because the role may have another
-        way.
+        The reply. Refusals of the budget and failures of the model are returned, not raised,
+        because the role may do without the model.
     """
     inputs = {"model": model.chat.name, "prompt": request.prompt}
     with context.step("ask", agent=request.agent, inputs=inputs) as step:
@@ -114,6 +122,7 @@ async def _request_reply(
     context: RunContext,
     on_text: OnText | None,
 ) -> ModelReply[Reply]:
+    """Return the model's reply, or its failure, within the step that `context` belongs to."""
     try:
         reply = await request_object(
             kind,
@@ -132,7 +141,7 @@ async def _request_reply(
 
 @dataclass(frozen=True, slots=True)
 class AbsentModel:
-    """A `ChatModel` that cannot be asked, for replays: there only the record answers."""
+    """A `ChatModel` for replays, in which recorded replies take the place of a model."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""The known language models: files with a pinned digest, and the memory that each needs."""
+"""The known language models: files with a pinned digest and the memory that each needs."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = ".gguf"
 _MEMORY_SHARE = 0.75
-"""The largest share of the machine's memory that a model may take; the rest is for all else."""
+"""The largest share of the machine's memory that a model may take."""
 _CGROUP_LIMITS = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",  # cgroup version 1
@@ -29,7 +29,7 @@ class ModelFile:
         name: The name after `local:`, and the name of the stored file without its ending.
         url: The address of the file.
         sha256: The digest of the file, in hexadecimal.
-        size: The bytes of the file; 0 if only the server knows them.
+        size: The bytes of the file; 0 if the size is not known before the server is asked.
         memory: The bytes of memory that it needs with 8,192 tokens of context; 0 if not measured.
         licence: The SPDX name of its licence; empty if unknown.
     """
@@ -69,6 +69,7 @@ KNOWN_MODELS = {
 _LARGER_MODEL = "qwen3:4b-instruct"
 """A model of 4 billion parameters, by its name in Ollama's library."""
 _LARGER_MEMORY = 5_500_000_000
+"""The bytes of memory that this model needs."""
 
 
 def identify_model(name: str) -> str:
@@ -79,7 +80,7 @@ def identify_model(name: str) -> str:
     """
     stem = Path(name).name.casefold().removesuffix(_SUFFIX)
     for model in KNOWN_MODELS.values():
-        # Files of one model differ in how they are packed, and are named accordingly.
+        # The names of a model's files begin alike and end with their quantisation.
         family = Path(urlsplit(model.url).path).name.split("-instruct")[0]
         if stem == model.name or stem.startswith(family):
             return model.name
@@ -88,12 +89,12 @@ def identify_model(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A model that suits the memory of a machine.
+    """A model that is recommended for the memory of a machine.
 
     Attributes:
-        model: Its name as `-m` takes it.
-        command: The command that fetches it.
-        memory: The bytes of memory that it needs.
+        model: The name for the option `-m`.
+        command: The command that fetches the model.
+        memory: The bytes of memory that the model needs.
     """
 
     model: str
@@ -102,7 +103,10 @@ class Recommendation:
 
 
 def recommend_models(memory: int) -> list[Recommendation]:
-    """Return the models that suit the memory, the best first; the last one is a known file.
+    """Return the models to recommend for a machine, the best first.
+
+    The last one is always a file of `KNOWN_MODELS`: the largest that fits, or the smallest if none
+    fits.
 
     Args:
         memory: The bytes of memory of the machine, as `measure_memory` returns them.
@@ -121,14 +125,15 @@ def recommend_models(memory: int) -> list[Recommendation]:
 
 
 def parse_source(source: str, sha256: str | None) -> ModelFile:
-    """Return the file that a user names.
+    """Return the model file that a user wants to pull.
 
     Args:
         source: The name of a known model, or the address of any GGUF file.
         sha256: The digest of the file; required for an address.
 
     Raises:
-        UsageError: If the model is unknown, or the address or the digest is malformed.
+        UsageError: If the model is unknown or has another digest, or the address or the digest is
+            malformed.
     """
     model = KNOWN_MODELS.get(source)
     if model and sha256 in {None, model.sha256}:
@@ -151,10 +156,10 @@ def parse_source(source: str, sha256: str | None) -> ModelFile:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a model if it can be the name of a file.
+    """Return a model's name unchanged if it can be part of a file name.
 
     Raises:
-        UsageError: If it cannot.
+        UsageError: If it holds other signs than letters, digits, `.`, `_` and `-`.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not the name of a model; use letters, digits, . _ and -")
@@ -162,25 +167,36 @@ def check_name(name: str) -> str:
 
 
 def estimate_memory(name: str, size: int) -> int:
-    """Return the bytes of memory that a model needs, estimated from its size if not measured."""
+    """Return the bytes of memory that a model needs.
+
+    Args:
+        name: The name; the memory of known models was measured.
+        size: The bytes of the file, from which the memory of other models is estimated.
+    """
     model = KNOWN_MODELS.get(name)
-    # llama.cpp holds a part of the weights twice, in the order in which the processor reads them.
+    # llama.cpp holds a second copy of some weights, in the order in which the processor reads them.
     return model.memory if model else round(size * 1.6) + 300_000_000
 
 
 def does_fit(needs: int, memory: int) -> bool:
-    """Return whether a model that needs so many bytes leaves enough of the memory to all else."""
+    """Return whether a model leaves at least a quarter of the memory free.
+
+    Args:
+        needs: The bytes of memory that the model needs.
+        memory: The bytes of memory of the machine.
+    """
     return needs <= memory * _MEMORY_SHARE
 
 
 def measure_memory() -> int:
-    """Return the bytes of memory of the machine, or of the container if that has fewer."""
+    """Return the bytes of memory of the machine, or the limit of the container if it is lower."""
     return min([system.measure_memory(), *_read_container_limits()])
 
 
 def _read_container_limits() -> Iterator[int]:
+    """Yield the memory limits in bytes of the control groups that set one."""
     for file in map(Path, _CGROUP_LIMITS):
         try:
             yield int(file.read_text(encoding="ascii"))
-        except (OSError, ValueError):  # no such file, or `max` for none
+        except (OSError, ValueError):  # no such file, or the word `max`, which means no limit
             continue

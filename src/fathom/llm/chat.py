@@ -1,4 +1,4 @@
-"""One request to one language model, cut off at its limits. Models are named `provider:model`."""
+"""A chat model over a LangChain provider, with limits on the time and the size of each reply."""
 
 import asyncio
 import importlib
@@ -22,8 +22,8 @@ from fathom.llm.streamed_reply import StreamedReply
 from fathom.llm.tokens import count_prompt_tokens
 from fathom.usage import Usage
 
-# An SDK that is cut off leaves a chain of ten generators, and the event loop needs two turns to
-# close each. Twice as many turns leave a margin.
+# An SDK whose stream is cut off leaves a chain of ten generators, and the event loop needs two
+# turns to close each. Twice as many turns leave a margin.
 _TURNS = 40
 
 
@@ -32,12 +32,12 @@ class ReplyLimits:
     """Limits on the silence and the size of one reply.
 
     Attributes:
-        first_s: The most seconds until the first text, connecting included.
-        silence_s: The most seconds between two pieces of text.
+        first_s: The longest time in seconds until the first chunk, connecting included.
+        silence_s: The longest time in seconds between two chunks.
         base_bytes: The bytes that a reply may have in addition to those of its tokens.
-        bytes_per_token: The bytes for each token; a streamed token takes some 300 bytes.
-        cuts: Whether to cut a reply at its tokens by our own count, which is an estimate. A server
-            of our own holds the limit itself.
+        bytes_per_token: The bytes allowed for each token; a streamed token takes some 300 bytes.
+        cuts: Whether to cut a reply at `max_tokens` by our own count, which is an estimate. This is
+            not needed for a server that Fathom runs, because that one keeps to the limit.
     """
 
     first_s: float = 60.0
@@ -51,6 +51,12 @@ class LangChainChat:
     """A `ChatModel` over a LangChain chat model. Every call opens and closes its own connection."""
 
     def __init__(self, endpoint: Endpoint, limits: ReplyLimits | None = None) -> None:
+        """Create the model without importing its provider.
+
+        Args:
+            endpoint: The server, the model and the key.
+            limits: The limits of each reply; by default those of `ReplyLimits`.
+        """
         self.endpoint = endpoint
         self._limits = limits or ReplyLimits()
         self._capabilities = Capabilities()
@@ -68,8 +74,8 @@ class LangChainChat:
     def prepare(self) -> None:
         """Import the provider and build a model once, which takes 1 to 4 seconds.
 
-        Call this before a deadline is set. Otherwise the first call does the same work, and nothing
-        can interrupt an import.
+        Call this before a deadline is set. Otherwise the first call does this work, and a deadline
+        cannot interrupt an import.
         """
         if self._adapter is None:
             # asyncio.run needs a thread without a running loop, and this thread may have one.
@@ -77,12 +83,19 @@ class LangChainChat:
                 thread.submit(asyncio.run, self._open_model_once()).result()
 
     async def _open_model_once(self) -> None:
+        """Open and close a model without sending anything."""
         adapter, _ = self._load_adapter()
         async with adapter.open_model(self._build_request(None, 1, 1.0)):
             pass
 
     async def complete(self, call: Call) -> Completion:
-        """Send the call to the provider and return its completion."""
+        """Send the call to the provider and return its completion.
+
+        Raises:
+            ModelFault: If the reply was late, broke off or exceeded its bytes.
+            ModelDeclined: If the model or its server declined.
+            ReplyGarbled: If the reply is not a chat reply.
+        """
         request = self._build_request(
             call.schema, call.max_tokens, call.deadline - time.monotonic()
         )
@@ -94,7 +107,7 @@ class LangChainChat:
             with _disable_tracing():
                 async with _close_generators(), timeout:
                     await self._read_stream(request, call, request_usage, reply)
-        # What breaks behind the end of a reply, such as its connection, loses nothing of it.
+        # An error after the end of a reply, such as a broken connection, does not harm the reply.
         except ModelFault:
             if not reply.is_complete:
                 raise
@@ -109,6 +122,12 @@ class LangChainChat:
     async def _read_stream(
         self, request: ProviderRequest, call: Call, request_usage: Usage, reply: StreamedReply
     ) -> None:
+        """Add the chunks of the stream to `reply` until the stream ends.
+
+        Raises:
+            TimeoutError: If the stream falls silent, or the reply is full.
+            CallFailure: If the provider fails.
+        """
         clock = asyncio.get_running_loop().time
         async with asyncio.timeout(self._limits.first_s) as timeout:
             async with aclosing(
@@ -116,7 +135,8 @@ class LangChainChat:
             ) as chunks:
                 async for chunk in chunks:
                     _pass_on_text(call.on_text, reply.add(chunk))
-                    # A full reply ends where the SDK next waits, so that it cleans up after itself.
+                    # A full reply is ended by a timeout where the SDK next waits, so that the SDK
+                    # cleans up after itself.
                     timeout.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
 
     async def _stream_chunks(
@@ -126,7 +146,11 @@ class LangChainChat:
         request_usage: Usage,
         reply: StreamedReply,
     ) -> AsyncGenerator[Any, None]:
-        """Yield the chunks of the reply, and turn any error of an SDK into a typed one."""
+        """Yield the chunks of the reply, and turn any error of an SDK into a `CallFailure`.
+
+        Raises:
+            CallFailure: If the SDK or the server fails, or the reply exceeds its bytes.
+        """
         adapter, _ = self._load_adapter()
         try:
             async with adapter.open_model(request) as model:
@@ -145,6 +169,10 @@ class LangChainChat:
     def _classify_failure(
         self, error: Exception, request: ProviderRequest, usage: Usage
     ) -> Exception:
+        """Return the typed error of an SDK's error.
+
+        If the server refused an option, later requests leave it out.
+        """
         capabilities = drop_refused_option(request.capabilities, error)
         if capabilities != request.capabilities:
             self._capabilities = self._capabilities.intersect(capabilities)
@@ -154,6 +182,12 @@ class LangChainChat:
         return classify_error(error, self.endpoint, usage)
 
     def _build_completion(self, reply: StreamedReply, usage: Usage) -> Completion:
+        """Return the completion of a reply that has ended.
+
+        Raises:
+            ModelDeclined: If the model or a filter refused to answer.
+            ModelFault: If the reply broke off.
+        """
         if reply.is_declined:
             raise ModelDeclined(f"{self.name} declined to answer; ask in other words", usage)
         if not reply.is_complete:
@@ -176,6 +210,7 @@ class LangChainChat:
     def _build_request(
         self, schema: Schema | None, max_tokens: int, left_s: float
     ) -> ProviderRequest:
+        """Return the request for a call with `left_s` seconds until its deadline."""
         limits = self._limits
         return ProviderRequest(
             model=self.endpoint.model,
@@ -192,6 +227,7 @@ class LangChainChat:
         )
 
     def _load_adapter(self) -> tuple[ModuleType, ssl.SSLContext]:
+        """Return the provider's module and its TLS settings, both loaded on the first use."""
         if self._adapter is None or self._tls is None:
             self._adapter = importlib.import_module(self.endpoint.adapter)
             self._tls = self._adapter.create_tls()
@@ -218,14 +254,18 @@ async def _close_generators() -> AsyncIterator[None]:
 
 
 def _release_frames(error: BaseException | None) -> None:
-    """Let go of the frames of an error and of its causes, which keep generators open."""
+    """Clear the frames of an error and of its causes, because they keep generators open."""
     while error:
         clear_frames(error.__traceback__)
         error = error.__context__
 
 
 async def _pass_turns() -> None:
-    """Give the event loop the turns that it needs, also to a task that is cancelled meanwhile."""
+    """Wait for `_TURNS` turns of the event loop, even if the task is cancelled meanwhile.
+
+    Raises:
+        CancelledError: After the turns, if the task was cancelled.
+    """
     cancellation: asyncio.CancelledError | None = None
     for _ in range(_TURNS):
         try:
@@ -237,9 +277,12 @@ async def _pass_turns() -> None:
 
 
 def _format_turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]]:
-    """Return the conversation in LangChain's form.
+    """Return the conversation in LangChain's form, as pairs of role and text.
 
-    Without `system`, the text of the system message is put before the first turn.
+    Args:
+        messages: The conversation.
+        system: Whether the server knows system messages. If not, the text of the system message is
+            put before the first turn.
     """
     turns = [(message.role, message.text) for message in messages]
     if system or len(turns) < 2 or turns[0][0] != "system":

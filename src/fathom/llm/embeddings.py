@@ -1,7 +1,7 @@
 """Embedders behind a server of OpenAI's protocol (`POST /embeddings`), wherever it runs.
 
-Texts leave the machine, so nothing is sent unless the settings name such an embedder, and `offline`
-refuses it. The budget of a question does not include what a server charges for its work.
+Texts may leave the machine, so nothing is sent unless the settings name such an embedder, and
+`offline` refuses it. The budget of a question does not include the server's charges.
 """
 
 import json
@@ -24,10 +24,10 @@ from fathom.llm.faults import CallFailure, classify_error
 from fathom.llm.retry import RetryPolicy
 from fathom.usage import Usage
 
-# Of a reply; 2,048 vectors of 1,024 numbers, written as text, take half of that.
 MOST_BYTES = 64 << 20
+"""The largest size of a reply; 2,048 vectors of 1,024 numbers, written as text, take half of it."""
 KEEPALIVE_S = 30.0
-"""The seconds that an unused connection stays open for the next question."""
+"""The seconds for which an unused connection stays open for the next question."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _TINY = 1e-12
 
@@ -42,18 +42,19 @@ def resolve_embedding_endpoint(
     offline: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> Endpoint:
-    """Resolve the name of an embedder to its server, checked as far as possible without a socket.
+    """Return the endpoint of an embedder, checked as far as possible without a socket.
 
     Args:
         name: `openai:MODEL`.
         base_url: The address of the server; OpenAI's own by default.
-        key_env: The name of the variable that holds the key. With a `base_url` of one's own, no key
-            is sent unless `key_env` names one.
-        offline: Whether to refuse, also for a server on this machine.
-        environment: The variables that hold keys.
+        key_env: The name of the variable that holds the key. With a `base_url`, no key is sent
+            unless `key_env` names one.
+        offline: Whether no socket may be opened; then every embedder is refused.
+        environment: The environment variables.
 
     Raises:
-        UsageError: For a missing or malformed key or address, or when offline; one line.
+        UsageError: If the name has no model, the key or the address is missing or malformed, or
+            `offline` is set; one line.
     """
     if not name.partition(":")[2]:
         raise UsageError(f"embedder {name!r} names no model: write openai:MODEL")
@@ -63,17 +64,18 @@ def resolve_embedding_endpoint(
 
 
 class PooledClient:
-    """An HTTP client whose connections stay open between requests; safe for threads.
+    """A holder of an HTTP client whose connections stay open between requests; safe for threads.
 
-    Each process makes its own at its first request: a copy for a worker, pickled or forked, begins
-    without one, since two processes must not write to one connection.
+    Each process makes its own client at its first request. A copy in another process, pickled or
+    forked, begins without one, because two processes must not write to one connection.
     """
 
     def __init__(self, seconds: float) -> None:
-        """Prepare the client.
+        """Prepare the client without opening a connection.
 
         Args:
-            seconds: The longest time of one request.
+            seconds: The timeout in seconds of each phase of a request: to connect, to send, and to
+                wait for the next bytes.
         """
         self._seconds = seconds
         self._lock = threading.Lock()
@@ -84,7 +86,7 @@ class PooledClient:
         return PooledClient, (self._seconds,)
 
     def get(self) -> httpx2.Client:
-        """Return the client of this process."""
+        """Return the client of this process; the first call makes it."""
         with self._lock:
             if self._client is None or self._process != os.getpid():
                 limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
@@ -97,7 +99,7 @@ class PooledClient:
 
 
 def _close_in(process: int, client: httpx2.Client) -> None:
-    """Close a client, unless this process is a fork of the one whose connections it has."""
+    """Close a client in the process that made it; a fork must leave its connections alone."""
     if process == os.getpid():
         client.close()
 
@@ -105,7 +107,7 @@ def _close_in(process: int, client: httpx2.Client) -> None:
 class RemoteEmbedder:
     """An `Embedder` that calls a server; safe to use from several threads.
 
-    A server may round a text's vector differently in other company, in the last digits.
+    With some servers, the last digits of a vector depend on the other texts of its request.
     """
 
     def __init__(
@@ -121,8 +123,8 @@ class RemoteEmbedder:
 
         Args:
             endpoint: The server and the model.
-            batch: The most texts of one request.
-            seconds: The longest time of one request.
+            batch: The largest number of texts in one request.
+            seconds: The timeout in seconds of each phase of a request, as in `PooledClient`.
             policy: The number of tries and the waits between them.
             sleep: The function that waits.
         """
@@ -135,7 +137,11 @@ class RemoteEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The length of a vector; one request finds it out if nothing has been embedded yet."""
+        """The length of a vector; if nothing has been embedded yet, one request finds it out.
+
+        Raises:
+            ModelError: If that request fails.
+        """
         if not self._dimension:
             self.embed(["dimension"])
         return self._dimension
@@ -144,7 +150,8 @@ class RemoteEmbedder:
     def identity(self) -> Mapping[str, str]:
         """The identity of the vectors, as in `Embedder.identity`.
 
-        A server tells no digest of its model, so `sha256` is that of the address and the name.
+        A server does not tell the digest of its model, so `sha256` is that of its address and the
+        name.
         """
         name, url = self._endpoint.name, self._endpoint.base_url
         return {
@@ -155,7 +162,7 @@ class RemoteEmbedder:
         }
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one unit vector for each text.
+        """Return one unit vector for each text, as (texts, dimension) float32.
 
         Raises:
             ModelError: If the server cannot be reached, declines, or sends something else.
@@ -166,11 +173,15 @@ class RemoteEmbedder:
         return np.concatenate([self._request_vectors(batch) for batch in batches])
 
     def count(self, text: str) -> int:
-        """Return the number of words and signs, about the tokens; the server's count is unknown."""
+        """Return the number of words and signs, as an estimate of the server's tokens."""
         return len(_WORD.findall(text))
 
     def _request_vectors(self, texts: Sequence[str]) -> Matrix:
-        """Return the vectors of one batch, of the same length as those before."""
+        """Return the unit vectors of one batch.
+
+        Raises:
+            ModelError: As in `embed`, also if these vectors have another length than earlier ones.
+        """
         vectors = self._embed_with_retries(texts)
         self._dimension = self._dimension or vectors.shape[1]
         if vectors.shape[1] != self._dimension:
@@ -178,6 +189,11 @@ class RemoteEmbedder:
         return vectors
 
     def _embed_with_retries(self, texts: Sequence[str]) -> Matrix:
+        """Return the unit vectors of one batch, and try again after temporary faults.
+
+        Raises:
+            ModelError: If no try succeeds.
+        """
         tries = 0
         while True:
             try:
@@ -191,6 +207,12 @@ class RemoteEmbedder:
             self._sleep(wait_s)
 
     def _embed_batch(self, texts: Sequence[str]) -> Matrix:
+        """Return the unit vectors of one batch by one request.
+
+        Raises:
+            CallFailure: If the server cannot be reached or declines.
+            ModelError: If the reply holds no vectors.
+        """
         usage = Usage(llm_calls=1)
         try:
             status, headers, body = self._send_request(texts)
@@ -201,6 +223,11 @@ class RemoteEmbedder:
         return self._parse_vectors(body, len(texts))
 
     def _send_request(self, texts: Sequence[str]) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request, and return the status, the headers and the body of the reply.
+
+        Raises:
+            ModelError: If the reply has more than `MOST_BYTES`.
+        """
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._endpoint.key is not None:
             headers["Authorization"] = f"Bearer {self._endpoint.key.get_secret_value()}"
@@ -214,7 +241,7 @@ class RemoteEmbedder:
         client = self._client.get()
         with client.stream("POST", url, headers=headers, content=content) as reply:
             body = bytearray()
-            # Raw bytes: a small compressed reply could grow without bound when it is unpacked.
+            # Raw bytes, because a small compressed reply could become very large when unpacked.
             for chunk in reply.iter_raw():
                 body += chunk
                 if len(body) > MOST_BYTES:
@@ -222,6 +249,11 @@ class RemoteEmbedder:
             return reply.status_code, reply.headers, bytes(body)
 
     def _parse_vectors(self, body: bytes, count: int) -> Matrix:
+        """Return the unit vectors of a reply, (count, dimension) float32, in the texts' order.
+
+        Raises:
+            ModelError: If the reply does not hold one finite vector, not zero, for each text.
+        """
         try:
             data: Any = json.loads(body)["data"]
             # The protocol does not promise the order of the rows, so their index decides.
@@ -245,7 +277,7 @@ class RemoteEmbedder:
 
 
 class _ErrorReply(Exception):
-    """An HTTP error reply, in the form that `classify_error` reads."""
+    """An HTTP error reply with the attributes that `classify_error` reads."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -259,5 +291,8 @@ class _ErrorReply(Exception):
 
 
 def _clean_text(text: str) -> str:
-    """Return the text without lone surrogates; a blank for an empty text, which servers decline."""
+    """Return the text with `?` for lone surrogates, which UTF-8 cannot encode.
+
+    An empty text, which servers decline, becomes a blank.
+    """
     return text.encode("utf-8", "replace").decode() or " "

@@ -1,4 +1,4 @@
-"""Resolution of a name such as `groq:llama-3.3-70b-versatile` to its server and its key.
+"""The resolution of a name such as `groq:llama-3.3-70b-versatile` to a server and a key.
 
 All checks run before a socket is opened, and no provider is imported.
 """
@@ -26,9 +26,9 @@ class Endpoint:
         name: `provider:model`.
         model: The model's name at the provider.
         adapter: The module with `open_model(request)`, imported when it is first needed.
-        base_url: The address of the server.
-        key: The key, which no message may quote.
-        key_env: The variable that the key came from, for messages that name the next step.
+        base_url: The address of the server; empty for a `local:` model that does not run yet.
+        key: The key, which no message may quote; `None` if none is sent.
+        key_env: The variable that holds the key, for messages; empty if no variable does.
     """
 
     name: str
@@ -44,11 +44,11 @@ class LLMProvider:
     """One provider and the way to reach it.
 
     Attributes:
-        package: The package that its extra installs.
-        base_url: Its address; empty for models that Fathom itself runs, in a child process that
-            listens on 127.0.0.1 alone: the one exception that offline makes.
+        package: The Python package that its extra installs.
+        base_url: Its address; empty for models that Fathom itself runs. Their child process listens
+            only on 127.0.0.1, and this is the only socket that `offline` allows.
         key_env: The variable that usually holds its key; empty if it needs none.
-        extra: The name of its extra; by default the provider's name.
+        extra: The name of its extra; the provider's name if this is empty.
     """
 
     package: str
@@ -95,24 +95,24 @@ def resolve_endpoint(
     offline: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> Endpoint:
-    """Resolve the name of a model to its endpoint, checked without socket or import.
+    """Return the endpoint of a model, checked without opening a socket or importing a provider.
 
     Args:
         name: `provider:model`. `openai:` with a `base_url` is any server of OpenAI's protocol.
             `provider:model@http://host:port/v1` holds the address of its server. `local:` needs no
-            model and has no address before `LocalServer` runs it.
-        base_url: The address of the server, unless the name holds it; the provider's own by
-            default.
-        key_env: The name of the variable that holds the key. With a `base_url` of one's own, no key
-            is sent unless `key_env` names one: a key must not go to a server that it was not made
-            for.
-        offline: Whether to refuse, also for a server on this machine. Offline means no socket at
-            all, except the one to a `local:` model.
-        environment: The variables that hold keys.
+            model, and has no address before `LocalServer` runs it.
+        base_url: The address of the server, which an address in the name overrides; by default the
+            provider's own.
+        key_env: The name of the variable that holds the key. With a `base_url`, no key is sent
+            unless `key_env` names one, because a key must not reach a server that did not issue it.
+        offline: Whether no socket may be opened, not even to a server on this machine. Only
+            `local:` models are allowed then.
+        environment: The environment variables.
 
     Raises:
-        UsageError: For an unknown provider, a missing extra, a missing or malformed key, a
-            malformed `base_url`, or when offline; one line with the next step.
+        UsageError: If the provider is unknown, its extra is missing, the key is missing or
+            malformed, `base_url` is malformed, or `offline` forbids the model; one line with the
+            next step.
     """
     name, named_url = split_name(name)
     base_url = named_url or base_url
@@ -136,7 +136,7 @@ def split_name(name: str) -> tuple[str, str | None]:
     """Split `provider:model@http://host:port/v1` into the name and the address of its server.
 
     Returns:
-        The name and the address; `None` as the address if the name holds none.
+        The name without the address, and the address; `None` as the address if there is none.
     """
     match = _ADDRESS.search(name)
     return (name[: match.start()], name[match.start() + 1 :]) if match else (name, None)
@@ -149,7 +149,15 @@ def build_endpoint(
     key_env: str | None,
     environment: Mapping[str, str],
 ) -> Endpoint:
-    """Build the endpoint of `provider:model`. A server of one's own needs no key unless named.
+    """Build the endpoint of a provider's model.
+
+    Args:
+        provider: The provider.
+        name: `provider:model`.
+        base_url: The address of the server; `None` for the provider's own.
+        key_env: The variable that holds the key; `None` for the provider's usual one, or for no key
+            if there is a `base_url`.
+        environment: The environment variables.
 
     Raises:
         UsageError: For a missing or malformed key, or a malformed `base_url`.
@@ -169,10 +177,15 @@ def build_endpoint(
 
 
 def read_key(variable: str, name: str, environment: Mapping[str, str]) -> SecretStr:
-    """Return the key for `name` that a variable of the environment holds.
+    """Return the key that an environment variable holds, and add it to `SECRETS`.
+
+    Args:
+        variable: The name of the variable.
+        name: The name of the model, for messages.
+        environment: The environment variables.
 
     Raises:
-        UsageError: If there is none, or the value cannot be a key.
+        UsageError: If the variable is missing or empty, or its value cannot be a key.
     """
     value = environment.get(variable, "").strip()
     if not value:
@@ -184,7 +197,7 @@ def read_key(variable: str, name: str, environment: Mapping[str, str]) -> Secret
 
 
 def check_url(url: str, *, example: str = "http://host:port/v1", name: str = "base_url") -> None:
-    """Check the address of a server.
+    """Check the address of a server, and add a password in it to `SECRETS`.
 
     Args:
         url: The address.
@@ -192,10 +205,10 @@ def check_url(url: str, *, example: str = "http://host:port/v1", name: str = "ba
         name: The name of the address in messages.
 
     Raises:
-        UsageError: If it is no address, or holds a user name or password.
+        UsageError: If it is no `http` or `https` address, or holds a user name or password.
     """
     try:
-        # urlsplit accepts almost anything; reading the port raises ValueError if it is no number.
+        # urlsplit accepts almost anything, but `port` raises ValueError if it is no number.
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
         has_secret = parts.username is not None or parts.password is not None

@@ -1,7 +1,7 @@
-"""The typed errors of a model call, derived from whatever a provider's SDK raises.
+"""The typed errors of a model call, made from the errors of the providers' SDKs.
 
-Messages hold no text of an SDK's own, because it may quote headers, keys and prompts. The server's
-own message is quoted in one short line, with the key removed.
+Messages never quote the text of an SDK, because it may hold headers, keys and prompts. They quote
+the server's own message in one short line, without the key.
 """
 
 import time
@@ -18,7 +18,7 @@ from fathom.llm.endpoint import Endpoint
 from fathom.usage import Usage
 
 _RETRIABLE = {408, 409, 425, 429}
-# Names of classes, because the SDKs' own libraries are not imported here.
+# Classes are recognised by their names, because the SDKs' HTTP libraries are not imported here.
 _NOT_SENT = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol"}
 _TRANSPORT = {"APIConnectionError", "RequestError", "TransportError", "TimeoutException"}
 _LONGEST_QUOTE = 160
@@ -27,10 +27,10 @@ _QUOTED = frozenset({"input", "ctx", "failed_generation"})
 
 
 class CallFailure(RunError):
-    """A call that gave no usable reply, and its possible cost.
+    """A call that gave no usable reply, with the usage that the provider may charge.
 
     Attributes:
-        usage: The cost by our own count, failed tries included.
+        usage: The usage, failed tries included; wrappers add theirs to it.
     """
 
     def __init__(self, message: str, usage: Usage) -> None:
@@ -39,11 +39,11 @@ class CallFailure(RunError):
 
 
 class ModelDeclined(CallFailure, ModelRefused):
-    """The model or its server declined. Another try would not help."""
+    """A refusal of the model or its server; another try would not help."""
 
 
 class ReplyGarbled(CallFailure, MalformedReply):
-    """The reply cannot be used."""
+    """A reply that cannot be used."""
 
 
 class ModelFault(CallFailure, ModelUnavailable):
@@ -51,8 +51,8 @@ class ModelFault(CallFailure, ModelUnavailable):
 
     Attributes:
         retriable: Whether another try may help.
-        retry_after_s: The seconds that the server asks us to wait; `None` if it asks for none.
-        at_once: Whether the next try is a different request, so that no wait is needed.
+        retry_after_s: The seconds that the server asks us to wait; `None` if it names no time.
+        at_once: Whether the next try sends a different request, so that no wait is needed.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ def classify_error(error: Exception, endpoint: Endpoint, received: Usage) -> Cal
     """Return the typed error for an exception that an SDK raised.
 
     Args:
-        error: Any exception but a cancellation.
+        error: The exception; any but a cancellation.
         endpoint: The endpoint to name in the message.
-        received: What was sent and received, by our own count. A request that was declined or never
-            sent generated nothing and costs one call.
+        received: The usage so far, by our own count. If the request was declined or never sent, the
+            error has only its calls, because nothing was generated.
     """
     unbilled = Usage(llm_calls=received.llm_calls)
     name = endpoint.name
     status = get_http_status(error)
     if status is not None:
         return _classify_status(error, status, endpoint, unbilled)
-    # SDKs wrap the errors of their HTTP library, so the whole chain of causes is looked through.
+    # SDKs wrap the errors of their HTTP library, so the whole chain of causes counts.
     kinds = {base.__name__ for cause in _iterate_causes(error) for base in type(cause).__mro__}
     if kinds & _NOT_SENT:
         return ModelFault(
@@ -99,7 +99,7 @@ def classify_error(error: Exception, endpoint: Endpoint, received: Usage) -> Cal
 
 
 def get_http_status(error: BaseException) -> int | None:
-    """Return the HTTP status of a declined request; `None` for another error."""
+    """Return the HTTP status, from 300, of a declined request; `None` for another error."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) and status >= 300 else None
 
@@ -117,18 +117,19 @@ def extract_message(error: BaseException) -> str:
 
 
 def collect_server_text(error: BaseException) -> str:
-    """Return all texts of a server's error body, except those that repeat our request."""
+    """Return all texts of a server's error body, except those that repeat request or reply."""
     return " ".join(iterate_texts(_get_body(error), without=_QUOTED))
 
 
 def _get_body(error: BaseException) -> object:
+    """Return the body of the server's error reply; `None` if the error has none."""
     body = getattr(error, "body", None)
     # Ollama's client calls the body `error`.
     return getattr(error, "error", None) if body is None else body
 
 
 def redact_key(text: str, key: SecretStr | None) -> str:
-    """Return `text` with the key replaced by ***."""
+    """Return `text` with `***` in place of the key, if there is one."""
     secret = key.get_secret_value() if key else ""
     return text.replace(secret, "***") if secret else text
 
@@ -136,6 +137,7 @@ def redact_key(text: str, key: SecretStr | None) -> str:
 def _classify_status(
     error: Exception, status: int, endpoint: Endpoint, usage: Usage
 ) -> CallFailure:
+    """Return the error of a reply with an HTTP status from 300, with its next step."""
     reason = " ".join(redact_key(extract_message(error), endpoint.key).split())[:_LONGEST_QUOTE]
     reason = reason or "no reason given"
     if status in _RETRIABLE or status >= 500:
@@ -154,6 +156,7 @@ def _classify_status(
 
 
 def _parse_retry_after(error: Exception) -> float | None:
+    """Return the seconds, at least 0, that the server asks us to wait; `None` without a time."""
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
     if not isinstance(header, str):
         return None
@@ -169,20 +172,21 @@ def _parse_retry_after(error: Exception) -> float | None:
 
 
 def _parse_http_date(text: str) -> float:
-    """Return the seconds since the epoch of a date of HTTP, in any of its forms.
+    """Return the seconds since the epoch of an HTTP date, in any of its forms.
 
     Raises:
         ValueError: If the text is no date.
-        OverflowError: If the date is too far away.
+        OverflowError: If the date is out of range.
     """
     moment = parsedate_to_datetime(text)
-    # Dates of HTTP are in UTC, also those that name no zone; Python would read these as local time.
+    # HTTP dates are in UTC even if they name no zone; Python would read those as local time.
     return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
 
 
 def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, then its cause, then the cause of that, and so on; at most 20 errors."""
     cause: BaseException | None = error
-    # Bounded, as a chain of causes may be a ring.
+    # Bounded, because a chain of causes may be a ring.
     for _ in range(20):
         if cause is None:
             return

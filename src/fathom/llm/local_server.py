@@ -1,9 +1,9 @@
 """A language model of a file on this machine, served by llama.cpp in a child process.
 
-The child listens on 127.0.0.1 alone, on a port that the system chooses, and answers only requests
-with its key: this is the one socket that `offline` allows. A crash of llama.cpp ends the child but
-not Fathom, and the next call starts another child. The child ends with its owner, however the owner
-ends.
+The child listens only on 127.0.0.1, on a port that the system chooses, and answers only requests
+with its key. This is the only socket that `offline` allows. A crash of llama.cpp ends the child but
+not Fathom, and the next call starts another child. The child always ends with its owner, even if
+the owner is killed.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ from fathom.redaction import SECRETS
 
 PACKAGE = "xllamacpp"
 _CHILD = Path(__file__).with_name("local_child.py")
-# Prefixes of the variables that the child gets: those for devices and threads, no server's keys.
+# The child gets only variables with these prefixes, for devices and threads, and so no keys.
 _ENVIRONMENT_PREFIXES = ("CUDA_", "GGML_", "GOMP_", "GPU_", "HIP_", "LD_", "OMP_", "ROCR_")
-# Threads that wait for each other sleep: on a busy machine, spinning takes four times as long.
+# Waiting threads sleep, because on a busy machine a reply takes four times as long if they spin.
 _SLEEPING_THREADS = {"OMP_WAIT_POLICY": "passive"}
 _POLL_S = 0.02
 _LONGEST_REASON = 200
@@ -45,9 +45,11 @@ class LocalOptions:
 
     Attributes:
         threads: The number of processor threads, at least 1.
-        context_tokens: The room for prompt and reply together; a model may have been made for less.
-        cache_prompts: Whether to reuse all that a prompt shares with the one before. If not, only
-            its fixed beginning is reused, which changes no reply.
+        context_tokens: The room for prompt and reply together, in tokens. A model may have been
+            trained for less.
+        cache_prompts: Whether to reuse all tokens that a prompt shares with the one before, which
+            may change replies by rounding. If not, only the prompt's fixed beginning is reused, in
+            a way that changes no reply (`prompt_cache`).
     """
 
     threads: int = 1
@@ -57,12 +59,12 @@ class LocalOptions:
 
 @dataclass(frozen=True, slots=True)
 class LocalAddress:
-    """The address of a running child, the key to it, and the prompt that it holds.
+    """The address of a running child, its key, and the state of its prompt cache.
 
     Attributes:
-        base_url: The address of OpenAI's protocol.
-        key: The key that each request needs.
-        cache: The beginning of prompts that the child holds.
+        base_url: The address of its OpenAI-compatible interface, ending in `/v1`.
+        key: The key that every request must carry.
+        cache: The state of the child's prompt cache.
     """
 
     base_url: str
@@ -73,9 +75,9 @@ class LocalAddress:
 class LocalServer:
     """A server of one file at a time, for use by several threads and event loops at once.
 
-    The first use starts the child. Another file is served as soon as the current one has no users
-    and nobody waits for it to be loaded: two files that two callers want would else replace each
-    other for ever.
+    The first use starts the child. Another file is served only when the current one has no users
+    and nobody waits for it to be loaded. Otherwise two files that two callers want could replace
+    each other for ever before either is loaded.
     """
 
     def __init__(self, options: LocalOptions | None = None) -> None:
@@ -88,15 +90,15 @@ class LocalServer:
         self._stops = 0
 
     def start(self, path: Path) -> None:
-        """Start to load the file, unless another file is in use.
+        """Start to load the file, unless another file is in use; do not wait.
 
         Raises:
-            ModelUnavailable: If the file turned out not to load.
+            ModelUnavailable: If the child for this file has already failed.
         """
         self._acquire_address(path)
 
     def load(self, path: Path) -> None:
-        """Wait until the file is loaded or the server is stopped, in a thread that may wait.
+        """Wait until the file is loaded or the server is stopped; this blocks the thread.
 
         Raises:
             ModelUnavailable: If the file cannot be loaded; one line with llama.cpp's reason.
@@ -110,10 +112,9 @@ class LocalServer:
     async def serve(self, path: Path, deadline: float) -> AsyncIterator[LocalAddress]:
         """Serve the file and yield the child's address. Within the block no other file is served.
 
-        A caller that gives up waiting ends nothing: the next call finds the file loaded further. A
-        caller that leaves the block without an answer, by cancellation or at the deadline, ends the
-        child unless it has other users: llama.cpp would work on for seconds, and the next use
-        starts another child sooner.
+        If a caller stops waiting, loading goes on for the next caller. If a caller leaves the block
+        without an answer, by cancellation or after the deadline, the child is ended unless it has
+        other users. It would otherwise work on for seconds, and a new child is ready sooner.
 
         Args:
             path: The file.
@@ -147,9 +148,10 @@ class LocalServer:
                     self._drop_child()
 
     def stop(self) -> None:
-        """End the child at once. Replies in progress see the connection break.
+        """End the child at once.
 
-        Callers that wait for the child give up, and the next use starts another.
+        The connections of replies in progress break, and callers that wait for the file give up.
+        The next use starts another child.
         """
         with self._lock:
             self._stops += 1
@@ -157,13 +159,13 @@ class LocalServer:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the running child."""
+        """The process id of the running child; `None` without one."""
         with self._lock:
             return self._child.pid if self._child is not None and self._child.is_running() else None
 
     @contextmanager
     def _wait_for(self, path: Path) -> Iterator[None]:
-        """Count a caller among those who wait for the file."""
+        """Count the caller among those who wait for the file, within the block."""
         with self._lock:
             self._waiting[path] += 1
         try:
@@ -175,9 +177,19 @@ class LocalServer:
     def _acquire_address(
         self, path: Path, *, users: int = 0, since: int | None = None
     ) -> LocalAddress | None:
-        """Return the address of the file's child and count its users; `None` while it is loading.
+        """Return the address of the file's child, which is started if need be.
 
-        Nothing is started for a caller that has waited since before the last stop.
+        Args:
+            path: The file.
+            users: The number of users to add once the address is known.
+            since: The number of stops when the caller began to wait; `None` if it does not wait.
+                After another stop, nothing is started for this caller.
+
+        Returns:
+            The address; `None` while the file is being loaded or another file is in use.
+
+        Raises:
+            ModelUnavailable: If the file cannot be loaded.
         """
         with self._lock:
             if since not in {None, self._stops}:
@@ -199,6 +211,7 @@ class LocalServer:
             return address
 
     def _drop_child(self) -> None:
+        """End the child, if there is one; the caller holds the lock."""
         child, self._child = self._child, None
         if child is not None:
             child.kill()
@@ -208,6 +221,7 @@ class _ChildProcess:
     """One child process, from its start to its end."""
 
     def __init__(self, path: Path, options: LocalOptions) -> None:
+        """Start the child, and hand it the key; it loads the file meanwhile."""
         self.path = path
         self._key = SecretStr(secrets.token_urlsafe(32))
         SECRETS.add(self._key.get_secret_value())
@@ -215,7 +229,7 @@ class _ChildProcess:
         self._output = b""
         self._cache = PromptCache(is_exact=not options.cache_prompts)
         child_options = {"path": str(path), **asdict(options)}
-        # S603: our own interpreter with our own code; -I shuts the user's settings out.
+        # S603: our own interpreter with our own code; -I ignores the user's environment.
         self._process = subprocess.Popen(  # noqa: S603
             [
                 *(sys.executable, "-I", "-X", "utf8"),
@@ -226,12 +240,12 @@ class _ChildProcess:
             stderr=subprocess.PIPE,
             env=_SLEEPING_THREADS
             | {k: value for k, value in os.environ.items() if k.startswith(_ENVIRONMENT_PREFIXES)},
-            start_new_session=True,  # Ctrl-C is for the owner alone
+            start_new_session=True,  # Ctrl-C must reach only the owner
         )
         self._end = weakref.finalize(self, _kill_process, self._process)
         stdin, stdout, stderr = _get_pipes(self._process)
         self._answers, self._errors = stdout, stderr
-        # Reading must not block: the owner polls the child between other work.
+        # Reading must not block, because the owner polls the child between other work.
         for pipe in (stdout, stderr):
             os.set_blocking(pipe.fileno(), False)
         # `read_address` reports a child that has ended already.
@@ -247,21 +261,21 @@ class _ChildProcess:
         return self._end.alive and self._process.poll() is None
 
     def has_served(self) -> bool:
-        """Return whether the child has told its address, which it does once the file is loaded."""
+        """Return whether the child has written its address, which it does after loading."""
         return self._address is not None
 
     def has_crashed(self) -> bool:
-        """Return whether the child has served and has ended since."""
+        """Return whether the child ended after it had loaded the file."""
         return self.has_served() and not self.is_running()
 
     def read_address(self) -> LocalAddress | None:
         """Return the child's address; `None` while it is loading.
 
         Raises:
-            ModelUnavailable: If the child ended instead.
+            ModelUnavailable: If the child ended before it wrote its address.
         """
         if self._address is None:
-            # The order matters: once the child has ended, its output is complete.
+            # The order matters: only if the child had ended before is the output read complete.
             ended = not self.is_running()
             self._output += self._answers.read() or b""
             if self._output.endswith(b"\n"):
@@ -276,7 +290,10 @@ class _ChildProcess:
         self._end()
 
     def _read_reason(self) -> str:
-        """Return the first complaint of llama.cpp, which now and then ends without one."""
+        """Return the first error in llama.cpp's log, in at most 200 characters.
+
+        Without an error, this is the first line of the log; without a log, the exit status.
+        """
         lines = (self._errors.read() or b"").decode("utf-8", "replace").splitlines()
         complaints = [line.partition(" E ")[2] for line in lines if " E " in line]
         status = (
@@ -287,7 +304,11 @@ class _ChildProcess:
 
 
 def _find_package_folder() -> str:
-    """Return the folder of xllamacpp, the only one in which the child looks for it."""
+    """Return the folder in which xllamacpp is installed, for the child's search path.
+
+    Raises:
+        ModelUnavailable: If xllamacpp is not installed.
+    """
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise ModelUnavailable(
@@ -304,9 +325,10 @@ def _get_pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], 
 
 
 def _kill_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process, wait for its end and close its pipes."""
     process.kill()
     process.wait()
     for pipe in _get_pipes(process):
-        # What a child that ended early never read is written again at the close.
+        # Closing writes the rest of the input, which a child that ended early cannot read.
         with suppress(BrokenPipeError):
             pipe.close()

@@ -1,4 +1,4 @@
-"""A wrapper that sends nothing whose worst case exceeds the budget, and books what was spent."""
+"""A wrapper that refuses calls whose worst case exceeds the budget, and books the usage."""
 
 import time
 from collections.abc import Callable
@@ -15,10 +15,11 @@ from fathom.usage import Price, Usage
 
 
 class MeteredModel:
-    """A `ChatModel` that reserves each call in a ledger. Wrap it in `RetryingModel`, not around it.
+    """A `ChatModel` that reserves each call in a ledger before it is sent.
 
-    The ledger books our own count, or the server's if that is higher and still within the
-    reservation. A call that was abandoned is booked in full, because its cost is unknown.
+    It belongs inside of a `RetryingModel`, so that each try is reserved. The ledger books our own
+    count, or the server's if that is higher and still within the reservation. A cancelled call is
+    booked in full, because its cost is unknown.
     """
 
     def __init__(
@@ -34,8 +35,8 @@ class MeteredModel:
         Args:
             model: The model; each `complete` makes one call.
             ledger: The ledger of the run.
-            price: The price of the model's tokens; `None` is unknown and makes the cost unknown.
-            clock: The clock of the deadlines.
+            price: The price of the model's tokens; `None` if it is unknown, and so is the cost.
+            clock: The clock of the deadlines, in seconds.
         """
         self._model = model
         self._ledger = ledger
@@ -52,6 +53,7 @@ class MeteredModel:
 
         Raises:
             BudgetRefused: If the worst case does not fit; then nothing was sent.
+            CallFailure: If the call failed; its usage is the booked one.
         """
         prompt = limit_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         bound = CostBound(
@@ -64,7 +66,7 @@ class MeteredModel:
         reservation = self._ledger.reserve(bound)
         worst_case = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=call.max_tokens)
         with reservation:
-            # Counted before sending: a call that is cancelled must be booked in full.
+            # Counted before sending, because a cancelled call must be booked in full.
             reservation.count(worst_case)
             try:
                 end = min(call.deadline, self._compute_end(reservation))
@@ -75,5 +77,6 @@ class MeteredModel:
             return replace(reply, usage=reservation.settle(reply.usage, reply.reported).usage)
 
     def _compute_end(self, reservation: Reservation) -> float:
+        """Return the instant at which a reservation ends; infinite without a limit."""
         seconds = reservation.seconds_left
         return inf if seconds is None else self._clock() + seconds

@@ -1,7 +1,8 @@
 """The folder of pulled models, and the transfer of a model into it.
 
-A file is written to a part with a hidden name, and gets its own name only when its digest is right:
-a pull that ends at any instant leaves a part that the next pull continues, and no wrong model.
+A file is first written to a part with a hidden name, and gets its own name only when its digest is
+right. So a pull that breaks off at any instant leaves no wrong model, but a part that the next pull
+continues.
 """
 
 import hashlib
@@ -24,9 +25,9 @@ if TYPE_CHECKING:  # only a pull needs the client, which takes a while to import
     from httpx2 import Client, Response
 
 OnProgress = Callable[[int, int], None]
-"""A function that is called with the bytes that are here, and with those of the whole file."""
+"""A function that takes the bytes fetched so far and the bytes of the whole file."""
 _TRIES = 5
-"""The most connections of one pull; each continues where the one before broke off."""
+"""The largest number of connections of one pull; each continues where the one before broke off."""
 _MOST_REDIRECTS = 5
 _CONNECT_S = 10.0
 _SILENCE_S = 60.0
@@ -39,9 +40,9 @@ class StoredModel:
     """A model in the folder.
 
     Attributes:
-        name: Its name after `local:`.
-        path: The file of weights, or the part of it.
-        size: The bytes that are here.
+        name: The name after `local:`.
+        path: The file of weights, or its part if the pull has not ended.
+        size: The bytes that have been fetched.
         is_whole: Whether the pull has ended.
     """
 
@@ -58,12 +59,13 @@ class ModelStore:
         """Create the store without touching the folder.
 
         Args:
-            folder: By default `fathom/models` in the user's data folder (`XDG_DATA_HOME`).
+            folder: The folder; by default `fathom/models` in the user's data folder
+                (`XDG_DATA_HOME`).
         """
         self.folder = folder or _get_data_folder() / "fathom" / "models"
 
     def list(self) -> list[StoredModel]:
-        """Return the pulled models by name, then those whose pull has not ended."""
+        """Return the pulled models in the order of their names, then the unfinished ones."""
         whole = [
             StoredModel(path.stem, path, path.stat().st_size, is_whole=True)
             for path in sorted(self.folder.glob("[!.]*.gguf"))
@@ -75,16 +77,16 @@ class ModelStore:
         return [*whole, *parts]
 
     def find(self, name: str) -> Path | None:
-        """Return the file of the pulled model of this name; `None` without one."""
+        """Return the file of the pulled model of this name; `None` if there is none."""
         return next(
             (model.path for model in self.list() if model.name == name and model.is_whole), None
         )
 
     def remove(self, name: str) -> int:
-        """Remove a model, or the part of one, and return the bytes that this frees.
+        """Remove a model and its unfinished parts, and return the bytes that this frees.
 
         Raises:
-            UsageError: If there is none of this name.
+            UsageError: If there is no model of this name.
         """
         matches = [model for model in self.list() if model.name == name]
         if not matches:
@@ -95,17 +97,17 @@ class ModelStore:
         return sum(model.size for model in matches)
 
     def pull(self, file: ModelFile, on_progress: OnProgress = lambda _done, _total: None) -> Path:
-        """Fetch a file of weights, or what is missing of it, and return its place.
+        """Fetch a file of weights, or the missing rest of it, and return its path.
 
         Args:
-            file: The file, with its digest.
-            on_progress: Called with the bytes so far and in all, after each piece.
+            file: The file with its digest.
+            on_progress: A function that is called after each piece, as `OnProgress` says.
 
         Raises:
             UsageError: If the address is not `https`, or another model has the name.
             ModelError: If the file has another digest or size; nothing of it is kept.
-            RunError: If another process pulls the file, the disk is full, or the connection broke
-                off and what is here is kept for the next pull.
+            RunError: If another process pulls the file, the disk is full, the server refuses, or
+                the connection broke off. The fetched part is kept for the next pull.
         """
         check_transport(file.url)
         target = self.folder / f"{check_name(file.name)}.gguf"
@@ -129,14 +131,15 @@ class ModelStore:
 
 
 def check_transport(url: str, *, is_redirect: bool = False) -> None:
-    """Check that nobody on the way can read or change the file.
+    """Check that nobody between the server and this machine can read or change the file.
 
     Args:
         url: The address.
-        is_redirect: Whether a server named it. A server may not name an address of this machine.
+        is_redirect: Whether a server named the address, and not the user. Only the user may name an
+            `http` address of this machine.
 
     Raises:
-        UsageError: If the address is neither `https` nor, named by the user, on this machine.
+        UsageError: If the address is not allowed.
     """
     address = urlsplit(url)
     if address.scheme == "https" or (not is_redirect and address.hostname in _LOOPBACK):
@@ -151,7 +154,11 @@ def _get_data_folder() -> Path:
 
 @contextmanager
 def _open_part(part: Path, name: str) -> Iterator[BufferedRandom]:
-    """Open the part, which no other process may write meanwhile."""
+    """Open and lock the part for reading and appending; remove it at the end if it is empty.
+
+    Raises:
+        RunError: If another process pulls the file.
+    """
     with part.open("a+b") as stream:
         unlock = lock_file(stream.fileno(), part)
         is_current = False
@@ -171,6 +178,11 @@ def _open_part(part: Path, name: str) -> Iterator[BufferedRandom]:
 
 
 def _check_stored(path: Path, file: ModelFile) -> None:
+    """Check that a stored file is the one to pull.
+
+    Raises:
+        UsageError: If it has another digest.
+    """
     with path.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
             raise UsageError(
@@ -181,7 +193,12 @@ def _check_stored(path: Path, file: ModelFile) -> None:
 def _fetch_file(
     file: ModelFile, part: Path, stream: BufferedRandom, on_progress: OnProgress
 ) -> None:
-    """Complete the part, and check its size and digest; a wrong one is removed."""
+    """Complete the part, check its size and digest, and write it to the disk.
+
+    Raises:
+        ModelError: If the size or the digest is wrong; then the part is removed.
+        RunError: If the server refuses, the connection broke off, or the disk is full.
+    """
     try:
         with _make_client() as client:
             _Transfer(client, file, stream, on_progress).run()
@@ -193,6 +210,11 @@ def _fetch_file(
 
 
 def _check_digest(stream: BufferedRandom, file: ModelFile) -> None:
+    """Check the digest of a fetched file.
+
+    Raises:
+        ModelError: If it is not that of `file`.
+    """
     stream.seek(0)
     digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if digest != file.sha256:
@@ -205,13 +227,16 @@ def _check_digest(stream: BufferedRandom, file: ModelFile) -> None:
 def _make_client() -> "Client":
     from httpx2 import Client, Timeout
 
-    # Redirects are followed here, one by one, as each must lead to https.
+    # `_open_reply` follows redirects one by one, because each must lead to https.
     timeout = Timeout(_SILENCE_S, connect=_CONNECT_S)
     return Client(timeout=timeout, follow_redirects=False, headers={"User-Agent": "fathom"})
 
 
 class _Transfer:
-    """The transfer of a file to the end of a stream, over several connections if one breaks."""
+    """The transfer of the missing rest of a file to a stream, over several connections if need be.
+
+    The stream holds the part that was fetched before.
+    """
 
     def __init__(
         self, client: "Client", file: ModelFile, stream: BufferedRandom, on_progress: OnProgress
@@ -223,11 +248,15 @@ class _Transfer:
         self._total = file.size
 
     def run(self) -> None:
-        """Fetch what is missing; a connection that breaks is replaced while it brings something.
+        """Fetch the missing bytes.
+
+        After a break, connect again, at most `_TRIES` times in all, as long as each connection
+        brings some bytes.
 
         Raises:
             ModelError: If the file has another size.
-            RunError: If the server refuses, or the connection broke off.
+            RunError: If the server refuses, the connection broke off, or the disk is full.
+            UsageError: If the server redirects to an address that is not `https`.
         """
         from httpx2 import HTTPError, InvalidURL
 
@@ -250,10 +279,11 @@ class _Transfer:
         )
 
     def _measure_part(self) -> int:
+        """Return the bytes of the part, and move the stream to its end."""
         return self._stream.seek(0, os.SEEK_END)
 
     def _continue(self) -> None:
-        """Fetch what is missing over one connection."""
+        """Fetch the missing bytes over one connection, until it ends or breaks."""
         done = self._measure_part()
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
         with self._open_reply(headers) as reply:
@@ -265,6 +295,7 @@ class _Transfer:
                 self._write(reply, begin)
 
     def _write(self, reply: "Response", done: int) -> None:
+        """Write the bytes of a reply behind the `done` bytes of the part."""
         for piece in reply.iter_raw():
             done += len(piece)
             self._check_size(done)
@@ -274,7 +305,12 @@ class _Transfer:
 
     @contextmanager
     def _open_reply(self, headers: Mapping[str, str]) -> "Iterator[Response]":
-        """Send the request, also to the places that a server names."""
+        """Send the request, follow redirects, and yield the reply.
+
+        Raises:
+            UsageError: If a redirect leads to an address that is not `https`.
+            RunError: If there are too many redirects.
+        """
         url = self._file.url
         for _ in range(_MOST_REDIRECTS):
             with self._client.stream("GET", url, headers=headers) as reply:
@@ -286,11 +322,19 @@ class _Transfer:
         raise RunError(f"{self._file.url} redirects too often; pull from another address")
 
     def _parse_place(self, reply: "Response", done: int) -> tuple[int, int]:
-        """Return the place in the file from which the reply goes on, and the bytes of the file."""
+        """Return the offset at which the reply begins, and the size of the whole file, in bytes.
+
+        Args:
+            reply: The reply.
+            done: The bytes of the part, from which the request asked to continue.
+
+        Raises:
+            RunError: If the server refuses or names no size.
+        """
         match = _RANGE.fullmatch(reply.headers.get("Content-Range", ""))
         if reply.status_code == 206 and match and match[1] == str(done):
             return done, int(match[2])
-        # The part holds all that there is, or more.
+        # The server has nothing behind the part, which is whole or too long.
         if reply.status_code == 416 and match and match[1] is None:
             return done, int(match[2])
         length = reply.headers.get("Content-Length", "")
@@ -300,7 +344,16 @@ class _Transfer:
         raise RunError(f"{self._file.url} {reason}; check the address, or pull later")
 
     def _check_total(self, total: int, begin: int) -> None:
-        """Refuse a file of another size, and one for which the disk has no room."""
+        """Check the size of the file and the free space of the disk, and note the size.
+
+        Args:
+            total: The size of the whole file in bytes.
+            begin: The bytes of it that are already here.
+
+        Raises:
+            ModelError: If the file has another size than expected.
+            RunError: If the disk has too little space for the rest.
+        """
         if self._total not in {0, total} or begin > total:
             raise ModelError(
                 f"{self._file.url} has {total:,} bytes instead of {self._total or begin:,}; it is "
@@ -316,6 +369,11 @@ class _Transfer:
             )
 
     def _check_size(self, size: int) -> None:
+        """Check that no more bytes than those of the whole file have come.
+
+        Raises:
+            ModelError: If there are more.
+        """
         if size > self._total:
             raise ModelError(
                 f"{self._file.url} sends more than its {self._total:,} bytes; it is removed: pull "

@@ -1,4 +1,4 @@
-"""The prices of language models: the shipped table, with the user's own on top."""
+"""The prices of language models: the shipped table and the user's own, which win."""
 
 import re
 import tomllib
@@ -14,10 +14,10 @@ _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 class Prices:
-    """The prices of models. A model in no table has no price, which is not a price of 0."""
+    """The prices of models. A model that is in no table has an unknown price, not a price of 0."""
 
     def __init__(self, by_model: Mapping[str, Price]) -> None:
-        """Take the prices by `provider:model`, where the model may be `*`."""
+        """Take the prices by `provider:model`; `provider:*` is for all its other models."""
         self._by_model = dict(by_model)
 
     def get_price(self, model: str) -> Price | None:
@@ -33,12 +33,15 @@ class Prices:
         return None
 
     def __or__(self, other: "Prices") -> "Prices":
-        """Return both tables as one; prices of `other` win."""
+        """Return one table of both; the prices of `other` win."""
         return Prices(self._by_model | other._by_model)
 
 
 def load_prices(file: Path | None = None) -> Prices:
-    """Return the shipped prices, with those of the user's file on top.
+    """Return the shipped prices, overridden by those of the user's file.
+
+    Args:
+        file: A TOML file in the form of `data/prices.toml`; `None` for the shipped prices alone.
 
     Raises:
         SettingsError: If the file cannot be read or a line is not `"model" = [prompt, completion]`
@@ -56,6 +59,7 @@ def load_prices(file: Path | None = None) -> Prices:
 
 
 def _parse_table(text: str, origin: str) -> Prices:
+    """Return the prices in a TOML text, which messages call `origin`."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -70,6 +74,7 @@ def _parse_table(text: str, origin: str) -> Prices:
 
 
 def _parse_price(pair: Any, origin: str) -> Price:  # noqa: ANN401 - a TOML value of any type
+    """Return the price that `[prompt, completion]` gives, in USD per million tokens."""
     try:
         prompt, completion = pair
         return Price(prompt=float(prompt), completion=float(completion))

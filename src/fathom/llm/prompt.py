@@ -1,6 +1,6 @@
-"""The prompts of roles: declared in sections, known by a version, replaceable by a file.
+"""The prompts of roles, which have sections and a version, and which a file can replace.
 
-Every role declares its prompt in its own file, in one form:
+Every role declares its prompt in its own file, in this form:
 
     PROMPT = Prompt.compose(
         "reader",
@@ -11,7 +11,7 @@ Every role declares its prompt in its own file, in one form:
         reply='{"answer": {"sentences": [...], "short_answer": "9:15"}}',
     )
 
-A `$name` in it is a placeholder that only the code can fill; `$$` is a dollar sign.
+A `$name` in a prompt is a placeholder that the code fills; `$$` is a dollar sign.
 """
 
 import re
@@ -27,7 +27,7 @@ from fathom.llm.base import Message
 from fathom.llm.schema import Choices
 
 _LONGEST_FILE = 40_000
-_PHRASE_WORDS = 4  # words; shorter phrases of an example occur in honest replies too
+_PHRASE_WORDS = 4  # shorter phrases of an example occur in honest replies too
 _WORD = re.compile(r"\w+")
 
 
@@ -37,12 +37,12 @@ class ModelRequest:
 
     Attributes:
         messages: The conversation; the first message holds the prompt.
-        choices: The values that the reply may name, as in `fathom.llm.schema`.
-        prompt: The name of the prompt in traces; empty if it has none.
+        choices: The values that the reply may name, as `Choices` in `fathom.llm.schema`.
+        prompt: The name and version of the prompt in traces; empty if it has none.
         agent: The role that asks.
         example: The worked example, exactly as in the first message; empty if there is none.
-        states_form: Whether the first message states the form of the reply, so that the schema need
-            not follow it.
+        states_form: Whether the first message states the form of the reply. If not, the schema is
+            added to that message.
     """
 
     messages: Sequence[Message]
@@ -53,9 +53,15 @@ class ModelRequest:
     states_form: bool = False
 
     def find_copied_phrase(self, reply: object) -> str:
-        """Return the first phrase of a reply that comes from the example and not from the request.
+        """Return the first phrase of a reply that is in the example and not in the request.
 
-        With this check, an answer to the worked example is never taken for one to the question.
+        With this check, an answer to the worked example is not taken for an answer to the question.
+
+        Args:
+            reply: The reply as a JSON value; its texts are compared.
+
+        Returns:
+            The phrase, of `_PHRASE_WORDS` words in lower case; empty if there is none.
         """
         request = " ".join(message.text for message in self.messages[1:])
         example_phrases = {*_list_phrases(self.example)} - {*_list_phrases(request)}
@@ -70,15 +76,19 @@ class ModelRequest:
         )
 
     def add_note(self, note: str) -> "ModelRequest":
-        """Return the request with a note behind all else, so that a server reads only the note."""
+        """Return the request with a note at its end.
+
+        All before the note stays the same, so a server that caches prompts reads only the note.
+        """
         *before, last = self.messages
         return replace(self, messages=(*before, Message(last.role, f"{last.text}\n\n{note}")))
 
     @property
     def without_example(self) -> "ModelRequest":
-        """The request without its example, for a model that repeats it.
+        """The request without its example, for a model that repeats the example.
 
-        The request itself if the whole prompt may be an example.
+        It is the unchanged request if there is no example, or if the whole prompt is taken for one,
+        as with a prompt from a file.
         """
         instructions, *rest = self.messages
         if instructions.text.startswith(self.example):
@@ -92,13 +102,13 @@ class Prompt:
     """The instructions that a role gives with each of its requests.
 
     Attributes:
-        name: The name; the file NAME.txt in the folder of the setting replaces the prompt.
+        name: The name. A file NAME.txt in the folder that `section` names replaces the prompt.
         agent: The role that the prompt belongs to.
         text: The whole prompt, with its `$names`.
         example: The section of the text that is a worked example; empty if there is none.
         states_form: Whether the text states the form of the reply.
-        source: The file of the prompt, of which any text may be an example; empty for our own
-            prompts.
+        source: The file that the prompt was read from; empty for our own prompts. Any text of a
+            file may be an example.
         section: The setting that names the folder.
     """
 
@@ -125,13 +135,13 @@ class Prompt:
         """Compose a prompt of our own from the sections that all prompts have.
 
         Args:
-            name: The name of the role, if the role has one prompt.
+            name: The name of the prompt; the role's name if the role has one prompt.
             task: The task and its rules.
-            language: The language of the reply.
-            unsure: The reply for a task that cannot be done.
+            language: The rule for the language of the reply.
+            unsure: The rule for a task that cannot be done.
             example: The request of one worked example, which is invented.
             reply: The reply to the example, in the form that the role asks for.
-            agent: The role, if its prompts have names of their own.
+            agent: The role; by default it has the name of the prompt.
         """
         worked_example = f"An example, about something else:\n{example}\nReply: {reply}"
         text = "\n".join((task, language, unsure, worked_example))
@@ -139,12 +149,12 @@ class Prompt:
 
     @property
     def version(self) -> str:
-        """Eight digits that change with the text."""
+        """The first eight hexadecimal digits of the text's sha256."""
         return hash_text(self.text)[:8]
 
     @property
     def id(self) -> str:
-        """The name of the prompt in traces."""
+        """The name in traces: the name, the version and, for a prompt from a file, the file."""
         return f"{self.name} {self.version}" + (f" ({self.source})" if self.source else "")
 
     @property
@@ -160,13 +170,16 @@ class Prompt:
         choices: Choices | None = None,
         values: Mapping[str, object] | None = None,
     ) -> ModelRequest:
-        """Build a request with this prompt.
+        """Build a request of two messages: the prompt, then the text of the request.
 
         Args:
             text: The text of the request.
-            rule: A rule that follows the prompt, also a prompt from a file.
+            rule: A rule to put behind the prompt, whether it is our own or from a file.
             choices: The values that the reply may name.
             values: The values of the `$names`.
+
+        Raises:
+            KeyError: If a `$name` has no value.
         """
         instructions = Template(self.text).substitute(values or {})
         messages = (Message("system", f"{instructions}\n{rule}".rstrip()), Message("user", text))
@@ -195,7 +208,7 @@ class Prompt:
             raise SettingsError(f"{setting} must hold 1 to {_LONGEST_FILE} characters")
         if not Template(text).is_valid():
             raise SettingsError(f"{setting} holds a $ without a name; write $$ for a dollar sign")
-        # Nobody knows whether the file states the form of the reply.
+        # The file may not state the form of the reply, so the schema is added to it.
         replacement = replace(self, text=text, example="", states_form=False, source=str(file))
         if lacks := self.placeholders - replacement.placeholders:
             raise SettingsError(f"{setting} lacks the placeholder ${min(lacks)}")

@@ -1,9 +1,10 @@
 """The reuse of a prompt's fixed beginning by llama.cpp, without any effect on the reply.
 
-llama.cpp continues from the tokens that a prompt shares with the one before. If these end within a
-batch, all later tokens fall into other batches than they would alone, and by rounding the reply may
-differ. Therefore a short request comes first, which leaves exactly the whole batches of the first
-message: the prompt continues from there, in the same batches as from its start.
+llama.cpp keeps the last prompt and reads the next one from the first token on that differs. If this
+token lies within a batch, all later tokens fall into other batches than without the reuse, and
+rounding may change the reply. So `prepare` first sends a short request, which leaves exactly the
+whole batches of the first message in the child process. The prompt is then read from there on, in
+the same batches as from its start.
 """
 
 import asyncio
@@ -21,18 +22,19 @@ if TYPE_CHECKING:  # a call needs the client, which takes a while to import
 
 _POLL_S = 0.02
 _OTHER_TOKEN = 100
-"""A token with which no prompt begins."""
+"""The token that `prepare` puts behind the whole batches to end the shared tokens there; the next
+number is used where the prompt itself has this one."""
 
 
 class PromptCache:
-    """The beginning that the child process holds; one call at a time may use it."""
+    """The record of the prompt beginning that a child process holds, for one call at a time."""
 
     def __init__(self, *, is_exact: bool) -> None:
         """Create the cache of a child process that has read nothing.
 
         Args:
-            is_exact: Whether only whole batches are reused. If not, a prompt continues from all
-                that it shares with the one before.
+            is_exact: Whether only whole batches are reused, so that no reply changes. If not, all
+                tokens are reused that a prompt shares with the one before.
         """
         self._is_exact = is_exact
         self._turn = Lock()
@@ -41,10 +43,13 @@ class PromptCache:
 
     @asynccontextmanager
     async def take_turn(self, deadline: float) -> AsyncIterator[None]:
-        """Let no other call change the cache within the block; callers may be in several threads.
+        """Let no other call use the child process within the block; safe for several threads.
+
+        Args:
+            deadline: The instant of `time.monotonic` until which to wait for earlier calls.
 
         Raises:
-            TimeoutError: If the calls before were not finished at the deadline.
+            TimeoutError: If the earlier calls were not finished at the deadline.
         """
         while not self._turn.acquire(blocking=False):
             if time.monotonic() >= deadline:
@@ -56,15 +61,18 @@ class PromptCache:
             self._turn.release()
 
     def clear(self) -> None:
-        """Forget what the child process holds, as it reads something else now."""
+        """Forget the beginning that the child process holds, before it reads something else."""
         self._held = []
 
     async def prepare(self, client: "AsyncClient", messages: Sequence[Message]) -> None:
-        """Leave the whole batches of the first message in the child process, and nothing else.
+        """Make the child process hold the whole batches of the first message, and nothing else.
 
         Args:
             client: A client of the child process.
             messages: The messages of the next call.
+
+        Raises:
+            HTTPError: If the child process does not answer.
         """
         if not self._is_exact:
             return
@@ -73,13 +81,16 @@ class PromptCache:
         await _post(
             client,
             "/completion",
-            # What another prompt has left may end within a batch.
+            # The tokens shared with another prompt may end within a batch, so they are not reused.
             {"prompt": beginning, "n_predict": 0, "cache_prompt": shared},
         )
         self._held = beginning
 
     async def _tokenize(self, client: "AsyncClient", message: Message) -> list[int]:
-        """Return the tokens of the whole batches, and one that the prompt does not have there."""
+        """Return the tokens of a message's whole batches, and one that does not follow there.
+
+        llama.cpp reads at least the last token anew, so it must be one that is not shared.
+        """
         if message.text not in self._beginnings:
             turns = [
                 {"role": message.role, "content": message.text},
@@ -92,7 +103,7 @@ class PromptCache:
             head = prompt[: prompt.find(text) + len(text)] if text in prompt else ""
             options = {"content": head, "add_special": True, "parse_special": True}
             tokens = (await _post(client, "/tokenize", options)).get("tokens") or []
-            # The last token may continue in the next message.
+            # The last token may become another one when the next message follows it.
             count = max(len(tokens) - 1, 0) // BATCH_TOKENS * BATCH_TOKENS
             other = _OTHER_TOKEN + (tokens[count : count + 1] == [_OTHER_TOKEN])
             self._beginnings[message.text] = [*tokens[:count], other]
@@ -100,7 +111,13 @@ class PromptCache:
 
 
 async def _post(client: "AsyncClient", path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply of the child process; empty if it refuses."""
+    """Return the JSON object with which the child process replies; empty if it refuses.
+
+    Args:
+        client: A client of the child process.
+        path: The path of the request.
+        body: The JSON body of the request.
+    """
     reply = await client.post(path, json=body)
     value = reply.json() if reply.is_success else {}
     return value if isinstance(value, dict) else {}

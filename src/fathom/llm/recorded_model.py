@@ -1,7 +1,7 @@
-"""Model replies as outside events: recorded when they happen, returned again in a replay.
+"""A wrapper that records the replies of a model, and returns them again in a replay.
 
-The record holds the final outcome, after all retries, with the cost of all tries. So a replay needs
-no clock, no circuit breaker and no luck to come out the same.
+The record holds the final outcome, after all retries, with the usage of all tries. So a replay
+needs neither a clock nor a circuit breaker to come out the same.
 """
 
 import time
@@ -16,7 +16,7 @@ from fathom.runs.reservation import ReportedUsage
 from fathom.usage import Usage
 
 KIND = "llm"
-# Traces hold these names, so the classes must keep them.
+# Traces hold the names of these classes, so the names must not change.
 _FAILURES: Mapping[str, type[CallFailure]] = {
     kind.__name__: kind for kind in (ModelFault, ModelDeclined, ReplyGarbled)
 }
@@ -26,7 +26,12 @@ class RecordedModel:
     """A `ChatModel` whose outcomes are events of a run, one event for a call with all its tries."""
 
     def __init__(self, model: ChatModel, context: RunContext) -> None:
-        """Wrap `model`, which is called only if the run has no record of the reply."""
+        """Wrap a model, which is called only if the run has no record of the reply.
+
+        Args:
+            model: The model.
+            context: The context of the run, which has the records in a replay.
+        """
         self._model = model
         self._context = context
 
@@ -42,6 +47,7 @@ class RecordedModel:
 
         Raises:
             BudgetRefused: If the budget does not allow the first try.
+            CallFailure: If the call failed, or its record is a failure.
         """
         request = describe_call(self.name, call)
         outcome = await self._context.ask_outside(
@@ -54,7 +60,10 @@ class RecordedModel:
 
 
 def describe_call(model: str, call: Call) -> Json:
-    """Return all that the reply to a call depends on."""
+    """Return all that the reply to a call depends on, as the key of its record.
+
+    The deadline is not part of it.
+    """
     return {
         "model": model,
         "messages": call.messages,
@@ -64,16 +73,22 @@ def describe_call(model: str, call: Call) -> Json:
 
 
 async def _record_outcome(model: ChatModel, call: Call) -> Json:
+    """Return the reply or the failure of a call as JSON."""
     try:
         return asdict(await model.complete(call))
     except CallFailure as failure:
         error = {"kind": type(failure).__name__, "message": str(failure)}
-        # Recorded, because a replay has no clock to find it out.
+        # Recorded, because a replay cannot find it out without a clock.
         is_late = time.monotonic() >= call.deadline
         return {"error": error, "usage": asdict(failure.usage), "late": is_late}
 
 
 def _restore_completion(outcome: Json) -> Completion:
+    """Return the reply of a recorded outcome.
+
+    Raises:
+        CallFailure: If the outcome is a failure.
+    """
     usage = Usage(**outcome["usage"])
     if "error" in outcome:
         error = outcome["error"]

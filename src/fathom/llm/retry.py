@@ -1,8 +1,8 @@
 """A wrapper that tries a failed call again within the same deadline.
 
-The loop is our own. The conditions here (waits that a server asks for, text that was shown already,
-a budget that refuses between two tries, the cost of all tries) would be callbacks around the loop
-of a library.
+The loop is our own, because a library's loop would need callbacks for all that this one regards:
+waits that a server asks for, text that was already shown, a budget that refuses between two tries,
+and the usage of all tries.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from fathom.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """The number of tries and the waits between them, always the same and without chance.
+    """The number of tries and the waits between them, without random jitter.
 
     Attributes:
-        tries: The most calls, the first included. A call without an option that the server does not
-            know is not counted as a new try.
+        tries: The largest number of tries, the first included. A call that is repeated without an
+            option that the server does not know counts as the same try.
         first_wait_s: The seconds before the second try; the wait doubles with each further try.
-        longest_wait_s: The wait at which the doubling ends. A server may ask for a longer one.
-        longest_asked_s: The longest wait that a server may ask for; beyond it there is no other
-            try.
+        longest_wait_s: The seconds at which the doubling ends. A server may ask for a longer wait.
+        longest_asked_s: The longest wait in seconds that a server may ask for. If it asks for a
+            longer one, there is no other try.
     """
 
     tries: int = 4
@@ -36,11 +36,19 @@ class RetryPolicy:
     longest_asked_s: float = 60.0
 
     def compute_wait(self, tries: int) -> float:
-        """Return the seconds to wait after so many tries, counted from 1."""
+        """Return the seconds to wait after the failure of the try number `tries`, from 1."""
         return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tries - 1))
 
     def choose_wait(self, failure: CallFailure, tries: int) -> float:
-        """Return the seconds until the next try, or raise the failure if there must be none."""
+        """Return the seconds until the next try.
+
+        Args:
+            failure: The failure of the last try.
+            tries: The number of tries so far, at least 1.
+
+        Raises:
+            CallFailure: The given failure, if there must be no other try.
+        """
         if not isinstance(failure, ModelFault) or not failure.retriable or tries >= self.tries:
             raise failure
         requested_s = failure.retry_after_s or 0.0
@@ -50,11 +58,11 @@ class RetryPolicy:
 
 
 _MOST_OPTIONS = 8
-"""More options than a server can refuse, one after the other."""
+"""A bound on the number of options that a server refuses, one after the other; there are fewer."""
 
 
 class RetryingModel:
-    """A `ChatModel` that asks another one again after a fault that may pass."""
+    """A `ChatModel` that asks another one again after a temporary fault."""
 
     def __init__(
         self,
@@ -68,11 +76,11 @@ class RetryingModel:
         """Wrap `model`.
 
         Args:
-            model: The model, which is asked at least once.
+            model: The model.
             policy: The number of tries and their waits.
-            breaker: The circuit breaker of the model's endpoint, shared by all that call it.
-            clock: The clock of the deadlines.
-            sleep: The function that waits.
+            breaker: The circuit breaker of the model's endpoint, shared by all its callers.
+            clock: The clock of the deadlines, in seconds.
+            sleep: The function that waits a number of seconds.
         """
         self._model = model
         self._policy = policy or RetryPolicy()
@@ -86,12 +94,14 @@ class RetryingModel:
         return self._model.name
 
     async def complete(self, call: Call) -> Completion:
-        """Return the first usable reply; its usage, and that of a fault, is the cost of all tries.
+        """Return the first usable reply, with the usage of all tries.
 
-        Once text has been passed to `on_text` there is no other try, as text cannot be taken back.
+        Once text has been passed to `on_text`, there is no other try, because shown text cannot be
+        taken back.
 
         Raises:
             BudgetRefused: If the budget does not allow the first try.
+            CallFailure: If no try succeeds; the failure of the last try, with the usage of all.
         """
         monitor = _TextMonitor(call.on_text)
         monitored_call = replace(call, on_text=monitor if call.on_text else None)
@@ -106,7 +116,7 @@ class RetryingModel:
             except CallFailure as failure:
                 fault, spent = failure, spent + failure.usage
                 failure.usage = spent
-                # A request that drops an option unknown to the server is not a failed try.
+                # A request without an option that the server does not know is not another try.
                 at_once = isinstance(failure, ModelFault) and failure.at_once
                 options_dropped, tries = options_dropped + at_once, tries + (not at_once)
                 if options_dropped > _MOST_OPTIONS:
@@ -116,6 +126,12 @@ class RetryingModel:
             await self._sleep(self._compute_wait(fault, tries, call.deadline, monitor))
 
     async def _try_call(self, call: Call) -> Completion:
+        """Make one call if the circuit breaker admits it, and report its outcome to the breaker.
+
+        Raises:
+            BudgetRefused: If the budget does not allow the call.
+            CallFailure: If the call fails, or the breaker does not admit it.
+        """
         rest_s = self._breaker.admit()
         if rest_s > 0:
             raise ModelFault(
@@ -131,7 +147,8 @@ class RetryingModel:
         except CallFailure:
             self._breaker.record_success()
             raise
-        # Cancellation says nothing about the endpoint, so a probe must be admitted again.
+        # A cancellation or a refusal of the budget says nothing about the endpoint, so the breaker
+        # must admit a probe again.
         except BaseException:
             self._breaker.record_cancellation()
             raise
@@ -141,7 +158,17 @@ class RetryingModel:
     def _compute_wait(
         self, failure: CallFailure, tries: int, deadline: float, monitor: "_TextMonitor"
     ) -> float:
-        """Return the seconds until the next try, or raise `failure` if there must be none."""
+        """Return the seconds until the next try.
+
+        Args:
+            failure: The failure of the last try.
+            tries: The number of tries so far, without those that dropped an option.
+            deadline: The instant before which the next try must begin.
+            monitor: The callback that knows whether text was passed on.
+
+        Raises:
+            CallFailure: The given failure, if there must be no other try.
+        """
         if monitor.has_text:
             raise failure
         if isinstance(failure, ModelFault) and failure.retriable and failure.at_once:
@@ -153,7 +180,7 @@ class RetryingModel:
 
 
 class _TextMonitor:
-    """A callback that passes text on and remembers whether there was any."""
+    """A callback that passes text on and remembers whether there was any text."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self.has_text = False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # imported only if a model of a file is named
 ROLES = tuple(name for name, role in registry.ROLES.items() if not role.model_of)
 """The roles that the settings may give a language model."""
 Connect = Callable[[str], ChatModel]
-"""A function that returns the model called `provider:model`."""
+"""A function that returns the model with the name `provider:model`."""
 
 
 class RoleModels:
@@ -31,12 +31,13 @@ class RoleModels:
     def __init__(
         self, settings: Settings, connect: Connect | None = None, *, cores: int = 1
     ) -> None:
-        """Create the models' owner. Each model is made on its first use.
+        """Prepare the models; each of them is made on its first use.
 
         Args:
-            settings: The implementation of each role, and the models.
-            connect: A function to use instead of real connections.
-            cores: The threads of `local:` models, unless the settings name a number.
+            settings: The settings; `roles` and `llm` name the models.
+            connect: A function that makes a model, for tests; by default one that connects to the
+                real model.
+            cores: The number of threads of `local:` models, unless `llm.threads` gives one.
         """
         self._settings = settings
         self._connect = connect or self._connect_model
@@ -57,11 +58,11 @@ class RoleModels:
         return tuple(self._keys)
 
     def prepare(self) -> None:
-        """Make all models that the settings name, so that a mistake shows at once.
+        """Make all models that the settings name, so that mistakes show at once.
 
         Raises:
             UsageError: As in `get_model`.
-            ModelUnavailable: If a `local:` model turned out not to load.
+            ModelUnavailable: If a `local:` model has already failed to load.
         """
         for role in ROLES:
             self.get_model(role)
@@ -70,7 +71,7 @@ class RoleModels:
             chat.prepare()
 
     def load(self) -> None:
-        """Wait until a `local:` model is ready.
+        """Wait until the first `local:` model is loaded, if there is one; this blocks the thread.
 
         Raises:
             ModelUnavailable: If its weights cannot be loaded.
@@ -79,7 +80,7 @@ class RoleModels:
             chat.load()
 
     def measure_speed(self) -> "Speed | None":
-        """Measure the speed of a `local:` model; `None` without one.
+        """Measure the speed of the first `local:` model; return `None` if there is none.
 
         Raises:
             ModelUnavailable: If its weights cannot be loaded, or it does not answer.
@@ -87,21 +88,26 @@ class RoleModels:
         return run_in_loop(self._local[0].measure_speed()) if self._local else None
 
     def close(self) -> None:
-        """Stop the server of `local:` models. The models may be used again."""
+        """Stop the server of `local:` models; the next use starts it again."""
         self.server.stop()
 
     def get_model(self, role: str) -> RoleModel | None:
         """Return the model of a role; `None` if the role has its local implementation.
 
+        Args:
+            role: A name in `ROLES`.
+
         Raises:
-            UsageError: If the role must have a model and none is named, or as in
+            UsageError: If the role needs a model and the settings name none, or as in
                 `resolve_endpoint`.
         """
         return self._choose_model(f"roles.{role}", getattr(self._settings.roles, role))
 
     @property
     def debaters(self) -> tuple[RoleModel | None, ...]:
-        """The models of the agents of a debate, who take turns; at least one.
+        """The models that the agents of a debate take in turn; at least one entry.
+
+        An entry is `None` for the local implementation.
 
         Raises:
             UsageError: As in `get_model`.
@@ -111,6 +117,15 @@ class RoleModels:
         return models or (self.get_model("debater"),)
 
     def _choose_model(self, setting: str, choice: str) -> RoleModel | None:
+        """Return the model for the value of a setting; `None` for the local implementation.
+
+        Args:
+            setting: The dotted key, for messages.
+            choice: `local`, `llm`, `auto` or the name of a model.
+
+        Raises:
+            UsageError: As in `get_model`.
+        """
         model = self._settings.llm.model
         if choice == "local" or (choice == "auto" and not model):
             return None
@@ -119,6 +134,7 @@ class RoleModels:
         return self.get_by_name(model if choice in {"auto", "llm"} else choice)
 
     def _build_model(self, name: str) -> RoleModel:
+        """Return a model with its price and the limits of the settings."""
         llm = self._settings.llm
         return RoleModel(
             chat=self._connect(name),
@@ -128,6 +144,11 @@ class RoleModels:
         )
 
     def _connect_model(self, name: str) -> ChatModel:
+        """Return the real model `provider:model`, prepared for its first call.
+
+        Raises:
+            UsageError: As in `resolve_endpoint` and `find_weights`.
+        """
         from fathom.llm.chat import LangChainChat  # takes a while to import
         from fathom.llm.local import LocalChat, find_weights
 
@@ -135,8 +156,8 @@ class RoleModels:
         is_main = name == llm.model
         endpoint = resolve_endpoint(
             name,
-            # The address and the key of [llm] belong to its model alone; a key must go nowhere
-            # else.
+            # The address and the key of [llm] belong to `llm.model` alone; the key must reach no
+            # other server.
             base_url=llm.base_url if is_main else None,
             key_env=llm.key_env if is_main else None,
             offline=self._settings.offline,

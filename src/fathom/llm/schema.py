@@ -1,10 +1,10 @@
 """Schemas of replies that leave a model little freedom: all properties required, all sizes bounded.
 
-A field says with `OneOf` that it names a thing that the prompt shows, with `EachOf` that it holds
-one item for each of those things (which are known when the request is made), and with `AtMost` how
-long it may be. Servers do not enforce everything, so replies are read with more patience than the
-schema shows: the role drops a number that names nothing, and accepts a text that is a little too
-long.
+A field is annotated with `OneOf` if it names a thing that the prompt shows, with `EachOf` if it has
+one item for each of these things, and with `AtMost` if its length is bounded. The things are known
+only when the request is made. Servers do not enforce everything, so replies are validated less
+strictly than the schema says: the role drops a number that names nothing, and accepts a text that
+is a little too long.
 """
 
 import json
@@ -17,13 +17,14 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 Choices = Mapping[str, Sequence[int | float | str]]
-"""The values to choose from, by the name that fields use for them."""
+"""The values that a reply may name, by the name in `OneOf` and `EachOf`."""
 KindT = TypeVar("KindT", bound=BaseModel)
 
 _ONE_OF = "x-one-of"
 _EACH_OF = "x-each-of"
 _IDLE = frozenset({"title", "description", "default", "$defs", "properties"})
-_LONGEST_WORD = len("false")  # the estimate for a number or null too
+"""Keys of a schema that `_close_schema` does not copy."""
+_LONGEST_WORD = len("false")  # also the estimate for a number and for null
 _SHORTEST_TEXT = 40
 _BOUNDS = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern"}
@@ -32,7 +33,7 @@ _BOUNDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _ChoiceMark:
-    """A mark of a field, by the name of choices that are known only later."""
+    """A mark of a field with the name of choices, whose values are known only later."""
 
     name: str
     _key: ClassVar[str]
@@ -61,7 +62,7 @@ class EachOf(_ChoiceMark):
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """A text of at most `most` characters, or a list of so many items, and at least `least`."""
+    """A text of `least` to `most` characters, or a list of `least` to `most` items."""
 
     most: int
     least: int = 0
@@ -69,7 +70,7 @@ class AtMost:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Bound the schema alone; validation accepts more."""
+        """Add the bounds to the field's schema; validation does not check them."""
         schema = handler(core)
         unit = "Items" if schema.get("type") == "array" else "Length"
         least = {f"min{unit}": self.least} if self.least else {}
@@ -77,7 +78,7 @@ class AtMost:
 
 
 def number_items(count: int) -> tuple[int, ...]:
-    """Return the numbers of the items that a prompt shows, from 1."""
+    """Return the numbers 1 to `count`, by which a prompt shows its items."""
     return tuple(range(1, count + 1))
 
 
@@ -86,7 +87,7 @@ def build_schema(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
 
     Args:
         kind: The type of the reply; its name becomes the title.
-        choices: The values that its fields may name.
+        choices: The values that its fields may name, in the place of their marks.
 
     Raises:
         KeyError: If a field names choices that are not given.
@@ -96,10 +97,15 @@ def build_schema(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
 
 
 def shrink_schema(schema: Mapping[str, Any], characters: int) -> dict[str, Any]:
-    """Return the schema with bounds so low that no fitting reply is longer than `characters`.
+    """Return the schema with lower bounds, so that no fitting reply is longer than `characters`.
 
     Lists lose items first, outer lists before inner ones; then texts become shorter. A text or list
-    at its minimum stays as it is, and so does one without a bound.
+    at its minimum stays as it is, and so does one without a bound, so the reply may still be
+    longer.
+
+    Args:
+        schema: The schema, as `build_schema` returns it.
+        characters: The largest length of a reply that is written without blanks.
     """
     reduced = dict(schema)
     while measure_longest_reply(reduced) > characters:
@@ -115,7 +121,7 @@ def shrink_schema(schema: Mapping[str, Any], characters: int) -> dict[str, Any]:
 def measure_longest_reply(schema: Mapping[str, Any]) -> int:
     """Return the number of characters of the longest fitting reply, written without blanks.
 
-    A text without a bound counts as little more than nothing.
+    A text without a bound counts like a word of five characters, and a list without one as empty.
     """
     if "enum" in schema:
         return max((len(json.dumps(value)) for value in schema["enum"]), default=0)
@@ -134,7 +140,10 @@ def measure_longest_reply(schema: Mapping[str, Any]) -> int:
 
 
 def _drop_item(part: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with one item less in the outermost lists of more than numbers."""
+    """Return the schema with one item fewer in each outermost list whose items are no choices.
+
+    A list keeps its minimum, and at least one item; the lists within it then lose one instead.
+    """
     if "items" in part and "enum" not in part["items"]:
         least = max(1, part.get("minItems", 0))
         if part.get("maxItems", 0) > least:
@@ -143,7 +152,7 @@ def _drop_item(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shorten_texts(part: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with the length of each text reduced to three quarters."""
+    """Return the schema with three quarters of each text's bound, at least `_SHORTEST_TEXT`."""
     if "maxLength" in part:
         least = max(_SHORTEST_TEXT, part.get("minLength", 0))
         most = max(part["maxLength"] * 3 // 4, min(least, part["maxLength"]))
@@ -164,13 +173,23 @@ def _map_children(part: dict[str, Any], change: Callable[[dict[str, Any]], Any])
 
 
 def drop_bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema without bounds on lengths and sizes, which some servers do not know."""
+    """Return the schema without bounds on lengths, sizes and values, for servers that refuse them.
+
+    Patterns are bounds too.
+    """
     return {
         name: _map_values(part, drop_bounds) for name, part in schema.items() if name not in _BOUNDS
     }
 
 
 def _close_schema(part: Any, names: Mapping[str, Any], choices: Choices) -> dict[str, Any]:  # noqa: ANN401
+    """Return a part of pydantic's schema with references and choices in full, all required.
+
+    Args:
+        part: The part.
+        names: The definitions that references name.
+        choices: The values that fields may name.
+    """
     if "$ref" in part:
         return _close_schema(names[part["$ref"].rpartition("/")[2]], names, choices)
     if _ONE_OF in part:
@@ -192,7 +211,10 @@ def _close_schema(part: Any, names: Mapping[str, Any], choices: Choices) -> dict
 
 
 def _limit_items(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
-    """Return the bounds of a list: one item for each choice, or at most as many as there are."""
+    """Return the bounds of a list of choices; empty for any other list.
+
+    An `EachOf` list has one item for each choice, a list of `OneOf` at most that many.
+    """
     if _EACH_OF in part:
         count = len(choices[part[_EACH_OF]])
         return {"minItems": count, "maxItems": count}
@@ -202,13 +224,14 @@ def _limit_items(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     count = len(choices[named])
     most = min(count, part.get("maxItems", count))
     sizes: dict[str, Any] = {"maxItems": most}
-    # JSON Schema wants at least one value in an `enum`; an empty list needs none.
+    # JSON Schema requires a value in an `enum`, so a list that must be empty gets no `enum`.
     if not count:
         sizes["items"] = {}
     return sizes
 
 
 def _map_values(value: Any, change: Any) -> Any:  # noqa: ANN401
+    """Return a JSON value with `change` applied to each object in it that no other contains."""
     if isinstance(value, dict):
         return change(value)
     if isinstance(value, list):

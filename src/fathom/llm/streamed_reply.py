@@ -9,7 +9,7 @@ from fathom.runs.reservation import ReportedUsage
 
 _OPENING = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = re.compile(r"</(?:think|thinking|reasoning)>\s*")
-# A tag may be split over two chunks; no tag is longer than this one.
+# A tag may be split over two chunks, so as many characters as the longest tag has are kept.
 _LONGEST = len("</reasoning>")
 _LENGTH = {"length", "max_tokens", "model_context_window_exceeded"}
 _FILTERED = {"content_filter", "refusal", "safety"}
@@ -19,9 +19,9 @@ class AnswerText:
     """A streamed reply, split into reasoning and answer.
 
     Reasoning is the text between tags at the very start of the reply; the same tags further on
-    belong to the answer. If a tag is never closed, all of the reply is reasoning. Some servers
-    swallow the opening tag: then `answer` drops the text before a lone closing tag, although `add`
-    has already returned it.
+    belong to the answer. If the tag is never closed, the whole reply is reasoning. Some servers
+    leave the opening tag out. `answer` then drops the text before the lone closing tag, although
+    `add` has already returned it.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class AnswerText:
         self._answer: list[str] = []
 
     def add(self, text: str) -> str:
-        """Add the next chunk of text and return the text that surely belongs to the answer."""
+        """Add the next chunk of text and return the new text that surely belongs to the answer."""
         self._pending += text
         if self._state == "start":
             self._match_opening_tag()
@@ -70,7 +70,7 @@ class AnswerText:
         if end := _CLOSING.search(self._pending):
             self._state, self._pending = "answering", self._pending[end.end() :]
         else:
-            # The reasoning is counted elsewhere; only the beginning of a tag must be kept.
+            # The text of the reasoning is not needed, only a tag that may have begun.
             self._pending = self._pending[-_LONGEST:]
 
 
@@ -78,7 +78,7 @@ class StreamedReply:
     """The state of a reply while it arrives.
 
     Attributes:
-        full: Whether the reply has reached `max_tokens` by our own count; the rest is not read.
+        full: Whether the reply was cut at `max_tokens` by our own count; the rest is not read.
         tokens: The completion tokens by our own count, never more than `max_tokens`.
     """
 
@@ -86,8 +86,8 @@ class StreamedReply:
         """Start with an empty reply.
 
         Args:
-            max_tokens: The most tokens, by our own count.
-            cuts: Whether to cut the reply there. If not, the server is known to hold the limit.
+            max_tokens: The largest number of tokens, by our own count.
+            cuts: Whether to cut the reply there. If not, the server must keep to the limit.
         """
         self.full = False
         self.tokens = 0
@@ -100,7 +100,7 @@ class StreamedReply:
         self._reported: dict[str, int] = {}
 
     def add(self, chunk: Any) -> str:  # noqa: ANN401 - a LangChain AIMessageChunk
-        """Add a chunk and return the text that surely belongs to the answer."""
+        """Add a chunk and return its text that surely belongs to the answer; empty once full."""
         self._note_end(chunk)
         self._note_usage(chunk.usage_metadata)
         if self.full:
@@ -114,7 +114,10 @@ class StreamedReply:
         return make_encodable(self._text.add(answer))
 
     def end(self) -> str:
-        """Return the answer's text that was held back. Call this once, at the end."""
+        """Return the answer's text that was held back because it might become a tag.
+
+        Call this once, at the end.
+        """
         return make_encodable(self._text.end())
 
     @property
@@ -137,12 +140,12 @@ class StreamedReply:
 
     @property
     def is_complete(self) -> bool:
-        """True if the server ended the reply, or we cut it."""
+        """True if the server ended the reply or it was cut."""
         return self.full or bool(self._ended)
 
     @property
     def is_truncated(self) -> bool:
-        """True if the reply ended because of its length."""
+        """True if the server or this object ended the reply because of its length."""
         return self.full or self._ended in _LENGTH
 
     @property
@@ -151,24 +154,27 @@ class StreamedReply:
         return self._declined or self._ended in _FILTERED
 
     def _note_end(self, chunk: Any) -> None:  # noqa: ANN401
+        """Keep the reason for the end of the reply, if the chunk has one."""
         metadata = chunk.response_metadata
         for name in ("finish_reason", "stop_reason", "done_reason"):
             self._ended = str(metadata.get(name) or self._ended)
         self._declined = self._declined or bool(chunk.additional_kwargs.get("refusal"))
 
     def _note_usage(self, usage: Any) -> None:  # noqa: ANN401
-        # Some servers report once, some in two chunks, some a running total: the highest is right.
+        """Keep the server's token counts, if the chunk has any."""
+        # Servers report once, in two chunks or as a running total, so the highest count is right.
         for name in ("input_tokens", "output_tokens"):
             if usage and usage.get(name) is not None:
                 self._reported[name] = max(usage[name], self._reported.get(name, usage[name]))
 
 
 def make_encodable(text: str) -> str:
-    """Return `text` with halves of surrogate pairs joined or replaced, for any encoding."""
+    """Return `text` with surrogate pairs joined and lone surrogates replaced, for any encoding."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _split_chunk(chunk: Any) -> tuple[str, str]:  # noqa: ANN401
+    """Return the text of a chunk that the provider marks as reasoning, and its other text."""
     reasoning = str(chunk.additional_kwargs.get("reasoning_content") or "")
     if isinstance(chunk.content, str):
         return reasoning, chunk.content

@@ -1,4 +1,4 @@
-"""A reply as a pydantic model: the first JSON object in it, with at most one repair."""
+"""The request of a reply as a pydantic model, with at most one repair."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ Reply = TypeVar("Reply", bound=BaseModel)
 _MOST_STARTS = 50
 _LONGEST_COMPLAINT = 400
 _LONGEST_REPLY = 1_200
-# Prose has four characters a token, JSON some three; digits and nonsense have one.
+# Prose has about four characters a token, JSON about three, and digits or nonsense only one.
 _CHARACTERS_A_TOKEN = 3
 
 
@@ -29,9 +29,9 @@ class StructuredReply(Generic[Reply]):
     """A model's answer as a value.
 
     Attributes:
-        value: The value; it fits the requested type but may still be untrue.
-        usage: The cost, of both calls if a repair was needed.
-        repaired: Whether the first reply was unusable.
+        value: The value; it fits the requested type, but its content may be wrong.
+        usage: The usage, of both calls if a repair was needed.
+        repaired: Whether the first reply was unusable and the value is that of a second one.
     """
 
     value: Reply
@@ -50,10 +50,18 @@ async def request_object(
 ) -> StructuredReply[Reply]:
     """Ask `model` for an object of type `kind`.
 
-    The schema leaves room for as much as `max_tokens` can hold. A reply that does not fit is sent
-    back once, with its fault. A reply that repeats the example of its prompt is asked for once more
-    without the example. The second reply may be only so long that it surely ends in time. `on_text`
-    receives the first reply as it arrives, JSON and all.
+    The bounds of the schema are lowered until a reply fits into `max_tokens`. After an unusable
+    reply there is one second call, with lower bounds still. It shows the model its reply and the
+    fault; if the reply repeats the example of its prompt, it leaves the example out instead.
+
+    Args:
+        kind: The type of the reply.
+        model: The model.
+        request: The request.
+        max_tokens: The largest number of completion tokens of each call.
+        deadline: The instant of `time.monotonic` at which both calls must be over.
+        on_text: A function that receives the text of the first reply, which is JSON, while it
+            arrives.
 
     Raises:
         MalformedReply: If the second reply does not fit either, or there was no budget for it.
@@ -74,7 +82,7 @@ async def request_object(
         value = _parse_answer(kind, request, first.text)
         return StructuredReply(value=value, usage=first.usage, repaired=False)
     except ValueError as fault:
-        # At one character a token, the worst case, the second reply must end within its tokens.
+        # The second reply must end within its tokens even in the worst case, one character a token.
         schema = shrink_schema(schema, max_tokens)
         request, turns = _build_repair(request, schema, first, fault)
     try:
@@ -98,7 +106,11 @@ class _CopiedExample(ValueError):
 
 
 def _parse_answer(kind: type[Reply], request: ModelRequest, text: str) -> Reply:
-    """Return the object in a reply, if it answers the request and not the example."""
+    """Return the object in a reply.
+
+    Raises:
+        ValueError: If there is none that fits, or it repeats the example of the prompt.
+    """
     value = parse_reply(kind, text)
     if phrase := request.find_copied_phrase(value.model_dump(mode="json")):
         raise _CopiedExample(
@@ -108,7 +120,10 @@ def _parse_answer(kind: type[Reply], request: ModelRequest, text: str) -> Reply:
 
 
 def _build_opening(request: ModelRequest, schema: dict[str, Any]) -> list[Message]:
-    """Return the messages of a request, with the schema after instructions without a form."""
+    """Return the messages of a request.
+
+    The schema is added to the first message unless that states the form of the reply.
+    """
     if request.states_form:
         return list(request.messages)
     instructions, *rest = request.messages
@@ -121,9 +136,15 @@ def _build_opening(request: ModelRequest, schema: dict[str, Any]) -> list[Messag
 def _build_repair(
     request: ModelRequest, schema: dict[str, Any], first: Completion, fault: ValueError
 ) -> tuple[ModelRequest, list[Message]]:
-    """Return the request and the messages that follow an unusable reply.
+    """Return the request and the messages of the second call.
 
-    Either the example that the reply repeats is left out, or the fault of the reply is named.
+    Either the example that the reply repeats is left out, or the reply follows with its fault.
+
+    Args:
+        request: The first request.
+        schema: The schema of the second reply.
+        first: The unusable reply.
+        fault: The fault of the reply.
     """
     plain = request.without_example
     if isinstance(fault, _CopiedExample) and plain != request:
@@ -139,10 +160,10 @@ def _build_repair(
 
 
 def parse_reply(kind: type[Reply], text: str) -> Reply:
-    """Return the first JSON object in `text` that fits `kind`, also in prose or between fences.
+    """Return the first JSON object in `text` that fits `kind`; other text may surround it.
 
     Raises:
-        ValueError: If there is none; the message names the fault of the first object.
+        ValueError: If there is none; the message names the fault of the first object, if any.
     """
     first_fault: ValueError | None = None
     for value in _iterate_objects(text):
@@ -154,12 +175,16 @@ def parse_reply(kind: type[Reply], text: str) -> Reply:
 
 
 def _iterate_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects in `text`, from the first brace on."""
+    """Yield the outermost JSON objects in `text` that can be read.
+
+    An object with a key twice, a number that is not finite, or a lone surrogate cannot be read; the
+    objects within it are tried instead.
+    """
     decoder = json.JSONDecoder(
         object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_finite
     )
     start = text.find("{")
-    # Bounded: a text of many braces would otherwise take quadratic time.
+    # Bounded, because a text of many braces would otherwise take quadratic time.
     for _ in range(_MOST_STARTS):
         if start < 0:
             return
@@ -174,6 +199,11 @@ def _iterate_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of some members.
+
+    Raises:
+        ValueError: If a key occurs twice.
+    """
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a key occurs twice")
@@ -209,10 +239,15 @@ def _format_complaint(fault: ValueError) -> str:
 
 
 def _shorten_reply(text: str) -> str:
-    """Return a reply for showing it again; one that never ended is cut, as it costs tokens."""
+    """Return a reply for the second call, cut to `_LONGEST_REPLY` characters to save tokens."""
     return text if len(text) <= _LONGEST_REPLY else f"{text[:_LONGEST_REPLY]} ..."
 
 
 def _give_up(model: ChatModel, kind: type[BaseModel], usage: Usage) -> NoReturn:
+    """Raise the error that no reply was usable.
+
+    Raises:
+        ReplyGarbled: Always, with the usage of all calls.
+    """
     reason = f"{model.name} gave no usable {kind.__name__}, also after a repair; try another model"
     raise ReplyGarbled(reason, usage) from None
