@@ -1,4 +1,4 @@
 """Small local models.
 
-Embedders and the cross-reader, with their runtimes and tokenizers.
+The room holds embedders and the cross-reader, with their runtimes and tokenizers.
 """

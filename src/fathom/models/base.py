@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
 BULK_MINIMUM = 16
-"""The number of texts from which it pays to load the model in its faster way too."""
+"""The least number of texts that are embedded in bulk: for fewer, loading the bulk form of the
+model takes longer than it saves."""
 
 
 class Embedder(Protocol):
-    """A model of unit vectors; equal texts get equal vectors, whatever the batch.
+    """A model that makes unit vectors of texts; equal texts get equal vectors in any batch.
 
     Every implementation passes `testing.EmbedderConformance`.
     """
@@ -25,10 +26,11 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The keys that index and query must share: `model`, `sha256`, `runtime`, `precision`.
+        """The identity of the vectors: `model`, `sha256`, `runtime` and `precision`.
 
-        An embedder that comes close to the vectors of a model in fp32 may name the `sha256` of that
-        one as `space`; each may then search an index that the other made.
+        An index and a query must have the same identity. An embedder whose vectors are close to
+        those of another model in fp32 may add the `sha256` of that model as `space`; each of the
+        two may then search an index that the other made.
         """
         ...
 
@@ -36,7 +38,7 @@ class Embedder(Protocol):
         """Embed `texts`, each cut at the model's limit.
 
         Returns:
-            (len(texts), dimension) float32, rows of unit length, in the order given.
+            (len(texts), dimension) float32; row i is the vector of text i and has unit length.
 
         Raises:
             ModelError: If the model cannot be loaded.
@@ -44,28 +46,28 @@ class Embedder(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without the model's own marks."""
+        """Return the number of tokens of the whole `text`, without the model's own marks."""
         ...
 
 
 @runtime_checkable
 class AsymmetricEmbedder(Protocol):
-    """An embedder whose model is told whether a text is searched or is a question."""
+    """An embedder that treats questions differently from the texts that are searched."""
 
     @property
     def questions(self) -> Embedder:
-        """The embedder of questions; the embedder itself embeds the texts that are searched."""
+        """The embedder of questions; the object itself embeds the texts that are searched."""
         ...
 
 
 def get_question_embedder(embedder: Embedder) -> Embedder:
-    """Return the embedder of the questions that are compared with vectors of `embedder`."""
+    """Return the embedder for questions that are compared with vectors of `embedder`."""
     return embedder.questions if isinstance(embedder, AsymmetricEmbedder) else embedder
 
 
 @runtime_checkable
 class BulkEmbedder(Protocol):
-    """An embedder with a second way that is faster for many texts and gives the same vectors."""
+    """An embedder with a second form that is faster for many texts and gives the same vectors."""
 
     @property
     def bulk_embedder(self) -> Embedder:
@@ -74,13 +76,13 @@ class BulkEmbedder(Protocol):
 
 
 def get_bulk_embedder(embedder: Embedder) -> Embedder:
-    """Return the embedder with the vectors of `embedder` that is faster for many texts."""
+    """Return the form of `embedder` for many texts; itself if it has only one form."""
     return embedder.bulk_embedder if isinstance(embedder, BulkEmbedder) else embedder
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderWrapper:
-    """An `Embedder` around another one, whose vectors are those of the other."""
+    """A base class of embedders that wrap another one and give its vectors."""
 
     embedder: Embedder
 
@@ -99,10 +101,10 @@ class EmbedderWrapper:
         return self.embedder.embed(texts)
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without the model's own marks."""
+        """Return the number of tokens of the whole `text`, without the model's own marks."""
         return self.embedder.count(text)
 
 
 def embed_many(embedder: Embedder, texts: Sequence[str]) -> Matrix:
-    """Embed texts as `Embedder.embed` does, in bulk if there are many."""
+    """Embed texts as `Embedder.embed` does, in bulk from `BULK_MINIMUM` texts on."""
     return (get_bulk_embedder(embedder) if len(texts) >= BULK_MINIMUM else embedder).embed(texts)

@@ -1,4 +1,4 @@
-"""A cache of what is read from the files of models, for a process that makes many engines."""
+"""A cache of the contents of model files, for a process that makes many engines."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,19 +9,24 @@ T = TypeVar("T")
 
 
 class ModelCache:
-    """Weights, tokenizers and digests, each read once from a file that stays as it is.
+    """A cache of weights, tokenizers and digests, each read once while its file does not change.
 
-    A file whose size or time of change is another one than before is read again. All that is kept
-    here may be used from several threads and keeps nothing of what it was asked.
+    A file whose size or modification time has changed is read again. All cached objects are safe to
+    use from several threads, and hold no state of their users. So is the cache itself.
     """
 
     def __init__(self) -> None:
-        """Create it without anything in it."""
+        """Create an empty cache."""
         self._loaded: dict[object, Any] = {}
         self._lock = Lock()
 
     def load(self, load: Callable[..., T], file: Path, **options: object) -> T:
-        """Return what `load` made of the file with these options, calling it if need be.
+        """Return `load(file, **options)`; a repeated call returns the same object.
+
+        Args:
+            load: The function that reads the file.
+            file: The file.
+            options: The keyword arguments of `load`, which can be hashed.
 
         Raises:
             ModelError: As `load` does.
@@ -29,7 +34,7 @@ class ModelCache:
         try:
             status = file.stat()
         except OSError:
-            return load(file, **options)  # it says best that the file is missing
+            return load(file, **options)  # reports the missing file in its own words
         key = (load, file, status.st_mtime_ns, status.st_size, *sorted(options.items()))
         with self._lock:
             if key not in self._loaded:
@@ -41,5 +46,5 @@ class ModelCache:
 def load_through(
     cache: ModelCache | None, load: Callable[..., T], file: Path, **options: object
 ) -> T:
-    """Return `load(file, **options)`, out of the cache if there is one."""
+    """Return `load(file, **options)`, through the cache if there is one."""
     return cache.load(load, file, **options) if cache else load(file, **options)

@@ -1,4 +1,4 @@
-"""Caches of model results, so that nothing is computed twice while there is room."""
+"""Caches of the values that models compute."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _TEXTS = 8192  # about 16 MB with the shipped model
 
 
 class LRUCache(Generic[K, V]):
-    """A cache of values up to a total weight; the least recently used values go first.
+    """A cache of values up to a total weight, which drops the least recently used values first.
 
     It is safe to use from several threads.
     """
@@ -27,8 +27,8 @@ class LRUCache(Generic[K, V]):
         """Create an empty cache.
 
         Args:
-            capacity: The total weight that the cache holds.
-            weigh: The function that weighs a value, at least 1.
+            capacity: The largest total weight of the cached values.
+            weigh: A function that returns the weight of a value, at least 1.
         """
         self._capacity = capacity
         self._weigh = weigh
@@ -37,7 +37,7 @@ class LRUCache(Generic[K, V]):
         self._lock = Lock()
 
     def get(self, keys: Iterable[K]) -> dict[K, V]:
-        """Return the cached values of these keys."""
+        """Return the cached values of these keys; a key that is not cached is left out."""
         with self._lock:
             values = {key: self._values[key] for key in keys if key in self._values}
             for key in values:
@@ -55,11 +55,13 @@ class LRUCache(Generic[K, V]):
                 self._drop(next(iter(self._values)))
 
     def _drop(self, key: K) -> None:
+        """Drop a key, if it is cached; the caller holds the lock."""
         if key in self._values:
             self._used -= self._weigh(self._values.pop(key))
 
 
 def _make_vector_cache() -> LRUCache[str, NDArray[np.float32]]:
+    """Return a cache of the vectors of `_TEXTS` texts."""
     return LRUCache(_TEXTS, lambda _vector: 1)
 
 

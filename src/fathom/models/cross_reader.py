@@ -1,4 +1,4 @@
-"""The cross-reader: one pass over (question, chunk) ranks, reads, and knows when to abstain."""
+"""The cross-reader: one run over a question and a chunk gives relevance, answers and support."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +18,11 @@ from fathom.models.spans import Window, split_windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
 
-_LANES = 2  # runs at a time, for a model that takes one row a run
+_LANES = 2  # runs at the same time, for a model that takes one row in each run
 _CACHED_WINDOWS = 512  # about 50 kB each; the agents of a question rarely read half as many
 
 Key = tuple[str, str, str]
-"""The question, the title and the text of a pair."""
+"""A pair as the question, the breadcrumb of the chunk and the chunk's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,10 @@ class InputShape:
     """The form of a model's input.
 
     Attributes:
-        limit: The tokens of a row, at most; the longest rows that the model was measured with.
+        limit: The largest number of tokens of a row, marks included; the model was measured with
+            rows up to this length.
         alone: Whether each row needs a run of its own. Some models round their products with one
-            step a run, so that rows of one run would change each other.
+            step for a whole run, so that the rows of a run would change each other's outputs.
     """
 
     limit: int = 256
@@ -40,11 +41,11 @@ class InputShape:
 
 
 class OnnxCrossReader:
-    """A cross-reader with an ONNX model. Equal pairs get equal readings in any company.
+    """A cross-reader with an ONNX model; equal pairs get equal readings in any batch.
 
-    Only rows of equal token count share a batch, so no row is ever padded. The last pairs are
-    cached, so that a pair that one agent has read costs the next agent nothing. It is safe to use
-    from several threads.
+    Only rows of equal token count share a batch, so no row is ever padded. The scores of the last
+    pairs are cached, so that several agents of a question read a pair only once. The reader is safe
+    to use from several threads.
     """
 
     def __init__(
@@ -54,12 +55,19 @@ class OnnxCrossReader:
         calibration: ReadingCalibration,
         shape: InputShape = InputShape(),
     ) -> None:
-        """Take a loaded model; `calibration` turns its scores into probabilities."""
+        """Take a loaded model.
+
+        Args:
+            runtime: The runtime of the model.
+            tokens: The writer of its input rows.
+            calibration: The map from its scores to probabilities.
+            shape: The form of its input.
+        """
         self._calibration = calibration
         self._shape = shape
         self._runtime = runtime
         self._tokens = tokens
-        # A single run leaves cores idle between its layers.
+        # A single run leaves cores idle between its layers, so two of them overlap.
         self._lanes = ThreadPoolExecutor(_LANES, "reading") if shape.alone else None
         self._cache: LRUCache[Key, PairScores | None] = LRUCache(_CACHED_WINDOWS, _count_windows)
 
@@ -68,11 +76,15 @@ class OnnxCrossReader:
         return OnnxSession(self, question, spans, self._calibration)
 
     def tokenize(self, text: str) -> Sequence[int]:
-        """Return the token ids of a text, without marks."""
+        """Return the token ids of the whole text, without the model's marks."""
         return self._tokens.locate_tokens(text).ids
 
     def score_pairs(self, question: str, chunks: Sequence[Chunk]) -> list[PairScores | None]:
-        """Return the raw scores of every chunk; None for a chunk without any token."""
+        """Return the raw scores of every chunk, in order; `None` for a chunk without any token.
+
+        Raises:
+            ModelError: If the model gives numbers that are not finite.
+        """
         keys = [(question, chunk.breadcrumb, chunk.text) for chunk in chunks]
         cached = self._cache.get(keys)
         new = list(dict.fromkeys(key for key in keys if key not in cached))
@@ -81,6 +93,10 @@ class OnnxCrossReader:
         return [cached[key] if key in cached else fresh[key] for key in keys]
 
     def _score_new_pairs(self, question: str, keys: Sequence[Key]) -> list[PairScores | None]:
+        """Return the raw scores of pairs that are not cached, all with the same question.
+
+        A chunk that is too long for a row is read in windows, each in a row of its own.
+        """
         rows: list[PairRow] = []
         places: list[list[tuple[int, Window]]] = []
         for _, title, text in keys:
@@ -103,13 +119,14 @@ class OnnxCrossReader:
         ]
 
     def _run_rows(self, rows: Sequence[PairRow]) -> list[Output]:
+        """Return the model's output for each row, in order."""
         outputs: list[Output] = [np.empty(0, dtype=np.float32)] * len(rows)
         size = 1 if self._shape.alone else BATCH_TOKENS
         places = list(group_batches([len(row.ids) for row in rows], size))
         inputs = [_build_inputs([rows[place] for place in batch]) for batch in places]
         run_all = self._lanes.map if self._lanes and len(inputs) > 1 else map
         for batch, results in zip(places, run_all(self._runtime.run, inputs), strict=True):
-            # Such numbers would rank chunks in an arbitrary order, without an error.
+            # Numbers that are not finite would rank the chunks in an arbitrary order.
             if not np.isfinite(results).all():
                 raise ModelError("the cross-reader gives numbers that are not finite: reinstall it")
             for place, output in zip(batch, results, strict=True):
@@ -119,7 +136,14 @@ class OnnxCrossReader:
 
 @dataclass(frozen=True, slots=True)
 class OnnxSession(ReadingSession):
-    """One question or claim put to a cross-reader."""
+    """A question or claim that is put to a cross-reader.
+
+    Attributes:
+        reader: The cross-reader.
+        question: The question or claim.
+        spans: The largest number of answers for each chunk.
+        calibration: The map from scores to probabilities.
+    """
 
     reader: OnnxCrossReader
     question: str
@@ -147,10 +171,12 @@ class OnnxSession(ReadingSession):
 
 
 def _count_windows(read: PairScores | None) -> int:
+    """Return the weight of the scores of a pair in the cache: their windows, at least 1."""
     return max(1, len(read.windows)) if read else 1
 
 
 def _build_inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
+    """Return the model's inputs, each (rows, tokens), for rows of equal length."""
     return {
         "input_ids": np.asarray([row.ids for row in rows], dtype=np.int64),
         "token_type_ids": np.asarray([row.kinds for row in rows], dtype=np.int64),
@@ -172,11 +198,11 @@ def load_cross_reader(  # noqa: PLR0913 - the files, and the way to read and run
     Args:
         model: The ONNX file that `training/cross_reader/export.py` wrote.
         tokenizer: The `vocab.txt` or the `tokenizer.json` of its encoder.
-        calibration: The calibration, fitted for this model.
+        calibration: The calibration that was fitted for this model.
         shape: The form of its input.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
-        threads: The number of threads; 0 stands for the number of cores of this process.
-        cache: Keeps what is read from the files; by default nothing is kept.
+        threads: The number of threads of a run; 0 for the number of cores of this process.
+        cache: A cache of the files' contents; by default nothing is cached.
 
     Raises:
         ModelError: If a file is missing or cannot be loaded.
@@ -187,10 +213,19 @@ def load_cross_reader(  # noqa: PLR0913 - the files, and the way to read and run
 
 
 def load_pair_writer(file: Path, cache: ModelCache | None = None) -> PairWriter:
-    """Load the tokenizer in `file`, a `vocab.txt` or a `tokenizer.json`, as a writer of pairs."""
+    """Load a tokenizer as a writer of pairs.
+
+    Args:
+        file: A `vocab.txt` (WordPiece) or a `tokenizer.json` (Unigram).
+        cache: A cache of the file's contents; by default nothing is cached.
+
+    Raises:
+        OSError: If a `vocab.txt` cannot be read.
+        ModelError: If a `tokenizer.json` cannot be read.
+    """
     if file.suffix == ".txt":
         return PairTokens(WordPiece.read(file))
-    # Imported late: the package tokenizers is needed only for this kind.
+    # Imported here, because only this kind needs the package tokenizers.
     from fathom.models.unigram import UnigramPairs
 
     return load_through(cache, UnigramPairs, file)

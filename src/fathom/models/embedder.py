@@ -26,7 +26,8 @@ SHIPPED_IDENTITY = {
     "precision": "fp32",
 }
 DIMENSION, LIMIT = 384, 256
-"""The vector length of the shipped model, and the tokens that it was trained with, with marks."""
+"""The vector length of the shipped model, and the number of tokens, marks included, at which it
+cuts a text, because it was trained with as many."""
 
 
 def load_embedder(
@@ -45,13 +46,13 @@ def load_embedder(
             folder or a sentence-transformers model of the hub that holds `onnx/model.onnx` (extra
             `hub`).
         runtime: `onnxruntime`, or `openvino` (extra `openvino`). Models with products of 8 or 4
-            bits always run on ONNX Runtime, as such products are operators of that runtime.
-        threads: The number of threads; 0 stands for the number of cores of this process.
-        offline: Whether to open no socket; then a model of the hub must be downloaded already.
-        cache: Keeps what is read of the shipped embedder's files; by default nothing is kept.
+            bits always run on ONNX Runtime, because only that runtime has these operators.
+        threads: The number of threads of a run; 0 for the number of cores of this process.
+        offline: Whether no socket may be opened; then a hub's model must be downloaded already.
+        cache: A cache of the contents of shipped files; by default nothing is cached.
 
     Raises:
-        ModelError: If it cannot be found or loaded.
+        ModelError: If the model cannot be found or loaded.
         SettingsError: If there is no such runtime.
     """
     if name == e5.NAME:
@@ -66,7 +67,13 @@ def load_embedder(
 def load_shipped(
     folder: Path, runtime: str, threads: int, cache: ModelCache | None = None
 ) -> OnnxEmbedder:
-    """Load the shipped embedder from `folder`; ONNX Runtime loads its file at the first text.
+    """Load the shipped embedder; ONNX Runtime loads the model file only at the first text.
+
+    Args:
+        folder: The folder of the model and its vocabulary.
+        runtime: `onnxruntime` or `openvino`.
+        threads: The number of threads of a run; 0 for the number of cores of this process.
+        cache: A cache of the files' contents; by default nothing is cached.
 
     Raises:
         ModelError: If a file is missing or is not the one that was shipped.
@@ -77,7 +84,7 @@ def load_shipped(
     loaded: Runtime
     if runtime == "onnxruntime":
         loaded = LazyRuntime(model, threads, frozenset({"input_ids"}), cache=cache)
-    else:  # OpenVINO knows its precision, part of the identity, only once the model is loaded
+    else:  # OpenVINO knows its precision, a component of the identity, only after loading
         loaded = load_through(cache, load_runtime, model, runtime=runtime, threads=threads)
     tokens = WordPiece.read(folder / "vocab.txt")
     identity = {"model": SHIPPED, "sha256": SHIPPED_SHA256[model.name]}
@@ -87,12 +94,13 @@ def load_shipped(
 def load_int8(folder: Path | None = None, *, cache: ModelCache | None = None) -> OnnxEmbedder:
     """Load the shipped embedder with products of 8 bits; its file is loaded at the first text.
 
-    The file holds a graph alone: its weights are places in the other embedder's file, rounded while
-    it is loaded. More threads are no faster with the few tokens of one text.
+    The file holds only a graph. The weights are read from the file of the fp32 embedder and rounded
+    while they are loaded. The model runs on one thread, because more are no faster with the few
+    tokens of one text.
 
     Args:
         folder: The folder of both files; by default the package's own.
-        cache: Keeps what is read from the files; by default nothing is kept.
+        cache: A cache of the files' contents; by default nothing is cached.
 
     Raises:
         ModelError: If a file is missing or is not the shipped one.
@@ -100,7 +108,7 @@ def load_int8(folder: Path | None = None, *, cache: ModelCache | None = None) ->
     folder = folder or _locate_resources()
     model = folder / f"{SHIPPED_INT8}.onnx"
     _check_files(cache, model, folder / f"{SHIPPED}.onnx", folder / "vocab.txt")
-    # ONNX Runtime refuses weights behind a link that leaves the folder of the graph.
+    # ONNX Runtime refuses weights behind a symbolic link that leaves the folder of the graph.
     graph = LazyRuntime(model.resolve(), 1, frozenset({"input_ids"}), cache=cache)
     tokens = WordPiece.read(folder / "vocab.txt")
     identity = {
@@ -116,6 +124,11 @@ def _locate_resources() -> Path:
 
 
 def _check_files(cache: ModelCache | None, *files: Path) -> None:
+    """Check the digests of shipped files.
+
+    Raises:
+        ModelError: If a file is missing or has another digest.
+    """
     for file in files:
         if load_through(cache, hash_file, file) != SHIPPED_SHA256[file.name]:
             raise ModelError(f"model file {str(file)!r} is not the shipped one: reinstall fathom")

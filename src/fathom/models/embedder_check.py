@@ -1,4 +1,4 @@
-"""An embedder that is not trusted: its vectors are checked before they are used."""
+"""A wrapper that checks the vectors of an embedder, which may be a plug-in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ _LENGTH_SLACK = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class CheckedEmbedder(EmbedderWrapper):
-    """An `Embedder` that turns every fault of another one into a `ModelError` with its name.
+    """An `Embedder` that turns every fault of another one into a `ModelError` that names it.
 
-    Faults are an error of any kind, a wrong shape, values that are not numbers, and vectors that
-    are not of unit length.
+    Faults are any error that is not Fathom's own, a wrong shape, values that are not finite, and
+    vectors that are not of unit length.
     """
 
     @property
@@ -31,7 +31,7 @@ class CheckedEmbedder(EmbedderWrapper):
             vectors = self.embedder.embed(texts)
         except FathomError:
             raise
-        # An embedder may be a plug-in, which may raise anything.
+        # The embedder may be a plug-in, which may raise any error.
         except Exception as error:
             raise ModelError(
                 f"the embedder {self._name} broke off: {locate_error(error)}"

@@ -1,4 +1,4 @@
-"""Embedders from other sentence-transformers models with an ONNX file, in a folder or the hub."""
+"""Embedders from sentence-transformers models with an ONNX file, in a folder or on the hub."""
 
 import json
 from collections.abc import Mapping
@@ -27,8 +27,16 @@ def load_hub_embedder(
     The folder must hold `onnx/model.onnx` and `tokenizer.json`. Models that need a prefix before
     queries, or that end in a dense layer, are not supported.
 
+    Args:
+        name: The folder, or the model's name on the hub.
+        runtime: `onnxruntime` or `openvino`.
+        threads: The number of threads of a run; 0 for the number of cores of this process.
+        offline: Whether no socket may be opened; then a hub's model must be downloaded already.
+
     Raises:
-        ModelError: If a file or the extra `hub` is missing, or nothing could be downloaded.
+        ModelError: If a file or the extra `hub` is missing, the model cannot be downloaded, or it
+            is of a kind that is not supported.
+        SettingsError: If there is no such runtime.
     """
     folder = Path(name) if Path(name).is_dir() else _download(name, offline=offline)
     _check_stages(folder)
@@ -43,7 +51,7 @@ def load_hub_embedder(
 
 
 class _PoolingRuntime:
-    """A runtime that makes unit vectors from a model that returns one vector a token."""
+    """A runtime that pools the vectors of tokens to one unit vector for each text."""
 
     def __init__(self, runtime: Runtime, pooling: Pooling) -> None:
         self._runtime = runtime
@@ -59,15 +67,24 @@ class _PoolingRuntime:
         return unit
 
     def split_lanes(self) -> tuple[Runtime, int]:
-        """Return the pooled form of the runtime for many runs, and the number of runs at a time."""
+        """Return this runtime for many runs, and the number of runs at the same time."""
         runtime, lanes = choose_lanes(self._runtime)
         return _PoolingRuntime(runtime, self._pooling), lanes
 
 
 class _HubTokens:
-    """The model's own `tokenizer.json`, read by the package `tokenizers`."""
+    """The tokenizer in the model's own `tokenizer.json`, read by the package `tokenizers`."""
 
     def __init__(self, path: Path, limit: int) -> None:
+        """Read the file.
+
+        Args:
+            path: The file.
+            limit: The number of tokens, marks included, at which texts are cut.
+
+        Raises:
+            ModelError: If the file cannot be read, or the package is not installed.
+        """
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
@@ -92,13 +109,18 @@ class _HubTokens:
 
 
 def _download(name: str, *, offline: bool) -> Path:
+    """Return the folder of the hub's model `name`, downloaded if need be.
+
+    Raises:
+        ModelError: If the extra `hub` is missing, or the model cannot be downloaded.
+    """
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ModelError(_describe_missing_extra(name)) from error
     try:
         return Path(snapshot_download(name, allow_patterns=_FILES, local_files_only=offline))
-    except Exception as error:  # the client raises its own, the network's and ValueErrors
+    except Exception as error:  # the client raises its own errors, the network's and ValueErrors
         reason = "is not on this machine and offline is set" if offline else "cannot be downloaded"
         raise ModelError(
             f"embedder {name!r} {reason}: name a folder that holds {_MODEL} and tokenizer.json, "
@@ -111,15 +133,25 @@ def _describe_missing_extra(name: str) -> str:
 
 
 def _check_stages(folder: Path) -> None:
+    """Check that the model in a folder has no other stages than those that are computed here.
+
+    Raises:
+        ModelError: If it has another stage, such as a dense layer.
+    """
     modules = _read_json(folder / "modules.json")
     for module in modules if isinstance(modules, list) else ():
         stage = str(module["type"]).rpartition(".")[2]
-        # A stage that is left out would give vectors of another space, without an error.
+        # Without one of its stages, a model would silently give vectors of another space.
         if stage not in _STAGES:
             raise ModelError(f"{str(folder)!r} has a stage {stage!r}: name a model without it")
 
 
 def _read_pooling(folder: Path) -> Pooling:
+    """Return the pooling of the model in a folder; `mean` if its files name none.
+
+    Raises:
+        ModelError: If it pools in another way.
+    """
     config = _read_settings(folder / "1_Pooling" / "config.json")
     modes = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
     if modes <= {"pooling_mode_mean_tokens"}:
@@ -130,17 +162,23 @@ def _read_pooling(folder: Path) -> Pooling:
 
 
 def _read_limit(folder: Path) -> int:
+    """Return the number of tokens at which the model's files cut a text; else `_LIMIT`."""
     limit = _read_settings(folder / "sentence_bert_config.json").get("max_seq_length")
     return limit if isinstance(limit, int) and limit > 2 else _LIMIT
 
 
 def _read_settings(path: Path) -> dict[str, object]:
+    """Return the JSON object in a file; empty if there is no such file or no object in it."""
     value = _read_json(path)
     return value if isinstance(value, dict) else {}
 
 
 def _read_json(path: Path) -> object:
-    """Return the content of a JSON file; `None` if there is no such file."""
+    """Return the content of a JSON file; `None` if there is no such file.
+
+    Raises:
+        ModelError: If the file is not JSON.
+    """
     if not path.is_file():
         return None
     try:

@@ -1,4 +1,4 @@
-"""An embedder on an ONNX model: texts become unit vectors, the same ones whatever the batch."""
+"""An embedder with an ONNX model; a text has the same unit vector in any batch."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +14,12 @@ from fathom.models.tokens import Tokens
 
 
 class OnnxEmbedder:
-    """An embedder that runs an ONNX model on the processor, several runs at a time for many texts.
+    """An embedder that runs an ONNX model on the processor.
 
-    Only texts of equal token count share a batch, so no text is ever padded. A text has the same
-    vector to the last bit alone, in any batch and in any order. This was measured for the shipped
-    model with ONNX Runtime (also with any number of threads) and with OpenVINO, on one machine.
-    Another processor or another version of the runtime may differ in the last bits.
+    Only texts of equal token count share a batch, so no text is ever padded. The vector of a text
+    is the same to the last bit alone and in any batch and order. This was measured for the shipped
+    model with OpenVINO and with ONNX Runtime (there with any number of threads), on one machine.
+    On another processor or with another version of the runtime, the last bits may differ.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class OnnxEmbedder:
         Args:
             runtime: The runtime of the model.
             tokens: The tokenizer of the model.
-            identity: The identity; it holds `model` and `sha256`.
-            limit: The number of tokens at which texts are cut.
-            lanes: The number of batches that are run at a time.
+            identity: The identity, with `model` and `sha256`; the runtime's components are added.
+            limit: The number of tokens, marks included, at which texts are cut.
+            lanes: The number of batches that are run at the same time.
             dimension: The length of a vector; 0 to find it out by embedding a text.
         """
         self._runtime = runtime
@@ -56,12 +56,12 @@ class OnnxEmbedder:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """`model`, `sha256` of its file, `runtime`, and `precision` of the multiplications."""
+        """The identity: `model`, its file's `sha256`, `runtime` and `precision` of products."""
         return self._identity
 
     @cached_property
     def bulk_embedder(self) -> "OnnxEmbedder":
-        """The embedder for many texts: one thread for each run, and several runs at a time."""
+        """The embedder for many texts, with one thread for each run and several runs at once."""
         runtime, lanes = choose_lanes(self._runtime)
         if lanes == 1:
             return self
@@ -75,7 +75,11 @@ class OnnxEmbedder:
         )
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one unit vector for each text."""
+        """Return one unit vector for each text, as (texts, dimension) float32.
+
+        Raises:
+            ModelError: If the model cannot be loaded, or gives numbers that are not finite.
+        """
         ids = [self._tokens.encode(text, self._limit) for text in texts]
         if not ids:
             return np.zeros((0, self._dimension), dtype=np.float32)
@@ -88,10 +92,11 @@ class OnnxEmbedder:
         return vectors
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without the model's own marks."""
+        """Return the number of tokens of the whole `text`, without the model's own marks."""
         return self._tokens.count(text)
 
     def _run_batch(self, ids: Sequence[Sequence[int]]) -> Matrix:
+        """Return the vectors of rows of token ids, which all have the same length."""
         rows: NDArray[np.int64] = np.asarray(ids, dtype=np.int64)
         inputs = {
             "input_ids": rows,

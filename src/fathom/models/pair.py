@@ -1,4 +1,4 @@
-"""A question and a chunk as one row of tokens, with the place of every token in the chunk."""
+"""Pairs of a question and a chunk as rows of tokens, with the place of each token in the chunk."""
 
 import re
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ class TextTokens:
     ends: Sequence[int]
 
     def slice_tokens(self, first: int, last: int) -> "TextTokens":
-        """Return the tokens `first` to `last`, the last one not included."""
+        """Return the tokens from `first` up to `last`, which is not included."""
         cut = slice(first, last)
         return TextTokens(ids=self.ids[cut], starts=self.starts[cut], ends=self.ends[cut])
 
@@ -42,9 +42,9 @@ class PairRow:
 
     Attributes:
         ids: The token ids, marks included.
-        kinds: 0 up to the first `[SEP]`, 1 behind it.
+        kinds: For each token, 0 up to the first `[SEP]` and 1 behind it.
         first: The place in the row of the chunk's first token.
-        chunk: The chunk's tokens in this row; the i-th stands at `first + i`.
+        chunk: The chunk's tokens in this row; token i of them stands at `first + i`.
     """
 
     ids: Sequence[int]
@@ -54,7 +54,7 @@ class PairRow:
 
 
 class PairWriter(ABC):
-    """A writer of pairs as rows, for any kind of tokens. It is safe to use from several threads.
+    """A base class of writers of pairs as rows; safe to use from several threads.
 
     Attributes:
         start: The id of the mark before a row.
@@ -66,14 +66,19 @@ class PairWriter(ABC):
 
     @abstractmethod
     def locate_tokens(self, text: str) -> TextTokens:
-        """Return the tokens of `text` with their places."""
+        """Return the tokens of the whole `text` with their places."""
 
     @abstractmethod
     def tokenize(self, text: str, limit: int) -> list[int]:
         """Return the first `limit` tokens of `text`, without the model's marks."""
 
     def build_head(self, question: str, title: str) -> list[int]:
-        """Return the row up to the chunk; question and title are cut at their limits."""
+        """Return the token ids of a row up to the chunk, `[CLS] question [SEP] title :`.
+
+        Args:
+            question: The question, which is cut at `QUESTION_LIMIT` tokens.
+            title: The title, which is cut at `TITLE_LIMIT` tokens; without one there is no colon.
+        """
         question_ids = [self.start, *self.tokenize(question, QUESTION_LIMIT), self.end]
         title_ids = self.tokenize(title, TITLE_LIMIT)
         return (
@@ -83,7 +88,7 @@ class PairWriter(ABC):
         )
 
     def build_row(self, head: Sequence[int], chunk: TextTokens) -> PairRow:
-        """Return the whole row of `head` and a chunk that fits."""
+        """Return the whole row of a head, as `build_head` returns it, and a chunk that fits."""
         ids = [*head, *chunk.ids, self.end]
         question_length = head.index(self.end) + 1
         kinds = [0] * question_length + [1] * (len(ids) - question_length)
@@ -91,7 +96,7 @@ class PairWriter(ABC):
 
 
 class PairTokens(PairWriter):
-    """A writer of pairs with WordPiece tokens; it caches the words that it has met."""
+    """A writer of pairs with WordPiece tokens, which caches the tokens of words."""
 
     def __init__(self, words: WordPiece) -> None:
         self._words = words
@@ -118,19 +123,23 @@ class PairTokens(PairWriter):
         return self._words.encode(text, limit + 2)[1:-1]
 
     def _split_unit(self, unit: str) -> tuple[int, ...]:
+        """Return the tokens of a word or a separating sign."""
         pieces = self._cache.get(unit)
         if pieces is not None:
             return pieces
         if len(self._cache) >= _CACHED_UNITS:
             self._cache.clear()
-        # A word never has more tokens than letters, and lower-casing can add letters.
+        # A word has at most one token for each letter, and lower-casing can add letters.
         limit = 4 * min(len(unit), _LONGEST_UNIT)
         pieces = self._cache[unit] = tuple(self.tokenize(unit, limit))
         return pieces
 
 
 class _SeparatorTable(dict[int, str]):
-    """A table that maps every character to `p` (it separates words) or `w` (it does not)."""
+    """A table for `str.translate` that maps a character to `p` if it separates words, else to `w`.
+
+    The tokenizer itself decides, when a character is first met.
+    """
 
     def __init__(self, words: WordPiece) -> None:
         super().__init__()

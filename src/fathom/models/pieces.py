@@ -1,8 +1,8 @@
 """Pieces of words by a Unigram model (Kudo 2018), as SentencePiece and XLM-R write them.
 
-The code is our own, for a vocabulary of 250,000 pieces: the package `tokenizers` takes two seconds
-and 150 MB to load it, a dictionary takes a fifth of that. `unigram.py` gives the places of pieces
-in a text.
+The code is our own because of the vocabulary of 250,000 pieces: the package `tokenizers` takes two
+seconds and 150 MB to load it, and a dictionary takes a fifth of that. `unigram.py` also gives the
+places of pieces in a text.
 """
 
 import re
@@ -12,8 +12,8 @@ from math import inf
 
 UNKNOWN = 3
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-_MARKS = 4  # the first pieces are marks, which never occur in a text
-_PENALTY = 10.0  # of an unknown letter, below the least likely piece
+_MARKS = 4  # the first pieces are marks of the model, which no text is split into
+_PENALTY = 10.0  # how far an unknown letter's log probability is below that of any piece
 _CACHED_WORDS = 1 << 16
 _LONG_WORD = 200  # characters; longer words are not cached
 
@@ -22,7 +22,7 @@ class Pieces:
     """The most likely pieces of every word; safe to use from several threads."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
-        """Take the pieces in the order of their ids, with their log probabilities."""
+        """Take the pieces in the order of their ids, from 0, with their log probabilities."""
         numbered = list(zip(pieces, range(len(pieces)), strict=True))[_MARKS:]
         self._ids = dict(numbered)
         self._scores = scores
@@ -31,7 +31,12 @@ class Pieces:
         self._words: dict[str, tuple[int, ...]] = {}
 
     def tokenize(self, text: str, limit: int | None = None) -> list[int]:
-        """Return the first `limit` ids of `text`; consecutive unknown letters are one."""
+        """Return the ids of the pieces of `text`; consecutive unknown letters make one piece.
+
+        Args:
+            text: The text.
+            limit: The largest number of ids; `None` for all.
+        """
         piece_ids: list[int] = []
         for word in self._iterate_words(text):
             piece_ids += word
@@ -40,6 +45,7 @@ class Pieces:
         return piece_ids
 
     def _iterate_words(self, text: str) -> Iterator[tuple[int, ...]]:
+        """Yield the ids of each word of `text`, after its normalisation (NFKC)."""
         readable = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
         for word in _SPACES.split(unicodedata.normalize("NFKC", readable)):
             for piece in word.split(" "):
@@ -47,6 +53,7 @@ class Pieces:
                     yield self._words.get(piece) or self._split_word(piece)
 
     def _split_word(self, word: str) -> tuple[int, ...]:
+        """Return the ids of a word, and cache them unless the word is long."""
         pieces = tuple(self._find_best_path(f"▁{word}"))
         if len(word) <= _LONG_WORD:
             if len(self._words) >= _CACHED_WORDS:
@@ -55,7 +62,7 @@ class Pieces:
         return pieces
 
     def _find_best_path(self, word: str) -> Iterator[int]:
-        """Yield the ids of the path of highest probability (Viterbi)."""
+        """Yield the ids of the most likely split of a word into pieces (Viterbi)."""
         scores = [0.0] + [-inf] * len(word)
         steps: list[tuple[int, int]] = [(0, UNKNOWN)] * (len(word) + 1)
         for start in range(len(word)):
@@ -66,7 +73,7 @@ class Pieces:
                 score = scores[start] + self._scores[number]
                 if score > scores[end]:
                     scores[end], steps[end] = score, (start, number)
-            # A letter without a piece still needs a step, which costs more than any piece.
+            # A letter without a piece is an unknown one, which is less likely than any piece.
             if scores[start] + self._least > scores[start + 1]:
                 scores[start + 1] = scores[start] + self._least
                 steps[start + 1] = (start, UNKNOWN)

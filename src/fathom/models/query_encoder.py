@@ -1,7 +1,7 @@
-"""The pairing of an embedder of texts with a faster one for questions.
+"""The combination of an embedder of texts with a faster one for questions.
 
-A question's vector is compared with vectors that the shipped embedder made of the chunks, so it
-must be nearly the vector that this embedder would have made of the question.
+The vector of a question is compared with vectors that the shipped embedder made of the chunks. So
+the faster embedder must give nearly the vector that the shipped one would give.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,16 @@ from fathom.models.cache import ModelCache
 from fathom.models.embedder import SHIPPED, SHIPPED_INT8, SHIPPED_SHA256, load_int8
 
 SHA256: Mapping[str, str] = {"rounded": SHIPPED_SHA256[f"{SHIPPED_INT8}.onnx"]}
-"""The digests of the models of questions, by the name in `models.query_encoder`."""
+"""The digests of the query encoders, by the name in the setting `models.query_encoder`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DualEmbedder(EmbedderWrapper):
-    """An embedder of texts, with another one for questions whose vectors are nearly the same.
+    """An embedder of texts with another one for questions, whose vectors are nearly the same.
 
     Attributes:
-        embedder: The embedder of texts; its identity counts, as only its vectors are in an index.
+        embedder: The embedder of texts, whose identity is that of the pair, because an index holds
+            only its vectors.
         questions: The embedder of questions, as in `AsymmetricEmbedder`.
     """
 
@@ -36,9 +37,14 @@ class DualEmbedder(EmbedderWrapper):
 def combine_with_encoder(
     name: str, texts: Embedder, cache: ModelCache | None = None
 ) -> DualEmbedder:
-    """Combine the shipped embedder with the query encoder called `name` for its questions.
+    """Combine the shipped embedder with a query encoder.
 
     The embedder with products of 8 bits is its own query encoder.
+
+    Args:
+        name: The name of the query encoder, for messages.
+        texts: The shipped embedder, in fp32 or with products of 8 bits.
+        cache: A cache of the files' contents; by default nothing is cached.
 
     Raises:
         SettingsError: If `texts` is another embedder.

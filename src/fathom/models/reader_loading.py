@@ -13,9 +13,9 @@ from fathom.models.runtime import hash_file
 
 ENGLISH, MULTILINGUAL = "english", "multilingual"
 SHIPPED = "shipped"
-"""The default of this release for all languages: the multilingual one."""
+"""The name of this release's default for all languages, which is the multilingual reader."""
 
-# Folders below the package's resources.
+# The folders of the shipped readers, below the package's resources.
 _FOLDERS = {SHIPPED: MULTILINGUAL, MULTILINGUAL: MULTILINGUAL, ENGLISH: ""}
 _NAME = "cross-reader"
 _CARD = f"{_NAME}.json"
@@ -28,22 +28,29 @@ def load_shipped_reader(
     threads: int = 0,
     cache: ModelCache | None = None,
 ) -> OnnxCrossReader:
-    """Load the cross-reader called `name`: `shipped`, `english` (half the size), or a folder.
+    """Load a shipped cross-reader, or one from a folder.
 
-    A reader with 8-bit products (`alone` in its card) runs on ONNX Runtime whatever `runtime` says,
-    because its products are operators of that runtime.
+    A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`, an object
+    with these keys:
 
-    A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`. The card
-    holds `sha256` of the model and `calibration`; if they differ from those of the first
-    cross-reader, also `tokenizer` (`vocab.txt`), and `limit` and `alone` of its `InputShape`. It
-    may name as `fitted_as` the digest of an older file with the same weights, whose calibrations
-    of answers then apply, and in `follows` those of readers from which it was trained further,
-    whose calibrations of language models' answers then apply.
+    - `sha256`: The digest of the model.
+    - `calibration`: The numbers of its `ReadingCalibration`.
+    - `tokenizer`: The file of the tokenizer; by default `vocab.txt`.
+    - `limit` and `alone`: Those of its `InputShape`, if they are not the defaults.
+    - `fitted_as`: The digest of an older file with the same weights, if there is one. The
+      calibrations of answers that were fitted with that file apply to this one.
+    - `follows`: The digests of readers from which this one was trained further, if any. The
+      calibrations of language models' answers that were fitted with them apply to this one.
 
-    A `cache` keeps what is read from the files; by default nothing is kept.
+    Args:
+        name: `shipped`, `multilingual`, `english` (half the size), or a folder.
+        runtime: `onnxruntime` or `openvino`. A reader with 8-bit products (`alone` in its card)
+            always runs on ONNX Runtime, because only that runtime has these operators.
+        threads: The number of threads of a run; 0 for the number of cores of this process.
+        cache: A cache of the files' contents; by default nothing is cached.
 
     Raises:
-        ModelError: If a file is missing or is not the one that belongs to the card.
+        ModelError: If a file is missing, or the model is not the one of the card.
         SettingsError: If there is no such runtime.
     """
     folder = _locate_folder(name)
@@ -59,7 +66,7 @@ def load_shipped_reader(
     except (AttributeError, ValueError, KeyError, TypeError) as error:
         raise _make_card_error(folder) from error
     model = folder / f"{_NAME}.onnx"
-    # A calibration fits one model alone: with another one every probability would be wrong.
+    # A calibration fits only one model; with another one every probability would be wrong.
     if load_through(cache, hash_file, model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     tokenizer = folder / card.get("tokenizer", "vocab.txt")
@@ -71,7 +78,10 @@ def load_shipped_reader(
 
 
 def read_card(name: str = SHIPPED) -> dict[str, Any]:
-    """Return the card of a cross-reader, with its `sha256` and `calibration`.
+    """Return the card of a cross-reader, as `load_shipped_reader` describes it.
+
+    Args:
+        name: The name or the folder of the reader.
 
     Raises:
         ModelError: If the card is missing or is not a JSON object.
@@ -87,6 +97,7 @@ def read_card(name: str = SHIPPED) -> dict[str, Any]:
 
 
 def _locate_folder(name: str) -> Path:
+    """Return the folder of a shipped reader; any other name is itself a folder."""
     resources_folder = Path(str(resources.files("fathom.models") / "resources"))
     return resources_folder / _FOLDERS[name] if name in _FOLDERS else Path(name)
 

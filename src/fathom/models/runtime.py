@@ -19,14 +19,15 @@ RuntimeName = Literal["onnxruntime", "openvino"]
 Ids = NDArray[np.int64]
 Output = NDArray[np.float32]
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-BATCH_TOKENS = 1024  # larger batches are no faster and need much more memory
+BATCH_TOKENS = 1024
+"""The tokens of a batch; larger batches are no faster and need much more memory."""
 
 
 class Runtime(Protocol):
-    """A loaded model.
+    """A model that a library runs.
 
     Attributes:
-        name: The family, a component of an embedder's identity.
+        name: The library; a component of an embedder's identity.
         precision: The type of its multiplications, such as `fp32` or `bf16`; another component.
         inputs: The names of the inputs that the model expects.
     """
@@ -36,21 +37,21 @@ class Runtime(Protocol):
     inputs: frozenset[str]
 
     def run(self, inputs: Mapping[str, Ids]) -> Output:
-        """Return the model's first output; safe from several threads."""
+        """Return the model's first output for the inputs by name; safe from several threads."""
         ...
 
 
 @runtime_checkable
 class ParallelRuntime(Protocol):
-    """A runtime that uses the processor better with several runs at a time."""
+    """A runtime that uses the processor better with several runs at the same time."""
 
     def split_lanes(self) -> tuple[Runtime, int]:
-        """Return a runtime with the same outputs, and the number of its runs at a time."""
+        """Return a runtime with the same outputs, and the best number of its concurrent runs."""
         ...
 
 
 def choose_lanes(runtime: Runtime) -> tuple[Runtime, int]:
-    """Return the runtime for many runs, and the number of runs at a time."""
+    """Return a runtime with the same outputs for many runs, and the number of concurrent runs."""
     return runtime.split_lanes() if isinstance(runtime, ParallelRuntime) else (runtime, 1)
 
 
@@ -60,7 +61,8 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
     Args:
         model: A file that ONNX Runtime or OpenVINO can read.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`; bf16 where the processor has it).
-        threads: The threads of a run; 0, or too many, stands for the cores of this process.
+        threads: The number of threads of a run; 0, or too many, for the number of cores of this
+            process.
 
     Raises:
         SettingsError: If there is no such runtime.
@@ -80,7 +82,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
         raise ModelError(
             f"{runtime} is not installed: pip install 'fathom-qa[{runtime}]'"
         ) from error
-    except Exception as error:  # both libraries raise their own and plain RuntimeErrors
+    except Exception as error:  # both libraries raise their own errors and plain RuntimeErrors
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ModelError(
             f"model file {str(model)!r} cannot be loaded: {reason}; reinstall it"
@@ -88,7 +90,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
 
 
 class LazyRuntime:
-    """A model that ONNX Runtime loads at its first run, as many a process never runs it."""
+    """A model that ONNX Runtime loads at its first run, because many processes never run it."""
 
     name = "onnxruntime"
     precision = "fp32"
@@ -101,13 +103,13 @@ class LazyRuntime:
         *,
         cache: ModelCache | None = None,
     ) -> None:
-        """Name the model; it is loaded at the first run.
+        """Name the model without loading it.
 
         Args:
             model: The file, as in `load_runtime`.
-            threads: The threads of a run, as in `load_runtime`.
-            inputs: The names of the inputs that the model is known to expect.
-            cache: Keeps what is loaded; by default nothing is kept.
+            threads: The number of threads of a run, as in `load_runtime`.
+            inputs: The names of the inputs that the model expects.
+            cache: A cache of loaded models; by default nothing is cached.
         """
         self.inputs = inputs
         self._model, self._threads, self._cache = model, threads, cache
@@ -115,7 +117,7 @@ class LazyRuntime:
         self._loaded: Runtime | None = None
 
     def run(self, inputs: Mapping[str, Ids]) -> Output:
-        """Run the model, after loading it if need be.
+        """Run the model, and load it first if it is not loaded.
 
         Raises:
             ModelError: If the file cannot be loaded.
@@ -123,7 +125,7 @@ class LazyRuntime:
         return self._load().run(inputs)
 
     def split_lanes(self) -> tuple[Runtime, int]:
-        """Load the model, and return the runtime for many runs and the runs at a time."""
+        """Load the model, and return a runtime for many runs and the number of concurrent runs."""
         return choose_lanes(self._load())
 
     def _load(self) -> Runtime:
@@ -136,10 +138,10 @@ class LazyRuntime:
 
 
 class RowRuntime:
-    """A model with products of 8 bits, which takes one row a run and one thread.
+    """A model with products of 8 bits, which gets one row in each run and runs on one thread.
 
-    The values of a run share their steps of rounding, so in a batch a row would have another
-    output in other company.
+    The values of a run share rounding steps, so in a batch the output of a row would depend on the
+    other rows.
     """
 
     precision = "int8"
@@ -150,7 +152,7 @@ class RowRuntime:
         self.name, self.inputs = runtime.name, runtime.inputs
 
     def run(self, inputs: Mapping[str, Ids]) -> Output:
-        """Return the model's first output for each row."""
+        """Return the model's first output for all rows, which are run one after the other."""
         number = len(next(iter(inputs.values())))
         rows = (
             {name: value[at : at + 1] for name, value in inputs.items()} for at in range(number)
@@ -158,7 +160,7 @@ class RowRuntime:
         return np.concatenate([self._runtime.run(row) for row in rows])
 
     def split_lanes(self) -> tuple[Runtime, int]:
-        """Return this runtime, and a run at a time for each core."""
+        """Return this runtime, and one concurrent run for each core of this process."""
         return self, count_cores()
 
 
@@ -179,7 +181,7 @@ def hash_file(model: Path) -> str:
 def count_cores() -> int:
     """Return the number of cores that this process may use.
 
-    A container or `taskset` can leave fewer than the machine has.
+    A container or `taskset` can allow fewer than the machine has.
     """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -202,6 +204,8 @@ def count_physical_cores() -> int:
 
 
 class _OnnxRuntime:
+    """A model that ONNX Runtime has loaded."""
+
     name = "onnxruntime"
     precision = "fp32"
 
@@ -212,7 +216,7 @@ class _OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Spinning saves half a millisecond a query, but burns every core that others need.
+        # Spinning saves half a millisecond for a query, but occupies cores that others need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session: Any = onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"]
@@ -226,7 +230,7 @@ class _OnnxRuntime:
         return output
 
     def split_lanes(self) -> tuple[Runtime, int]:
-        """Return a runtime of one thread, and as many runs at a time as this one has threads."""
+        """Return a runtime of one thread, and as many concurrent runs as this one has threads."""
         # Two threads of one run wait for each other after every layer; two runs do not.
         if self._threads == 1:
             return self, 1
@@ -234,15 +238,17 @@ class _OnnxRuntime:
 
 
 def _trim_memory() -> None:
-    """Return the memory that loading left unused to the system, 22 MB for the shipped model.
+    """Give the memory that loading has freed back to the system, 22 MB for the shipped model.
 
-    Otherwise later objects take more memory, because the free pieces lie between objects in use.
+    Otherwise the process would keep it, because its free pieces lie between objects in use.
     """
     with suppress(AttributeError, OSError):  # only glibc has this call
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _OpenVino:
+    """A model that OpenVINO has compiled for the processor."""
+
     name = "openvino"
 
     def __init__(self, model: Path, threads: int) -> None:
@@ -252,7 +258,7 @@ class _OpenVino:
         options = {
             "INFERENCE_NUM_THREADS": threads,
             "PERFORMANCE_HINT": "LATENCY",
-            # Pinned, two processes of one thread each would share the first core.
+            # With pinning, two processes of one thread each would share the first core.
             "ENABLE_CPU_PINNING": False,
         }
         self._model: Any = core.compile_model(core.read_model(model), "CPU", options)
@@ -267,9 +273,13 @@ class _OpenVino:
 
 
 def group_batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
-    """Yield places of rows of equal length, as many at a time as make `tokens`, at least one.
+    """Yield batches of rows of equal length, each as the places of its rows.
 
-    So no row is ever padded, and a row gives the same output in any company.
+    No row is ever padded, so a row gives the same output in any batch.
+
+    Args:
+        lengths: The number of tokens of each row.
+        tokens: The largest number of tokens of a batch; a longer row makes a batch alone.
     """
     by_length: dict[int, list[int]] = {}
     for place, length in enumerate(lengths):

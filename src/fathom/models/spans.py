@@ -1,4 +1,4 @@
-"""Spans of characters, from the start and end scores of tokens."""
+"""The scores of spans, from the start and end logits of their tokens."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ Scores = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A stretch of a chunk's tokens.
+    """A run of a chunk's tokens that the model reads in one row.
 
     Attributes:
-        first: The first token.
-        last: The token after the last one.
-        owned: The range of starts of spans that count for this window; each start counts for one
-            window alone.
+        first: The place of its first token in the chunk.
+        last: The place after its last token.
+        owned: The half-open range of the tokens whose spans are scored in this window. Each token
+            of the chunk is owned by exactly one window.
     """
 
     first: int
@@ -35,10 +35,10 @@ class Window:
 
 
 def split_windows(length: int, room: int) -> list[Window]:
-    """Return windows of at most `room` tokens over `length` tokens.
+    """Return the windows of at most `room` tokens that cover `length` tokens.
 
-    Neighbours share `OVERLAP` tokens. A start belongs to the window that sees most around it, so
-    that no span counts twice.
+    Neighbours share `OVERLAP` tokens. In the overlap, the first half is owned by the earlier window
+    and the second half by the later one, so that no span counts twice.
     """
     step = max(1, room - OVERLAP)
     count = 1 + max(0, -((room - length) // step))
@@ -52,12 +52,13 @@ def split_windows(length: int, room: int) -> list[Window]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanScores:
-    """The scores of all spans that start in one window, against the null span's.
+    """The scores of all spans that start in one window, against that of the null span.
 
     Attributes:
         chunk: The window's tokens.
-        margins: (tokens, LONGEST) logits. Entry (i, j) is the logit of the span from token i over 1
-            + j tokens minus the logit of "no answer here"; -inf if there is no such span.
+        margins: (tokens, LONGEST) float32. Entry (i, j) is the logit of the span of 1 + j tokens
+            that starts at token i, minus the logit of the null span, which is "no answer here". It
+            is -inf if there is no such span or another window owns its start.
     """
 
     chunk: TextTokens
@@ -67,7 +68,15 @@ class SpanScores:
     def from_logits(
         cls, chunk: TextTokens, starts: Scores, ends: Scores, owned: slice
     ) -> "SpanScores":
-        """Build the scores from those of `[CLS]` (the null span) and of the chunk's tokens."""
+        """Build the scores from the logits of tokens.
+
+        Args:
+            chunk: The window's tokens.
+            starts: (1 + tokens,) logits that a span starts at `[CLS]` (the null span) and at each
+                token.
+            ends: (1 + tokens,) logits that a span ends there.
+            owned: The tokens of the window whose spans count.
+        """
         null = starts[0] + ends[0]
         padded = np.concatenate([ends[1:], np.full(LONGEST - 1, -np.inf, dtype=np.float32)])
         margins = starts[1:, None] + sliding_window_view(padded, LONGEST) - null
@@ -78,15 +87,15 @@ class SpanScores:
 
     @property
     def highest(self) -> float:
-        """The best span's margin; -inf without any span."""
+        """The margin of the best span; -inf without any span."""
         return float(self.margins.max(initial=-np.inf))
 
     def get_span(self, start: int, width: int) -> Span:
-        """Return the characters of the span from token `start` over `1 + width` tokens."""
+        """Return the place in the chunk's text of the span of `1 + width` tokens from `start`."""
         return Span(self.chunk.starts[start], self.chunk.ends[start + width])
 
     def iterate_best(self) -> Iterator[tuple[float, Span]]:
-        """Yield the spans of highest margin, best first; equal ones in reading order."""
+        """Yield at most 64 spans with their margins, best first; equal ones in reading order."""
         flat = self.margins.ravel()
         order = np.argsort(-flat, kind="stable")[:_CANDIDATES]
         for place in order:
@@ -95,7 +104,11 @@ class SpanScores:
                 yield float(flat[place]), self.get_span(start, width)
 
     def restrict_to_places(self, places: Sequence[Span]) -> "SpanScores":
-        """Return the scores without the spans outside these places, which do not overlap."""
+        """Return the scores without the spans that do not lie within one of some places.
+
+        Args:
+            places: Places in the chunk's text, which do not overlap.
+        """
         place_of = np.full(len(self.chunk.ids) + LONGEST, -1)  # the place of each token; -1: none
         for number, place in enumerate(places):
             first = bisect_left(self.chunk.starts, place.start)
@@ -118,7 +131,7 @@ class SpanScores:
 
 
 def sum_log_odds(parts: Sequence[SpanScores]) -> float:
-    """Return the logarithm of the summed odds of all spans; -inf without any."""
+    """Return the logarithm of the sum of `exp(margin)` over all spans; -inf without any."""
     margins = np.concatenate([part.margins.ravel() for part in parts]).astype(np.float64)
     # Subtracting the highest margin keeps exp from overflowing.
     top = margins.max(initial=-np.inf)
@@ -126,7 +139,12 @@ def sum_log_odds(parts: Sequence[SpanScores]) -> float:
 
 
 def select_best(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
-    """Return the `count` best spans that do not overlap, with their margins."""
+    """Return the best spans that do not overlap, with their margins, best first.
+
+    Args:
+        parts: The scores of each window of a chunk.
+        count: The largest number of spans.
+    """
     ranked = sorted(
         (candidate for part in parts for candidate in part.iterate_best()),
         key=lambda candidate: (-candidate[0], candidate[1].start, candidate[1].end),

@@ -1,9 +1,10 @@
 """WordPiece tokens of BERT's uncased models, in plain Python.
 
-The code is our own, because it differs from `tokenizers` in two ways on purpose: a text that spells
-out a mark such as `[SEP]` gets the tokens of its letters, and a lone surrogate is dropped, not
-refused. One more difference: characters that Unicode added or moved to another class since 2015
-follow Python's tables, which are newer. The package reads Unigram tokens (`unigram.py`).
+The code is our own, because it differs from the package `tokenizers` in two ways on purpose: a text
+that spells out a mark such as `[SEP]` gets the tokens of its letters, and a lone surrogate is
+dropped and not refused. There is one more difference: characters that Unicode has added or
+reclassified since 2015 are treated as Python's newer tables say. For Unigram tokens the package is
+used (`unigram.py`).
 """
 
 import unicodedata
@@ -23,11 +24,11 @@ class Tokens(Protocol):
     """The tokenizer of one model."""
 
     def encode(self, text: str, limit: int) -> Sequence[int]:
-        """Return the ids of `text` between the model's marks, at most `limit` in all."""
+        """Return the ids of `text` between the model's marks, at most `limit` with the marks."""
         ...
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without the marks."""
+        """Return the number of tokens of the whole `text`, without the marks."""
         ...
 
 
@@ -39,7 +40,11 @@ class WordPiece:
     """
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        """Take the tokens in the order of their ids, with `[UNK]`, `[CLS]` and `[SEP]`."""
+        """Take the tokens in the order of their ids, with `[UNK]`, `[CLS]` and `[SEP]` among them.
+
+        Raises:
+            KeyError: If one of these three is missing.
+        """
         self._ids = {token: number for number, token in enumerate(vocabulary)}
         self._unknown = (self._ids["[UNK]"],)
         self._start, self._end = self._ids["[CLS]"], self._ids["[SEP]"]
@@ -49,15 +54,21 @@ class WordPiece:
 
     @classmethod
     def read(cls, path: Path) -> "WordPiece":
-        """Read a `vocab.txt`, one token a line.
+        """Read a `vocab.txt`, with one token in each line.
 
         Raises:
             OSError: If the file cannot be read.
+            KeyError: If it lacks one of the marks.
         """
         return cls(path.read_text(encoding="utf-8").splitlines())
 
     def encode(self, text: str, limit: int) -> list[int]:
-        """Return the ids of `text` between `[CLS]` and `[SEP]`, at most `limit >= 2` in all."""
+        """Return the ids of `text` between `[CLS]` and `[SEP]`.
+
+        Args:
+            text: The text.
+            limit: The largest number of ids, both marks included; at least 2.
+        """
         room = limit - 2
         ids = [self._start]
         for pieces in self._iterate_pieces(text):
@@ -69,10 +80,11 @@ class WordPiece:
         return ids
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without `[CLS]` and `[SEP]`."""
+        """Return the number of tokens of the whole `text`, without `[CLS]` and `[SEP]`."""
         return sum(map(len, self._iterate_pieces(text)))
 
     def _iterate_pieces(self, text: str) -> Iterator[tuple[int, ...]]:
+        """Yield the ids of each word of `text`."""
         get_cached = self._words.get
         for word in self._plain.split_words(text):
             yield get_cached(word) or self._cache_word(word)
@@ -86,11 +98,12 @@ class WordPiece:
         return pieces
 
     def _split_word(self, word: str) -> tuple[int, ...]:
+        """Return the ids of a word; the unknown token alone if a part of it has no token."""
         pieces: list[int] = []
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
-            # No token is longer, so this bound keeps the search linear in the length of the text.
+            # No token is longer than this bound, which keeps the time linear in the text's length.
             for end in range(min(len(word), start + self._longest), start, -1):
                 piece = self._ids.get(prefix + word[start:end])
                 if piece is not None:
@@ -114,6 +127,7 @@ class _NormalizationTable(dict[int, str | None]):
 
 
 def _normalize_character(char: str) -> str:
+    """Return a character in lower case without accents; a separating sign between blanks."""
     if _is_control(char):
         return ""
     if char.isspace():

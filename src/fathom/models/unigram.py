@@ -10,25 +10,25 @@ from fathom.errors import ModelError
 from fathom.models.pair import PairWriter, TextTokens
 
 _MARKS = ("<s>", "</s>", "<unk>")
-_SPACE = "▁"  # a piece of its own if no piece begins with the letters behind it
+_SPACE = "▁"  # a piece of its own where no piece begins with it and the letters behind it
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNIT = re.compile(r"\d{4}-\d\d-\d\d(?!\d)|\d+(?:[.,:]\d+)+\w*|\w+|[^\w\s]")
-"""A date or a number stays whole, because half of one would be another date or number."""
+"""A word or sign. A date or a number is one word, because a part of it would be another one."""
 
 
 class UnigramPairs(PairWriter):
     """A writer of pairs with the pieces of XLM-R and similar models.
 
-    Every token stands for letters of the text: a piece that is nothing but space is left out, and a
-    mark of the model that is written in a text is an unknown word.
+    Every token stands for letters of the text. A piece that is only a space is left out, and a
+    model's mark that is spelt out in a text counts as an unknown word.
     """
 
     def __init__(self, tokenizer: Path) -> None:
-        """Read the `tokenizer.json`.
+        """Read a `tokenizer.json`.
 
         Raises:
-            ModelError: If it cannot be read or has no marks.
+            ModelError: If it cannot be read or lacks one of the marks.
         """
         try:
             self._tokenizer = Tokenizer.from_file(str(tokenizer))
@@ -40,14 +40,14 @@ class UnigramPairs(PairWriter):
 
     @override
     def locate_tokens(self, text: str) -> TextTokens:
-        # A token's place is that of the whole word, or sign, that it belongs to.
-        # A lone surrogate is replaced by a sign that no model knows.
+        # The place of a token is that of the whole word or sign to which it belongs. A lone
+        # surrogate is replaced by a sign that no model knows.
         readable = _SURROGATE.sub("\ufffd", text)
         pieces = self._tokenizer.encode(readable, add_special_tokens=False)
         starts_of, ends_of = _find_units(text)
         ids, starts, ends = [], [], []
         for number, (begin, end) in zip(pieces.ids, pieces.offsets, strict=True):
-            first = _skip_blanks(text, begin, end)  # a piece includes the space before its word
+            first = _skip_blanks(text, begin, end)  # a piece may include the space before its word
             if first < end and number != self._space:
                 ids.append(self._unknown if number in self._marks else number)
                 starts.append(starts_of[first])
@@ -60,6 +60,11 @@ class UnigramPairs(PairWriter):
 
 
 def _find_marks(tokenizer: Tokenizer) -> list[int]:
+    """Return the ids of the marks, in the order of `_MARKS`.
+
+    Raises:
+        ValueError: If the tokenizer lacks one of them.
+    """
     numbers = [tokenizer.token_to_id(name) for name in _MARKS]
     ids = [number for number in numbers if number is not None]
     if len(ids) < len(_MARKS):
@@ -68,12 +73,13 @@ def _find_marks(tokenizer: Tokenizer) -> list[int]:
 
 
 def _skip_blanks(text: str, start: int, end: int) -> int:
+    """Return the place of the first character from `start` that is no blank; at most `end`."""
     match = _BLANKS.match(text, start, end)
     return match.end() if match else start
 
 
 def _find_units(text: str) -> tuple[list[int], list[int]]:
-    """Return for every character the start of its word or sign, and the character after its end."""
+    """Return, for every character, the start of its word or sign and the place after its end."""
     starts = list(range(len(text)))
     ends = list(range(1, len(text) + 1))
     for match in _UNIT.finditer(text):
