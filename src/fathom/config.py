@@ -1,13 +1,11 @@
 """The sources of the settings.
 
-Each value keeps its origin.
-
-Later layers win: defaults < the preset of `ask.paper` < user file < project file < environment <
-command line. The user file is
+The sources are layers, of which later ones win: defaults < the preset of `ask.paper` < user file <
+project file < environment < command line. Each value keeps the name of its layer. The user file is
 `fathom.toml` in `$XDG_CONFIG_HOME/fathom` (default `~/.config/fathom`), the project file
 `fathom.toml` in the working directory; a variable `FATHOM_RETRIEVAL__K=20` sets `retrieval.k`.
-Unknown keys are errors. So are constants, numbers of a paper or of a measurement: only experiments,
-replays and tests vary them.
+Unknown keys are errors. So are constants, which are numbers of a paper or of a measurement: only
+experiments, replays and tests vary them.
 """
 
 import difflib
@@ -63,7 +61,13 @@ INDEX_KEY = "index.url"
 
 
 class SettingValue(NamedTuple):
-    """The value of a setting and the layer it came from."""
+    """The value of a setting and the layer that it came from.
+
+    Attributes:
+        key: The dotted key, such as `retrieval.k`.
+        value: The value.
+        origin: The layer for people: a file, a variable, `flag`, `--set`, a paper or `default`.
+    """
 
     key: str
     value: Any
@@ -71,16 +75,16 @@ class SettingValue(NamedTuple):
 
 
 class Layers:
-    """Settings in layers, later ones on top; each value keeps the name of its layer."""
+    """The settings in layers, of which later ones win; each value keeps the name of its layer."""
 
     def __init__(self, *, constants: bool = False) -> None:
         """Begin with the defaults.
 
         Args:
-            constants: If true, a layer may vary constants too: for experiments, replays and tests.
+            constants: Whether layers may set constants too, as experiments, replays and tests do.
         """
         self._given: dict[str, SettingValue] = {}
-        # By key: the words that refuse it, empty for a setting.
+        # For each key, the words that refuse it; empty for one that users may set.
         self._refusals = dict(iterate_keys(Settings))
         self._tables = {key.rpartition(".")[0] for key in self._refusals}
         self._constants = constants
@@ -99,14 +103,16 @@ class Layers:
 
         Args:
             cwd: The folder of the project file.
-            environment: Variables; those with the prefix must name settings.
-            flags: Values of flags by dotted key; `None` stands for a flag that is not given.
-            assignments: `a.b=c` texts, with the value as in TOML or as bare text.
-            constants: If true, constants may be varied too.
+            environment: The environment variables; those with the prefix `FATHOM_` must name
+                settings.
+            flags: The values of the command line's flags by dotted key; `None` for a flag that is
+                not given.
+            assignments: Texts `a.b=c`, each with the value as in TOML or as bare text.
+            constants: Whether layers may set constants too.
 
         Raises:
-            SettingsError: For an unknown key, a constant, an unreadable file or a malformed
-                assignment.
+            SettingsError: If a key is unknown or a constant, a file is unreadable, an assignment is
+                malformed, or a value can never be one.
         """
         layers = cls(constants=constants)
         home = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "~")) / ".config"
@@ -122,26 +128,30 @@ class Layers:
 
     @classmethod
     def from_trace(cls, settings: Settings, recorded: Mapping[str, Any]) -> Self:
-        """Return the settings with those that a trace recorded on top.
+        """Return the layers of the current settings and of those that a trace recorded, which win.
+
+        Args:
+            settings: The current settings.
+            recorded: The settings of the trace, as a tree; former names are understood.
 
         Raises:
             SettingsError: If the trace holds a setting that does not exist any more.
         """
-        # A trace records constants too, and a replay may vary them.
+        # A trace records constants too, and a replay must set them.
         layers = cls(constants=True)
         current = settings.model_dump(
             mode="json", exclude={"extensions"}
-        )  # the trace records all of them
+        )  # the trace has recorded all settings of extensions
         layers.add(_flatten(current), origin="settings")
         renamed = ((RENAMED_SETTINGS.get(key, key), value) for key, value in _flatten(recorded))
         layers.add(renamed, origin=_TRACE_ORIGIN)
         return layers
 
     def assign(self, assignments: Sequence[str]) -> None:
-        """Put `a.b=c` texts on top.
+        """Add a layer for each text `a.b=c`.
 
         Raises:
-            SettingsError: For an unknown key or a malformed assignment.
+            SettingsError: If an assignment is malformed, or as in `add`.
         """
         for assignment in assignments:
             key, sign, text = assignment.partition("=")
@@ -150,13 +160,17 @@ class Layers:
             self.add([(key.strip(), _parse_value(text))], origin="--set")
 
     def add(self, values: "Iterator[tuple[str, Any]] | list[tuple[str, Any]]", origin: str) -> None:
-        """Put a layer on top.
+        """Add a layer, whose values win over those of all layers before.
 
-        An effort in it hides what lower layers say of the budget, and a paper and a strategy hide
-        each other.
+        If the layer sets `budget.effort`, it removes all limits of a budget in the layers before.
+        If it sets a paper or a strategy, it removes the paper and the strategy of those layers.
+
+        Args:
+            values: The values by dotted key.
+            origin: The name of the layer, for people.
 
         Raises:
-            SettingsError: If a key is unknown, or a value can never be one.
+            SettingsError: If a key is unknown or a constant, or a value can never be one.
         """
         values = list(values)
         keys = {key for key, value in values if value != ""}
@@ -164,39 +178,44 @@ class Layers:
         if EFFORT_KEY in keys:
             for limit in [key for key in self._given if key.startswith("budget.")]:
                 del self._given[limit]
-        # A paper is a strategy with its settings, so the later one of the two is meant.
+        # A paper is a strategy with its settings, so the later one of the two counts.
         if keys & {PAPER_KEY, STRATEGY_KEY}:
             for key in (PAPER_KEY, STRATEGY_KEY):
                 self._given.pop(key, None)
         for key, value in values:
             self._check(key, value, origin)
-            # The path of a folder stands for its files, and a file for the one in the folder.
+            # A folder of prompts and a single file in it override each other; the later one counts.
             self._given.pop(key.rpartition(".")[0], None)
             for file in self._list_files(key):
                 del self._given[file]
             self._given[key] = SettingValue(key, value, origin)
 
     def _list_files(self, key: str) -> list[str]:
-        """Return the given keys below a key; a replay adds hundreds of keys, which have none."""
+        """Return the given keys below a key, such as the files of a folder.
+
+        Only the key of a table has any. All others are answered at once, because a replay adds
+        hundreds of keys.
+        """
         if key in self._refusals and key not in self._tables:
             return []
         return [other for other in self._given if other.startswith(f"{key}.")]
 
     def _check(self, key: str, value: Any, origin: str) -> None:  # noqa: ANN401 - as in the file
-        """Accept a value if its key is one that may be set, and it can be a value at all.
+        """Check that a key may be set and that its value can be one.
 
         Raises:
-            SettingsError: If it cannot.
+            SettingsError: If the key is unknown or a constant, or the value holds a NUL character
+                or, in an address, a user name or password.
         """
         if key not in self._refusals and not _belongs_to_extension(key, origin):
             raise SettingsError(f"unknown setting {key!r} in {origin}; {self._make_hint(key)}")
         refusal = self._refusals.get(key)
         if refusal and not self._constants:
             raise SettingsError(f"{key} in {origin} is {refusal}")
-        # A NUL would break off paths and texts inside of C libraries.
+        # A NUL character would end paths and texts early inside of C libraries.
         if "\0" in str(value):
             raise SettingsError(f"{key} in {origin} holds a NUL character; take it out")
-        # Settings are recorded in traces and shown, so a password must not stand in them.
+        # Settings are recorded in traces and shown, so they must not hold a password.
         if key.endswith("base_url") and "@" in str(value):
             raise SettingsError(
                 f"{key} in {origin} holds a user name or password; name a variable that "
@@ -204,7 +223,7 @@ class Layers:
             )
 
     def _make_hint(self, key: str) -> str:
-        """Return the next step for an unknown key."""
+        """Return the advice for an unknown key: its current name, a similar key, or a command."""
         if key in RENAMED_SETTINGS:
             refusal = self._refusals[RENAMED_SETTINGS[key]]
             return f"it is called {RENAMED_SETTINGS[key]!r} now" + (
@@ -222,7 +241,7 @@ class Layers:
         """Return the settings of all layers, checked.
 
         Raises:
-            SettingsError: For an illegal value.
+            SettingsError: If a value is illegal, or several do not go together.
         """
         tree: dict[str, Any] = {}
         for key, value, _ in self._given.values():
@@ -241,10 +260,15 @@ class Layers:
             raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 
     def list_values(self, *, constants: bool = False) -> list[SettingValue]:
-        """Return every setting with its value and origin, in the order of the tree.
+        """Return every setting with its value and origin, in the order of the tables.
+
+        A password in the URL of the index is hidden.
 
         Args:
-            constants: If true, return the constants too.
+            constants: Whether to return the constants too.
+
+        Raises:
+            SettingsError: As in `build_settings`.
         """
         flat = dict(_flatten(self.build_settings().model_dump(mode="json")))
         from fathom.index.engines import redact_url  # imports numpy, which takes a while
@@ -256,10 +280,13 @@ class Layers:
         return [self._get_value(key, flat) for key in [*keys, *extended]]
 
     def list_paper_values(self) -> list[SettingValue]:
-        """Return the values that the paper fixes, each with its section, and what is over them.
+        """Return the settings that the chosen paper fixes, with their current values.
+
+        The origin names the section of the paper. If a layer overrides the paper, it names the
+        layer and the paper's own value.
 
         Raises:
-            SettingsError: If no paper is named, or for an illegal value.
+            SettingsError: If no paper is named, or a value is illegal.
         """
         preset = load_preset(self.build_settings().ask.paper)
         if not preset:
@@ -267,7 +294,12 @@ class Layers:
         return [value for value in self.list_values(constants=True) if value.key in preset]
 
     def _get_value(self, key: str, flat: Mapping[str, Any]) -> SettingValue:
-        """Return a setting with its value and origin, from the flat tree of all values."""
+        """Return a setting with its value and origin.
+
+        Args:
+            key: The dotted key.
+            flat: The values of all settings by dotted key.
+        """
         paper = flat[PAPER_KEY]
         fixed: PaperValue | None = load_preset(paper).get(key)
         origin = f"paper {paper}, {fixed.section}" if fixed else "default"
@@ -275,14 +307,14 @@ class Layers:
         if given and fixed:
             given = given._replace(origin=f"{given.origin} ({origin}: {fixed.value})")
         given = given or SettingValue(key, "", origin)
-        # The key of a folder has no value in the tree; only its files have.
+        # Among the values are the files of a folder but not the folder itself.
         return given._replace(value=flat.get(key, given.value))
 
 
 def _belongs_to_extension(key: str, origin: str) -> bool:
     """Return whether a key belongs to an extension, which checks its settings itself.
 
-    A trace may hold settings of an extension that is not installed any more and not needed.
+    In a trace the extension need not be installed, because a replay may not need it.
     """
     table, _, qualified = key.partition(".")
     name, dot, setting = qualified.partition(".")
@@ -294,14 +326,14 @@ def _belongs_to_extension(key: str, origin: str) -> bool:
 
 
 def parse_settings(given: Mapping[str, Any], *, constants: bool = False) -> Settings:
-    """Return the defaults with these values on top, as `{"a.b": c}` or `{"a": {"b": c}}`.
+    """Return the settings with given values, and the defaults for all others.
 
     Args:
-        given: The values.
-        constants: If true, constants may be varied too: for experiments and tests.
+        given: The values, as `{"a.b": c}` or `{"a": {"b": c}}`.
+        constants: Whether the values may be constants too, as in experiments and tests.
 
     Raises:
-        SettingsError: If a setting is unknown or illegal, or a constant.
+        SettingsError: If a setting is unknown, illegal or a constant.
     """
     layers = Layers(constants=constants)
     layers.add(_flatten(given), origin="settings")
@@ -309,7 +341,10 @@ def parse_settings(given: Mapping[str, Any], *, constants: bool = False) -> Sett
 
 
 def load_settings(path: str | Path = ".") -> Settings:
-    """Return the settings that the command line would use in the folder `path`.
+    """Return the settings that the command line would use in a folder.
+
+    Args:
+        path: The folder of the project file.
 
     Raises:
         SettingsError: If a file or variable holds an unknown or illegal setting.
@@ -318,11 +353,11 @@ def load_settings(path: str | Path = ".") -> Settings:
 
 
 def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
-    """Write settings into a `fathom.toml` in one step; everything else in it stays as it is.
+    """Write settings into a `fathom.toml` atomically; everything else in it stays as it is.
 
     Args:
-        file: Created if it does not exist.
-        assignments: Values as in TOML, or bare texts, by dotted key.
+        file: The file, which is created if it does not exist.
+        assignments: The values by dotted key, each as in TOML or as bare text.
 
     Raises:
         SettingsError: If the file cannot be read or written, or holds a setting in a form that
@@ -337,11 +372,11 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
         after = dict(_flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError:
         after = {}
-    # The file is edited as text, to keep its comments. This checks that the edit did its work.
+    # The file is edited as text to keep its comments, so the edit is checked here.
     if after != expected:
         pairs = ", ".join(f"{key}={value}" for key, value in assignments.items())
         raise SettingsError(f"{file} is written in a way that cannot be changed: set {pairs} there")
-    # A file that is written in place would be half written after a crash.
+    # If the file were written in place, a crash could leave it half written.
     new = file.with_name(f".{file.name}.new")
     try:
         new.write_text(text, encoding="utf-8")
@@ -351,7 +386,7 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
 
 
 def _insert_setting(text: str, key: str, value: str) -> str:
-    """Return a TOML text with a setting added or replaced, in its table if that exists."""
+    """Return a TOML text with a setting replaced, or added to its table, or in a new table."""
     table, _, name = key.rpartition(".")
     line = f"{name} = {_format_toml(value)}\n"
     head = re.search(rf"^\[{re.escape(table)}\][ \t]*(?:#.*)?$\n?", text, re.MULTILINE)
@@ -376,6 +411,7 @@ def _format_toml(value: str) -> str:
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted key and the value of each leaf of a tree."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{prefix}{name}.")
@@ -384,6 +420,11 @@ def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def _read_toml(file: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; empty if there is no such file.
+
+    Raises:
+        SettingsError: If it cannot be read.
+    """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -393,6 +434,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 
 def _parse_value(text: str) -> Any:  # noqa: ANN401 - a TOML value of any type
+    """Return the value of a text as TOML; the text itself if it is no TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -29,7 +29,11 @@ from fathom.redaction import SECRETS
 
 
 class FathomError(Exception):
-    """The root of all errors that Fathom raises on purpose; `exit_code` is the command line's."""
+    """The base class of all errors that Fathom raises on purpose; their texts hide secrets.
+
+    Attributes:
+        exit_code: The exit code of the command line after this error.
+    """
 
     exit_code: ClassVar[int] = 5
 
@@ -95,23 +99,24 @@ class MalformedReply(RunError):
 
 
 def locate_error(error: BaseException) -> str:
-    """Return the class of an unforeseen error, and the last line outside of libraries.
+    """Return the class of an unexpected error, and the last place outside of libraries.
 
-    The message is left out: it may quote a document or a key.
+    The message is left out, because it may quote a document or a key.
     """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return type(error).__name__
     paths = [Path(frame.filename) for frame in frames]
     candidates = [position for position, path in enumerate(paths) if not _is_library(path)]
-    # The line that called a library tells more than one deep inside of it.
+    # The line that called a library tells more than a line deep inside of the library.
     last = candidates[-1] if candidates else -1
     place = f"{paths[last].parent.name}/{paths[last].name}, line {frames[last].lineno}"
     return f"{type(error).__name__} in {place}"
 
 
 def _is_library(path: Path) -> bool:
+    """Return whether a source file belongs to Python or to an installed package but Fathom."""
     package = Path(__file__).parent
-    # Fathom itself may be installed in site-packages, and is no library here.
+    # Fathom itself may be installed in site-packages.
     is_foreign = "site-packages" in path.parts or Path(os.__file__).parent in path.parents
     return is_foreign and package not in path.parents

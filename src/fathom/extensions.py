@@ -1,9 +1,9 @@
 """Strategies, retrievers and formats by name.
 
-Packages add to Fathom's own by entry points in the groups below; docs/extending.md tells how.
-Entry points are read when a name that is not Fathom's own is used, or when names are listed, and
-an extension is imported when it is used, so a broken one affects nobody else. An extension
-cannot replace what is Fathom's own.
+Other packages add extensions to Fathom's own ones by entry points in the groups below, as
+docs/extending.md describes. Entry points are read only when a name that is not Fathom's own is
+used, or when names are listed. An extension is imported only when it is used, so a broken one
+affects nothing else. It cannot replace one of Fathom's own.
 """
 
 import sys
@@ -38,11 +38,12 @@ _OWN: Mapping[Kind, Mapping[str, RegistryEntry]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension(RegistryEntry):
-    """A strategy, retriever or format that a package adds; a format's name is its files' ending.
+    """A strategy, retriever or format of another package.
 
     Attributes:
-        package: The distribution that brings it.
-        version: The version of the distribution.
+        kind: The kind of the extension; the name of a format is the ending of its files.
+        package: The distribution that contains it.
+        version: The version of the distribution; empty if it is not known.
     """
 
     kind: Kind
@@ -54,12 +55,15 @@ class Extension(RegistryEntry):
 
     @property
     def module(self) -> str:
-        """The module of the target."""
+        """The name of the module that holds the target."""
         return self.target.partition(":")[0]
 
     @property
     def folder(self) -> str:
-        """The folder of the module, found without importing it; empty if there is none."""
+        """The folder that holds the top package of the module; empty if there is none.
+
+        Nothing is imported to find it.
+        """
         spec = find_spec(self.module.partition(".")[0])
         if spec is None:
             return ""
@@ -74,7 +78,7 @@ class Extension(RegistryEntry):
     @override
     def load(self) -> Any:
         try:
-            # The arguments are explicit, because a class with slots is another one than `super`'s.
+            # A dataclass with slots is a new class, so `super` needs its arguments here.
             return super(Extension, self).load()
         except Exception as error:
             raise self.make_error(error) from error
@@ -85,7 +89,7 @@ class Extension(RegistryEntry):
         try:
             instance = kind.of(*components)
             own_name = instance.name
-        # An error of Fathom names its own culprit, such as a wrong setting.
+        # An error of Fathom already names its culprit, such as a wrong setting.
         except FathomError:
             raise
         except Exception as error:
@@ -95,7 +99,7 @@ class Extension(RegistryEntry):
         return instance
 
     def make_error(self, error: Exception) -> UsageError:
-        """Return the error that the extension cannot be used, with the cause in one line."""
+        """Return the error which says in one line that and why the extension cannot be used."""
         words = " ".join(str(error).split())[:200]
         return UsageError(
             f"{self} cannot be used: {type(error).__name__}: {words}; repair or uninstall it"
@@ -106,7 +110,7 @@ def find_extension(kind: Kind, name: str) -> Extension | None:
     """Return the extension of this name; `None` if there is none or the name is Fathom's own.
 
     Raises:
-        UsageError: If two packages bring it.
+        UsageError: If two packages have an extension of this kind and name.
     """
     if name in _OWN[kind]:
         return None
@@ -118,17 +122,17 @@ def find_extension(kind: Kind, name: str) -> Extension | None:
 
 
 def find_format(path: PurePath) -> Extension | None:
-    """Return the extension for files of this ending; `None` if there is none.
+    """Return the extension for files with the ending of `path`; `None` if there is none.
 
     Raises:
-        UsageError: If two packages bring it.
+        UsageError: If two packages have one.
     """
     ending = path.suffix[1:].lower()
     return find_extension("format", ending) if ending else None
 
 
 def list_names(kind: Kind) -> list[str]:
-    """Return all names of a kind, Fathom's own first."""
+    """Return all names of a kind, Fathom's own first, then those of extensions sorted."""
     added = {
         extension.name
         for extension in iterate_extensions()
@@ -144,12 +148,12 @@ def iterate_extensions() -> Iterator[Extension]:
 
 
 def find_entry(kind: Kind, name: str) -> RegistryEntry:
-    """Return the entry of a name that exists, Fathom's own or a package's.
+    """Return the entry of this name, which is Fathom's own or an extension.
 
     Raises:
-        UsageError: If it does not exist, with the names that do.
+        UsageError: If there is none, with all names of the kind; or if two packages have one.
     """
-    # Our own names come first, because looking for an extension reads the entry points.
+    # Our own names come first, because a search for an extension reads the entry points.
     entry = _OWN[kind].get(name) or find_extension(kind, name)
     if entry is None:
         raise UsageError(f"{kind} {name!r}: choose one of {', '.join(list_names(kind))}")
@@ -158,10 +162,14 @@ def find_entry(kind: Kind, name: str) -> RegistryEntry:
 
 @cache
 def _read_entry_points(path: tuple[str, ...]) -> Mapping[tuple[Kind, str], tuple[Extension, ...]]:
-    """Return the extensions by kind and name, read once for each state of `sys.path`."""
+    """Return the extensions by kind and name.
+
+    Args:
+        path: The current `sys.path`, as the key of the cache: a new folder may hold extensions.
+    """
     from importlib.metadata import entry_points
 
-    del path  # only the key of the cache: a new folder in sys.path may bring more extensions
+    del path  # only the key of the cache
     extensions: dict[tuple[Kind, str], tuple[Extension, ...]] = {}
     for kind, group in ENTRY_POINT_GROUPS.items():
         for entry in sorted(entry_points(group=group)):
@@ -173,6 +181,7 @@ def _read_entry_points(path: tuple[str, ...]) -> Mapping[tuple[Kind, str], tuple
 
 
 def _parse_entry_point(kind: Kind, entry: "EntryPoint") -> Extension:
+    """Return the extension that an entry point declares."""
     distribution = entry.dist
     return Extension(
         kind=kind,

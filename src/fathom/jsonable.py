@@ -1,6 +1,6 @@
 """Any value as plain JSON.
 
-Without secrets or unprintable parts, and cut to a size if asked.
+The JSON holds no secrets and no text that cannot be encoded, and can be cut to a size.
 """
 
 import json
@@ -16,13 +16,14 @@ Json = Any
 """Any value that `json.loads` can return."""
 
 MAX_DEPTH = 32
-"""The levels of nesting that are kept; values may refer to themselves."""
+"""The number of levels of nesting that are kept, because values may refer to themselves."""
 
 
 def dump_canonical(value: Json) -> str:
-    """Return the one JSON text of a value: sorted keys, no spaces, UTF-8 unescaped.
+    """Return the canonical JSON text of a value: keys sorted, no spaces, letters not escaped.
 
     Raises:
+        TypeError: If the value is no JSON value.
         ValueError: If the value holds NaN or an infinity.
     """
     return json.dumps(
@@ -38,9 +39,9 @@ def hash_text(text: str) -> str:
 class Cleaner:
     """A converter of values into plain JSON that may be stored and shown.
 
-    Dataclasses, pydantic models, mappings and arrays become objects and lists. A word replaces
-    numbers that JSON does not have, bytes and foreign objects. Secrets are replaced before anything
-    is cut, so that no part of one remains.
+    Dataclasses, pydantic models, mappings and arrays become objects and lists. A short text stands
+    for bytes, for foreign objects, and for numbers that are infinite, no number or huge. Secrets
+    are replaced before anything is cut, so that no part of one remains.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Cleaner:
 
         Args:
             secrets: Texts that must not appear, not even escaped as JSON; blank ones are ignored.
-            chars: The most characters of a string; a mark says how many were cut.
-            items: The most entries of a list or an object; a mark says how many were cut.
+            chars: The largest number of characters of a string, before a mark that says how many
+                were cut; `None` for no limit.
+            items: The largest number of entries of a list or an object, before a mark that says how
+                many were left out; `None` for no limit.
         """
         self._chars = chars
         self._items = items
@@ -62,7 +65,7 @@ class Cleaner:
         return self._clean(value, 0)
 
     def clean_text(self, value: str) -> str:
-        """Return a string without secrets and lone surrogates, cut if it is too long."""
+        """Return a string without secrets, with `?` for lone surrogates, cut if it is too long."""
         value = hide_secrets(value, self.secrets)
         if not value.isascii():
             value = value.encode("utf-8", "replace").decode("utf-8")
@@ -71,8 +74,9 @@ class Cleaner:
         return value
 
     def _clean(self, value: object, depth: int) -> Json:
+        """Return a value at a level of nesting, from 0, as plain JSON."""
         kind = type(value)
-        if kind is str:  # most values are, and a trace has thousands
+        if kind is str:  # first for speed: a trace has thousands of strings
             return self.clean_text(value)  # type: ignore[arg-type]
         if value is None or kind is bool:
             return value
@@ -100,8 +104,8 @@ class Cleaner:
         return self._clean_foreign(value, depth)
 
     def _clean_foreign(self, value: object, depth: int) -> Json:
-        # Arrays and numbers of numpy and models of pydantic are recognised by their methods, so
-        # that neither library has to be imported.
+        # Values of numpy and models of pydantic are recognised by their methods, so that neither
+        # library must be imported.
         for name in ("tolist", "model_dump"):
             convert = getattr(value, name, None)
             if callable(convert) and not isinstance(value, type):
@@ -131,11 +135,11 @@ def _clean_number(value: float) -> Json:
 
 
 def iterate_texts(value: Json, *, without: Container[str] = ()) -> Iterator[str]:
-    """Yield the texts in a JSON value in order, the names of members left out.
+    """Yield the texts in a JSON value in order, without the names of members.
 
     Args:
         value: The value.
-        without: The names of members to leave out.
+        without: The names of members whose values are left out.
     """
     if isinstance(value, str):
         yield value

@@ -1,7 +1,7 @@
 """Fathom's own roles, strategies, retrievers and formats.
 
-One entry declares each whole; nothing is imported before it is used. Other packages add theirs by
-entry points: docs/extending.md.
+One entry declares each of them completely, and nothing is imported before it is used. Other
+packages add theirs by entry points (docs/extending.md).
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,10 @@ AgentT = TypeVar("AgentT")
 
 @dataclass(frozen=True, slots=True)
 class RegistryEntry:
-    """Something that has a name and is imported when it is used.
+    """A class or function with a name, which is imported when it is used.
 
     Attributes:
+        name: The name, which no other entry of its kind has.
         target: `module:attribute`.
     """
 
@@ -42,21 +43,21 @@ class RegistryEntry:
         return resolve_name(self.target)
 
     def make(self, *components: object) -> Any:  # noqa: ANN401 - a strategy or a retriever
-        """Return the object that the class's `of` makes of these components."""
+        """Import the class and return the object that its `of` makes of these components."""
         return self.load().of(*components)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role(Generic[AgentT]):
-    """A role of an answer, with a local implementation and one with a language model.
+    """A role of an agent, with a local implementation and one with a language model.
 
     Attributes:
-        name: The name, and the key in `[roles]`.
-        does: The work of the role, after "The role that".
-        choice: The implementation that `[roles]` names by default.
-        model_of: The role whose key in `[roles]` counts for this one; empty for its own.
-        local: `module:class` of the local implementation, which has `of(assembly)`; empty if there
-            is none: then the agent is `None` without a model.
+        name: The name of the role, and its key in `[roles]`.
+        does: The work of the role, as the end of a sentence that begins "The role that".
+        choice: The default of its key in `[roles]`.
+        model_of: The role whose key in `[roles]` counts for this one; empty if it has its own key.
+        local: `module:class` of the local implementation, which has `of(assembly)`. If this is
+            empty, there is none, and the agent is `None` without a language model.
         llm: `module:class` of the implementation with a language model, which has
             `of(assembly, model)`.
         prompts: `module:attribute` of each prompt that users can replace, by its name.
@@ -72,7 +73,7 @@ class Role(Generic[AgentT]):
 
     @property
     def meaning(self) -> str:
-        """The meaning of the role's key in the settings."""
+        """The description of the role's key in the settings."""
         auto = " `auto` is `llm` if `llm.model` is given, else `local`."
         return f"The role that {self.does}." + auto * (self.choice == "auto")
 
@@ -82,9 +83,9 @@ class StrategyEntry(RegistryEntry):
     """A strategy, whose class has `of(assembly)`.
 
     Attributes:
-        has_paper: Whether it is a paper's, whose preset is the file NAME.toml beside it.
-        section: `module:class` of its table `[NAME]` in the settings, which imports no more than
-            they do; empty if it has none.
+        has_paper: Whether it is the strategy of a paper, whose preset is in a file NAME.toml.
+        section: `module:class` of its table `[NAME]` in the settings; empty if it has none. The
+            module must be as light to import as the settings themselves.
     """
 
     section: str = ""
@@ -96,8 +97,8 @@ class RetrieverEntry(RegistryEntry):
     """A retriever, whose class has `of(assembly, index)`.
 
     Attributes:
-        by_embedder: Whether `NAME:EMBEDDER` searches the vector space of one embedder; `of` then
-            has its name as the third argument.
+        by_embedder: Whether users may write `NAME:EMBEDDER` to search the vectors of one embedder.
+            `of` then takes the embedder's name as a third argument.
     """
 
     by_embedder: bool = False
@@ -109,13 +110,14 @@ class Format(RegistryEntry):
 
     Attributes:
         endings: The endings of its files, without the dot.
-        by_ending: Whether the ending alone tells it from other text.
-        magic: The bytes that its files may begin with.
+        by_ending: Whether only the ending distinguishes it from other text.
+        magic: The bytes with which its files begin, one of these; empty if there are none.
         media_types: The media types that its zip archives may declare.
         member: The beginning of the name of a member that only its zip archives have.
-        lines: The function, `module:attribute`, that reduces a file to the text whose lines are
-            counted for citations; empty for the file as it stands, `None` if nobody counts lines.
-        pictures: Whether the parser takes a recogniser of text on pictures as its second argument.
+        lines: `module:attribute` of the function that reduces a file to the text whose lines are
+            counted for citations. It is empty if the lines of the file itself are counted, and
+            `None` if citations have no lines.
+        pictures: Whether the parser takes a recogniser of text in pictures as its second argument.
     """
 
     endings: tuple[str, ...] = ()
@@ -185,7 +187,7 @@ REORDERER: "Role[Reorderer]" = Role(
 )
 SELECTOR: "Role[Selector]" = Role(
     name="selector", does="selects the hits that are worth reading",
-    # The model of the reorderer ranks hits anyway.
+    # A language model that reorders hits can also select them, so no further setting is needed.
     model_of="reorderer",
     local="fathom.agents.selector:LocalSelector", llm="fathom.agents.selector:LLMSelector",
     prompts={"selector": "fathom.agents.selector:PROMPT"},
@@ -229,7 +231,7 @@ _STRATEGIES = (
 STRATEGIES: Mapping[str, StrategyEntry] = {entry.name: entry for entry in _STRATEGIES}
 """The strategies by name."""
 PAPERS = tuple(name for name, entry in STRATEGIES.items() if entry.has_paper)
-"""The papers, by the names of their strategies."""
+"""The names of the papers, which are those of their strategies."""
 RETRIEVERS: Mapping[str, RetrieverEntry] = {
     entry.name: entry
     for entry in (
@@ -272,7 +274,7 @@ _FORMATS = (
     Format("text", "fathom.documents.formats.text:parse", endings=("txt", "text", "log"),
            by_ending=True, lines=""),
     Format("xlsx", "fathom.documents.formats.office.xlsx:parse", endings=("xlsx",), member="xl/"),
-    # A book is looked for after the office formats, whose archives may have a folder META-INF too.
+    # Books come after the office formats, whose archives may have a folder META-INF too.
     Format("epub", "fathom.documents.formats.epub:parse", endings=("epub",),
            media_types=("application/epub+zip",), member="META-INF/container.xml"),
     Format("xml", "fathom.documents.formats.xml:parse", endings=("xml",),
@@ -281,4 +283,4 @@ _FORMATS = (
 FORMATS: Mapping[str, Format] = {entry.name: entry for entry in _FORMATS}
 """The formats by name."""
 ENDINGS: Mapping[str, Format] = {ending: entry for entry in _FORMATS for ending in entry.endings}
-"""The formats by the endings of files that Fathom itself reads."""
+"""Fathom's own formats by the endings of their files."""

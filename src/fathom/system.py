@@ -1,12 +1,12 @@
-"""Acts of POSIX systems, with stand-ins elsewhere.
+"""System calls of POSIX systems, with substitutes on other systems.
 
 - Lock a file. Elsewhere: an exclusive transaction on an SQLite file beside it, which ends with its
   process too.
-- Limit the memory, files and processor time of a process. Elsewhere: no limit; the clock, the limit
-  of text and the gate of the sandbox remain.
+- Limit the memory, files and processor time of a process. Elsewhere: no limit; the sandbox still
+  limits time and text, and forbids what a parser may not do.
 - End a process after a time. Elsewhere: nothing; a worker is killed when its task takes too long.
 - Measure the memory of the machine. Elsewhere: 8 GB are assumed.
-- Bring the names in a folder to the disk. Elsewhere: nothing; the file system orders them.
+- Write the names in a folder to the disk. Elsewhere: nothing; this is left to the file system.
 """
 
 import importlib
@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 ASSUMED_MEMORY = 8_000_000_000
-"""The bytes of memory of a machine that does not tell."""
+"""The bytes of memory that are assumed where the system does not tell."""
 
 
 def _find_module(name: str) -> Any:  # noqa: ANN401 - a module
+    """Return a module of the standard library; `None` if this system does not have it."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -35,9 +36,10 @@ def lock_file(handle: int, path: Path, *, shared: bool = False) -> Callable[[], 
     """Lock an open file, without waiting; the lock ends with this process at the latest.
 
     Args:
-        handle: The open file.
-        path: Its path.
-        shared: Whether other shared locks are allowed at the same time; elsewhere none is.
+        handle: The descriptor of the open file.
+        path: The path of the file.
+        shared: Whether other shared locks are allowed at the same time; on other systems than
+            POSIX every lock is exclusive.
 
     Returns:
         The function that unlocks the file; `None` if it is locked already.
@@ -53,7 +55,8 @@ def lock_file(handle: int, path: Path, *, shared: bool = False) -> Callable[[], 
 
 
 def _lock_beside(path: Path) -> Callable[[], None] | None:
-    import sqlite3  # slow, and needed here alone
+    """Lock the file at a path by an SQLite file beside it; return as `lock_file` does."""
+    import sqlite3  # takes a while to import, and is needed only here
 
     connection = sqlite3.connect(
         f"{path}.sqlite", timeout=0, isolation_level=None, check_same_thread=False
@@ -67,20 +70,27 @@ def _lock_beside(path: Path) -> Callable[[], None] | None:
 
 
 def limit_resource(kind: Literal["AS", "CORE", "FSIZE", "NOFILE"], value: int) -> None:
-    """Limit a resource of this process for good."""
+    """Limit a resource of this process; the limit cannot be raised again.
+
+    Args:
+        kind: The name of the limit after `RLIMIT_`.
+        value: The limit, in bytes or, for `NOFILE`, in open files; a lower hard limit stays.
+    """
     if _resource is None:
         return
     limit = getattr(_resource, f"RLIMIT_{kind}")
     _, hard = _resource.getrlimit(limit)
     if hard != _resource.RLIM_INFINITY:
         value = min(value, hard)
-    # macOS has no working limit on address space; the parent's clock still holds there.
+    # macOS has no working limit on address space; there only the parent's timeout holds.
     with suppress(ValueError, OSError):
         _resource.setrlimit(limit, (value, value))
 
 
 def create_folder(folder: Path) -> None:
-    """Create a folder and those above it, so that a loss of power does not take them away.
+    """Create a folder and those above it, and write their names to the disk.
+
+    So the folders survive a loss of power.
 
     Raises:
         OSError: If one of them cannot be created.
@@ -92,8 +102,8 @@ def create_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk; the sync of a file does not bring its own."""
-    # Windows opens no folder, and a folder may be without the permission to read.
+    """Write the names in a folder to the disk, which a sync of the files in it does not do."""
+    # Windows cannot open a folder, and the permission to read a folder may be missing.
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -103,7 +113,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def renew_cpu(seconds: int) -> None:
-    """Allow `seconds` of processor time from now on; then SIGXCPU ends the process."""
+    """Allow this process `seconds` of processor time from now on; then SIGXCPU ends it."""
     if _resource is None:
         return
     used = _resource.getrusage(_resource.RUSAGE_SELF)
@@ -120,12 +130,17 @@ def measure_memory() -> int:
 
 
 def set_alarm(seconds: float) -> None:
-    """End this process by SIGALRM after so many seconds; 0 revokes it."""
+    """Set the number of seconds after which SIGALRM ends this process; 0 for never."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def is_end_by(code: int, name: Literal["SIGALRM", "SIGXCPU"]) -> bool:
-    """Return whether a process with this exit code was ended by the signal of this name."""
+    """Return whether a process with this exit code was ended by a signal.
+
+    Args:
+        code: The exit code as `subprocess` gives it; negative after a signal.
+        name: The name of the signal.
+    """
     number: int | None = getattr(signal, name, None)
     return number is not None and code == -number

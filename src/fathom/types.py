@@ -1,4 +1,4 @@
-"""The nouns of Fathom, as frozen values."""
+"""The values that Fathom's rooms exchange, such as documents, hits and answers; all are frozen."""
 
 import re
 from bisect import bisect_right
@@ -14,14 +14,15 @@ _DATE_KEYS = ("modified", "date", "created")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 DIGITS = 6
-"""The decimals of scores: rounded, so that the last bits of another processor change no trace."""
+"""The decimals of scores; they are rounded, because the last bits differ between processors and
+traces must not."""
 Scalar = str | int | float | bool
 BlockKind = Literal[
     "heading", "paragraph", "list_item", "table_row", "code", "footnote", "table_head"
 ]
-"""`table_head` is the row of a table that names its columns."""
+"""The kinds of blocks; `table_head` is the row of a table that names its columns."""
 HEADS: frozenset[BlockKind] = frozenset({"heading", "table_head"})
-"""The blocks that announce what is below them and answer no question."""
+"""The kinds of blocks that only announce the blocks below them, and so hold no answer."""
 Source = Literal["corpus", "web"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
@@ -30,12 +31,16 @@ VERIFIED = "verified"
 SECTION_SEPARATOR = " > "
 """The separator of the headings of a section."""
 PARTIAL_LIST = "partial_list"
-"""The stop reason of an answer that gives fewer things than were asked for."""
+"""The stop reason of an answer that gives fewer things than the question asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Character offsets into a text, half-open: `0 <= start <= end`."""
+    """Character offsets into a text, half-open: `0 <= start <= end`.
+
+    Raises:
+        ValueError: If the offsets are in another order or negative.
+    """
 
     start: int
     end: int
@@ -49,7 +54,7 @@ class Span:
         return text[self.start : self.end]
 
     def shift(self, by: int) -> "Span":
-        """Return a span of the same length, `by` characters further on."""
+        """Return a span of the same length that begins `by` characters later."""
         return Span(self.start + by, self.end + by)
 
 
@@ -59,12 +64,12 @@ class Block:
 
     Attributes:
         kind: The kind of the piece.
-        span: Its place in the document's text.
-        headings: The titles of the sections around it, outermost first; a heading's own path
-            ends with itself.
-        page: Page, slide or sheet number from 1; `None` where the format has none.
-        recognised: The certainty of text recognised in a picture, in [0, 1]; `None` where the file
-            itself holds the text.
+        span: The place of the piece in the document's text.
+        headings: The titles of the sections around it, outermost first; those of a heading end with
+            the heading itself.
+        page: The number of the page, slide or sheet, from 1; `None` if the format has none.
+        recognised: The certainty of text that was recognised in a picture, in [0, 1]; `None` if the
+            file itself holds the text.
     """
 
     kind: BlockKind
@@ -79,16 +84,17 @@ class Document:
     """One document as text with its structure.
 
     Attributes:
-        id: The corpus's own id (`_id` of a record, after a `_` where it looks like the id of a
-            file) or, for files, the start of the sha256 of the content, so that equal files are
+        id: For a record of a corpus file, its `_id`, with a `_` before it if it looks like the id
+            of a file. For a file, the start of the sha256 of the content, so that equal files are
             one document.
-        text: The whole text; every offset anywhere in Fathom points into it.
-        path: The place it was read from (`file`, or `file#_id` for a record of a corpus file).
+        text: The whole text; offsets in documents, chunks and citations point into it.
+        path: The file that it was read from; `file#_id` for a record of a corpus file.
         title: The document's own title, else its file name.
-        language: `en`, `id`, or `und` when neither is likely.
-        metadata: Typed values to filter by.
-        lines: The beginnings of the file's lines in the text, as (offset, line from 1), both
-            growing; empty where the format has no lines, such as PDF.
+        language: `en` (English), `id` (Indonesian), or `und` if neither is likely.
+        metadata: The values that filters compare.
+        blocks: The structure of the text, in reading order.
+        lines: The beginnings of the file's lines in the text, as pairs of an offset and a line from
+            1, both growing; empty if the format has no lines, such as PDF.
         tables: The long tables, typed and packed by `fathom.tables.packing`; empty without one.
     """
 
@@ -104,7 +110,7 @@ class Document:
 
     @property
     def date(self) -> str:
-        """The day of its last change by its metadata, as YYYY-MM-DD; empty if they tell none."""
+        """The day of the last change, as YYYY-MM-DD, by the metadata; empty if they have no day."""
         values = (str(self.metadata.get(key, ""))[:10] for key in _DATE_KEYS)
         return next(filter(_DAY.fullmatch, values), "")
 
@@ -126,23 +132,24 @@ class Document:
         return block.headings if block else ()
 
     def _block_at(self, offset: int) -> "Block | None":
-        # Blocks are in reading order and do not overlap, so the last one that begins by then holds
-        # it.
+        # Blocks are in reading order and do not overlap, so the last one that begins at or before
+        # the offset is the one.
         before = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
         return self.blocks[before - 1] if before else None
 
     def line_at(self, offset: int) -> int:
-        """Return the line of the character at `offset`, counted as in `Place`."""
+        """Return the line, from 1, of the character at `offset`, counted as in `Place`."""
         if not self.lines:
             return self.text.count("\n", 0, offset) + 1
         before = bisect_right(self.lines, offset, key=lambda line: line[0])
         return self.lines[max(before - 1, 0)][1]
 
     def line_span(self, line: int) -> Span:
-        """Return the text span of a line, counted as `line_at` does.
+        """Return the span of a line without the blanks at its end.
 
-        A line of the file without text gives the line before it, and one past the end the last
-        line.
+        Args:
+            line: The line from 1, counted as in `line_at`. For a line of the file without text, the
+                last line with text before it is taken, and for one past the end the last line.
         """
         starts = self.lines or tuple(
             (start, number) for number, start in enumerate(_find_line_starts(self.text), start=1)
@@ -155,6 +162,7 @@ class Document:
 
 
 def _find_line_starts(text: str) -> list[int]:
+    """Return the offsets at which the lines of a text begin."""
     return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
@@ -163,12 +171,12 @@ class Place:
     """The place of a text in the documents, for people who want to look it up.
 
     Attributes:
-        path: The file (`file#_id` for a record of a corpus file).
+        path: The file; `file#_id` for a record of a corpus file.
         title: The document's own title, else the file's name.
-        section: The headings above it, outermost first, joined by ` > `; without the title.
-        page: Page, slide or sheet from 1; `None` where the format has none.
-        line: The line from 1: of the file where its format has lines, else of the text as it was
-            read. `fathom docs show PATH --at LINE` opens there. `None` where it is not known.
+        section: The headings above it, outermost first, joined by ` > `, without the title.
+        page: The page, slide or sheet from 1; `None` if the format has none.
+        line: The line from 1: in the file if its format has lines, else in the text as it was read;
+            `None` if it is not known. `fathom docs show PATH --at LINE` opens there.
         recognised: The certainty of recognised text, as in `Block`.
     """
 
@@ -181,14 +189,19 @@ class Place:
 
     @property
     def address(self) -> str:
-        """The path with the line, or with the page where there are no lines."""
+        """The path with the line, or with the page if the line is not known, for people."""
         if self.line:
             return f"{self.path}:{self.line}"
         return f"{self.path} page {self.page}" if self.page else self.path
 
 
 def join_headings(title: str, headings: tuple[str, ...]) -> str:
-    """Return a heading path in one line, without the document's title at its head."""
+    """Return a section path in one line, without the document's title at its beginning.
+
+    Args:
+        title: The title of the document.
+        headings: The headings, outermost first.
+    """
     inner = headings[1:] if headings[:1] == (title,) else headings
     return SECTION_SEPARATOR.join(inner)
 
@@ -199,7 +212,7 @@ class ChunkBlock(NamedTuple):
     Attributes:
         kind: The kind of the block.
         start: The offset of its beginning in the chunk's text.
-        end: The offset of its end there, half-open.
+        end: The offset behind its end in the chunk's text.
     """
 
     kind: BlockKind
@@ -209,20 +222,23 @@ class ChunkBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A part of a document small enough to rank and read.
+    """A part of a document that is small enough to rank and read.
 
     `span.cut(document.text) == text` always holds.
 
     Attributes:
         id: `<document id>#<ordinal>`.
-        ordinal: Position among the document's chunks, from 0.
-        headings: Section path at the chunk's start, outermost first.
-        page: Page at the chunk's start, from 1.
-        title: Title of the document.
-        path: Path of the document; empty where there is none.
-        site: Host of the document, or its domain by the metadata; empty where nothing names one.
-        source: The origin of the text; of the web only this text is known.
-        blocks: The blocks of the document within the chunk, in order; empty where not known.
+        document_id: The id of the document.
+        text: The text of the chunk.
+        span: The place of the chunk in the document's text.
+        ordinal: The position among the document's chunks, from 0.
+        title: The title of the document.
+        path: The path of the document; empty if there is none.
+        site: The host of the document, or its domain by the metadata; empty if it has neither.
+        headings: The section path at the chunk's start, outermost first.
+        page: The page at the chunk's start, from 1; `None` if the format has none.
+        source: The origin of the text. For a page of the web, only this text is known.
+        blocks: The blocks of the document within the chunk, in order; empty if they are not known.
     """
 
     id: str
@@ -240,33 +256,34 @@ class Chunk:
 
     @property
     def label(self) -> str:
-        """The name of the document: its title, after the words of folder and file names it lacks.
+        """The name of the document: words of its path, then its title.
 
-        Records of a corpus file have their title only.
+        The words are those of the names of its folder and file that the title lacks. For a record
+        of a corpus file it is the title alone.
         """
         return SECTION_SEPARATOR.join(filter(None, (self._list_path_words(), self.title)))
 
     @property
     def breadcrumb(self) -> str:
-        """The label and the section path, each part once; empty where there is neither."""
+        """The label and the section path, each component once; empty if there is neither."""
         return SECTION_SEPARATOR.join(
             dict.fromkeys(filter(None, (self._list_path_words(), self.title, *self.headings)))
         )
 
     @property
     def place(self) -> "Place":
-        """The place of the chunk as far as it is known without the document."""
+        """The place of the chunk, without the line, which only the document knows."""
         section = join_headings(self.title, self.headings)
         return Place(path=self.path, title=self.title, section=section, page=self.page)
 
     @property
     def context(self) -> str:
-        """The text for embedder and BM25: the breadcrumb, a line break, the chunk's text."""
+        """The text for the embedder and BM25: the breadcrumb, a line break, the chunk's text."""
         return f"{self.breadcrumb}\n{self.text}" if self.breadcrumb else self.text
 
     def _list_path_words(self) -> str:
         """Return the words of the names of folder and file that the title lacks, each once."""
-        # Records of a corpus file share its name, so the name says nothing of any one of them.
+        # All records of a corpus file share its name, so the name does not tell them apart.
         if not self.path or self.path.endswith(f"#{self.document_id}"):
             return ""
         file = PurePath(self.path)
@@ -277,12 +294,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on a document's metadata; several are joined by "and".
+    """A condition on a document's metadata; of several filters all must hold.
 
     Attributes:
         key: A metadata key, or `path`, `file`, `folder`, `title`, `language`, `document`.
-        op: Comparison; `in` takes a tuple, `prefix` a string.
-        value: The value to compare with; one of another type than the stored one never matches.
+        op: The comparison; `in` takes a tuple, `prefix` a string.
+        value: The value to compare with; it never matches a stored value of another type.
     """
 
     key: str
@@ -303,10 +320,14 @@ class Hit:
     """A chunk at its place in a ranking.
 
     Attributes:
-        rank: From 1, without gaps.
-        score: Comparable within one ranking only.
+        chunk: The chunk.
+        score: The score, which can be compared only within one ranking; higher is better.
+        rank: The rank, from 1, without gaps.
         retriever: The name of the retriever that ranked it.
         found_by: The number of fused rankings that have it among their few best; 1 without fusion.
+
+    Raises:
+        ValueError: If the rank is below 1.
     """
 
     chunk: Chunk
@@ -352,7 +373,7 @@ class Citation:
 
     @property
     def place(self) -> Place:
-        """The place of the quote; the path of a web page is its address."""
+        """The place of the quote; for a page of the web, the path is its address."""
         return Place(
             path=self.document.removeprefix("web:") if self.source == "web" else self.path,
             title=self.title,
@@ -384,10 +405,11 @@ class Evidence:
     """A part of a hit's chunk, or a heading above it, and its support of an answer.
 
     Attributes:
+        hit: The hit.
         span: The place of the part in the chunk's text.
         support: The support of the answer, in [0, 1].
-        heading: A title or heading above the chunk that is quoted instead of a part of it; its
-            place in the document is looked up with the quote.
+        heading: A title or heading above the chunk that is quoted instead of the part; empty to
+            quote the part. Its place in the document is found when the quote is verified.
     """
 
     hit: Hit
@@ -397,15 +419,16 @@ class Evidence:
 
     @property
     def quote(self) -> str:
-        """The part, or the heading, verbatim."""
+        """The verbatim text of the heading, or else of the part."""
         return self.heading or self.span.cut(self.hit.chunk.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One sentence of an answer in the words of its author.
+    """One sentence of an answer, as a language model wrote it.
 
     Attributes:
+        text: The sentence.
         evidence: The positions of its support in the draft's evidence, from 0.
     """
 
@@ -476,7 +499,7 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceCount:
-    """The sentences that a language model wrote for a draft, before anything was dropped.
+    """The number of sentences that a language model wrote for a draft, dropped ones included.
 
     Attributes:
         written: The number of sentences; at least 1.
@@ -497,14 +520,14 @@ class Draft:
     """A reader's answer from its evidence, before anything is verified.
 
     Attributes:
-        evidence: The evidence, best first; empty when nothing supports an answer.
-        claims: The answer, sentence by sentence; empty when the quotes themselves are the answer.
-        short_answer: The answer in a few words, where the reader can tell; else empty.
-        alternatives: The other answers of the evidence, where it does not agree.
-        confidence: Probability that the evidence holds the answer, in [0, 1].
-        calculation: The computation of the answer; `None` where it was read.
-        is_doubted: Whether a computation speaks against what was read.
-        sentences: The count of the written sentences; `None` where no language model wrote any.
+        evidence: The evidence, best first; empty if nothing supports an answer.
+        claims: The answer, sentence by sentence; empty if the quotes themselves are the answer.
+        short_answer: The answer in a few words; empty if the reader has none.
+        alternatives: The other answers in the evidence, if it does not agree.
+        confidence: The probability that the evidence holds the answer, in [0, 1].
+        calculation: The computation of the answer; `None` if the answer was read and not computed.
+        is_doubted: Whether a computation contradicts the answer that was read.
+        sentences: The count of the written sentences; `None` if no language model wrote any.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -518,7 +541,7 @@ class Draft:
 
     @property
     def support(self) -> float:
-        """The share of the written sentences that are supported; without any, the confidence."""
+        """The share of the written sentences that are supported; the confidence without any."""
         return self.sentences.share if self.sentences else self.confidence
 
 
@@ -570,7 +593,7 @@ class Answer:
 
     @property
     def first_reading(self) -> Conflict:
-        """The reading that the answer gives, with the citations of no other one."""
+        """The reading that the answer gives, with the citations that no conflict has."""
         others = {n for conflict in self.conflicts for n in conflict.citations}
         supporting = tuple(citation.n for citation in self.citations if citation.n not in others)
         return Conflict(answer=self.short_answer, citations=supporting)

@@ -6,7 +6,7 @@ from sys import float_info
 
 PER_MILLION = 1_000_000
 LARGEST_LIMIT = float_info.max
-"""The largest limit of a budget: whole numbers beyond it have no logarithm, share or rate."""
+"""The largest limit of a budget; larger whole numbers cannot be converted to a float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in asdict(self).items():
-            # NaN would pass every comparison with what was spent, and so never stop a run.
+            # NaN compares as false with every expense, so it would never stop a run.
             if limit is not None and not 0 <= limit <= LARGEST_LIMIT:
                 raise ValueError(
                     f"budget {name}: give a number from 0 to {LARGEST_LIMIT:g}, "
@@ -78,8 +78,12 @@ class Budget:
 class Price:
     """The price of a model, in USD per million tokens.
 
+    Attributes:
+        prompt: The price of prompt tokens.
+        completion: The price of completion tokens.
+
     Raises:
-        ValueError: If a price is negative or not a number.
+        ValueError: If a price is negative or not finite.
     """
 
     prompt: float
@@ -91,7 +95,7 @@ class Price:
                 raise ValueError(f"price {name} = {price}: must be at least 0 USD per million")
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost in USD of a number of tokens; it never falls when a count grows."""
+        """Return the cost in USD of a number of tokens, which never falls when a count grows."""
         spent = self.prompt * prompt_tokens + self.completion * completion_tokens
         return spent / PER_MILLION
 
