@@ -1,4 +1,4 @@
-"""System calls of POSIX systems, with substitutes on other systems.
+"""System calls of POSIX, with substitutes on other systems.
 
 - Lock a file. Elsewhere: an exclusive transaction on an SQLite file beside it, which ends with its
   process too.

@@ -1,4 +1,4 @@
-"""The values that Fathom's rooms exchange, such as documents, hits and answers; all are frozen."""
+"""The frozen values that all rooms of Fathom exchange."""
 
 import re
 from bisect import bisect_right

@@ -1,5 +1,5 @@
 """Typed tables.
 
-A table of a document has columns with a kind and a unit, and cells with their place; a question is
-computed over it, and every cell that went in is told.
+The columns of a table get a kind and a unit, and its cells numbers, dates and durations. Questions
+are answered by computations over tables, and each result lists the cells that went into it.
 """

@@ -1,4 +1,4 @@
-"""Answers that are computed over tables, or the candidates where a question leaves it open."""
+"""Answers that are computed over tables, or the candidates if a question is ambiguous."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,22 +13,22 @@ from fathom.tables.table_question import TableQuestion
 from fathom.types import DIGITS
 
 _LEAST_SCORE = 0.3
-"""The least score of an answer; below it the candidates are told only."""
+"""The least score of an answer; below it only the candidates are given."""
 _SURE_SCORE = 0.68
 """The least score of an answer that is not tentative."""
 _LEAST_MISSING = 0.55
-"""The least score of a computation whose empty cell forbids any other answer."""
+"""The least score at which a computation that lacks a cell forbids any other answer."""
 _FURTHER = 0.1
-"""The difference that the place of a table makes to the score: the first fits the question best."""
+"""The amount of score by which a table must be better for each place that it is further behind."""
 _SEVERAL = 0.8
-"""The factor for the score of a lookup that gives several values where one is asked for."""
-# Fitted to the half of `experiments/tables.py` that was looked at, with all tables in one index;
-# the term of a single row to that half with each table given.
+"""The factor for the score of a lookup that gives several values if one is asked for."""
+# The coefficients of a logistic model. They were fitted to the half of `experiments/tables.py` that
+# was looked at, with all tables in one index; the last one to that half with each table given.
 _OFFSET, _SLOPE, _WEAK, _PLACE, _SINGLE = -2.52, 3.75, -1.15, -1.12, -1.2
 _WEAK_OPERATIONS: frozenset[Operation] = frozenset(
     {"first", "last", "most frequent", "least frequent", "distinct", "span", "decision"}
 )
-"""Operations that a question's words tell less surely."""
+"""Operations that are less often the ones that a question asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +36,11 @@ class ComputedAnswer:
     """A computation with its result.
 
     Attributes:
-        table: The place of the table among those that were asked.
+        table: The place of the table among the given ones, from 0.
         computation: The computation.
-        result: Its value, line and operands.
-        score: The score of the computation, lower where the result fits the question badly.
+        result: The value with its line and its operands.
+        score: The score of the computation, in [0, 1]; lower if several values are given and one is
+            asked for.
     """
 
     table: int
@@ -49,14 +50,14 @@ class ComputedAnswer:
 
     @property
     def is_tentative(self) -> bool:
-        """Return whether the answer may well be wrong."""
+        """True if the answer may well be wrong."""
         return self.score < _SURE_SCORE
 
     @property
     def probability(self) -> float:
-        """The probability that it is right, where the table was found by the question's words."""
+        """The probability that the answer is right, if the table was found by a search."""
         is_weak = self.computation.operation in _WEAK_OPERATIONS
-        # A row that alone has the words of a question mostly states the number asked for.
+        # If only one row has the words of a question, it mostly states the wanted number itself.
         is_single = self.computation.operation == "count" and len(self.computation.rows) == 1
         logit = _OFFSET + _SLOPE * self.score + _WEAK * is_weak + _PLACE * self.table
         logit += _SINGLE * is_single
@@ -68,10 +69,12 @@ class TableAnswer:
     """An answer over tables.
 
     Attributes:
-        answer: The answer; `None` if the question matches nothing, or several things equally.
-        candidates: All that it may mean, the best first.
-        refusal: Why no value can be computed although the question is about a table; else empty.
-        missing: The name or the words of the question that no table has, if that is the reason.
+        answer: The answer; `None` if no computation fits well enough, or several fit equally well.
+        candidates: The computations that fit, the best first.
+        refusal: The reason why no value can be computed although the question is about a table;
+            empty if there is none.
+        missing: The name or the words of the question that no table has, if these are the reason;
+            else empty.
     """
 
     answer: ComputedAnswer | None
@@ -83,12 +86,13 @@ class TableAnswer:
 def answer_over_tables(
     question: Question, tables: Sequence[TableWords], topics: Sequence[str] = ()
 ) -> TableAnswer:
-    """Return the answer to a question computed over the table that it matches best.
+    """Compute the answer to a question over the table that fits it best.
 
     Args:
         question: The question.
-        tables: The tables, the one that fits the question best first.
-        topics: The title, the headings and the file name over each table; by default nothing.
+        tables: The tables, in the order in which a search ranks them.
+        topics: For each table, the title, the headings and the file name above it, whose names the
+            question may use; by default nothing.
     """
     topics = topics or [""] * len(tables)
     readings = [
@@ -110,21 +114,31 @@ def answer_over_tables(
 
 
 class _MissingCell(NamedTuple):
-    """A computation whose cells are empty."""
+    """A computation without a result, because a cell that it needs is empty.
+
+    Attributes:
+        table: The place of the table, as in `ComputedAnswer`.
+        score: The score of the computation.
+    """
 
     table: int
     score: float
 
 
 def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer | _MissingCell]:
-    """Yield the computations over a table that give a result, or lack a cell."""
+    """Yield the computations over a table that give a result or lack a cell.
+
+    Args:
+        at: The place of the table.
+        reading: The question, read over the table.
+    """
     if reading.unknown_names:
         return
     for computation in plan_computations(reading):
         result = compute(reading.table, computation)
         if result is not None:
             is_single = computation.operation != "lookup" or len(result.values) == 1
-            # One value is asked for unless the question wants several.
+            # A question asks for one value unless it says otherwise.
             factor = 1.0 if is_single or reading.wants_several else _SEVERAL
             score = round(computation.score * factor, 4)
             yield ComputedAnswer(table=at, computation=computation, result=result, score=score)
@@ -133,7 +147,7 @@ def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer |
 
 
 def _find_unknown_name(readings: Sequence[TableQuestion]) -> Obstacle | None:
-    """Return a name of the question that no table holds; `None` if a table holds them all."""
+    """Return the obstacle that no table has a name of the question; `None` if one has all names."""
     if readings and all(reading.unknown_names for reading in readings):
         name = readings[0].unknown_names[0]
         return Obstacle(f"no table has {name}", name)
@@ -143,7 +157,12 @@ def _find_unknown_name(readings: Sequence[TableQuestion]) -> Obstacle | None:
 def _find_obstacle(
     readings: Sequence[TableQuestion], plans: Sequence[ComputedAnswer | _MissingCell]
 ) -> Obstacle:
-    """Return why no value can be computed although the question is about a table."""
+    """Return the reason why the best computation gives no answer; empty if there is none.
+
+    Args:
+        readings: The question, read over each table.
+        plans: The computations, the best first.
+    """
     if not plans:
         return Obstacle()
     if isinstance(plans[0], _MissingCell):
@@ -153,10 +172,14 @@ def _find_obstacle(
 
 
 def _is_ambiguous(candidates: Sequence[ComputedAnswer], tables: Sequence[TableWords]) -> bool:
-    """Return whether best candidates of one table, or of tables alike, have different values."""
+    """Return whether the best candidates have different values.
+
+    Candidates count as best if they have the score and the column names of the first one.
+    """
 
     def get_place(candidate: ComputedAnswer) -> tuple[float, tuple[tuple[str, ...], ...]]:
-        # Tables with the same heads hold the same things, whichever stands first.
+        # Tables with the same column names hold the same kind of things, so their order says
+        # nothing about which is meant.
         return candidate.score, tables[candidate.table].names
 
     best = get_place(candidates[0])

@@ -1,4 +1,4 @@
-"""Computations over a table, and their results with every operand."""
+"""Computations over a table, and their results with the cells that went in."""
 
 import re
 from collections import Counter
@@ -16,14 +16,16 @@ Operation = Literal[
     "first", "last", "neighbour", "most frequent", "least frequent", "difference", "ratio", "share",
     "growth", "span", "more", "less", "decision",
 ]  # fmt: skip
-"""Operations. `maximum` gives a value and `highest` its row; `span` is the time between the two
-ends of a period; `more` and `less` choose one of two groups of rows."""
+"""The operations. `maximum` gives the largest value, and `highest` the target's cell in its row.
+`first` and `last` are the ends of an order of rows. `neighbour` is a row at a distance from a named
+one. `span` is the time between the two ends of a period. `more` and `less` choose one of two groups
+of rows. `decision` is yes or no."""
 
 _AWAY = re.compile(r"(?:@|at|vs\.?|v)\s+")
 _MOST_TERMS = 40
-"""The largest number of terms that the line of a sum shows."""
+"""The largest number of terms for which the line of a sum shows them all."""
 _MOST_ROWS = 1000
-"""The rows of a long table whose cells are told one by one."""
+"""The largest number of rows whose cells a result lists."""
 _SECONDS_A_YEAR = 31_557_600.0
 
 
@@ -32,9 +34,9 @@ class Condition:
     """A condition on rows.
 
     Attributes:
-        column: The column on whose cells it depends.
-        rows: The rows that meet it.
-        text: How it reads, such as "Country: Spain".
+        column: The column on whose cells it depends, from 0.
+        rows: The rows that meet it, from 0.
+        text: The condition in words, such as "Country: Spain".
         words: The places in the question of the words that state it.
     """
 
@@ -51,16 +53,17 @@ class Computation:
     Attributes:
         operation: The operation.
         rows: The rows that it takes, in the order of the table.
-        target: The column of the values that it gives or reckons with.
-        order: The column by whose values rows are put in order; `None` for their own order.
+        target: The column of the values that it gives, or with which it calculates.
+        order: The column by whose values rows are ordered or compared; `None` for the order of the
+            table, or to compare numbers of rows.
         conditions: The conditions that selected the rows.
-        groups: The rows of the two sides of a comparison.
-        shift: The distance of the row asked for from the row that is named; or the place in an
-            order, from 0.
-        wants: The part of a cell that is asked for.
-        negated: Whether a decision holds if no row meets the conditions.
-        score: The share of the question's content words that it explains, times the sureness of
-            its rule, in [0, 1].
+        groups: The rows of the two sides of a comparison; empty without one.
+        shift: For `neighbour`, the number of rows from the named row to the wanted one, below zero
+            for a row before it; for an end of an order, the place in the order, from 0.
+        wants: The part of a cell that the question asks for, or for `more` and `less` the word.
+        negated: Whether a decision is yes if no row meets the conditions.
+        score: The sureness of the rule that made it, lowered for each content word of the question
+            that it does not explain, in [0, 1].
     """
 
     operation: Operation
@@ -95,12 +98,12 @@ class Result:
     """The value of a computation.
 
     Attributes:
-        values: The values; several if rows are equal in rank or several are asked for.
-        number: The value as a number, if it is one.
-        unit: Its unit; empty without one.
-        line: How it was computed, in one line.
-        operands: The cells that went in; of more than a thousand rows, those of the first thousand.
-        row_count: The number of rows that went in, where these are not all rows of the operands.
+        values: The values as text; several if rows are equal in rank or several are asked for.
+        number: The only value as a number; `None` if it is none.
+        unit: The unit of the value; empty without one.
+        line: The computation in one line.
+        operands: The cells that went in, of at most the first thousand rows.
+        row_count: The number of rows that went in; 0 if these are the rows of the operands.
     """
 
     values: tuple[str, ...]
@@ -112,12 +115,15 @@ class Result:
 
 
 def compute(table: Table, computation: Computation) -> Result | None:
-    """Return the result of a computation; `None` where a needed cell is missing."""
+    """Return the result of a computation; `None` if it has none, as when a needed cell is empty."""
     return _Runner(table, computation).run()
 
 
 def lacks_cell(table: Table, computation: Computation) -> bool:
-    """Return whether a computation has no result because a cell that it needs is empty."""
+    """Return whether a cell that a computation needs is empty.
+
+    If the question names rows, each of them is needed; otherwise only one row of each group is.
+    """
     order = computation.order if computation.order is not None else computation.target
     groups = computation.groups or (computation.rows,)
     is_named = any(condition.column == table.key for condition in computation.conditions)
@@ -129,13 +135,13 @@ def lacks_cell(table: Table, computation: Computation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Runner:
-    """One computation over its table."""
+    """The execution of one computation over its table."""
 
     table: Table
     plan: Computation
 
     def run(self) -> Result | None:
-        """Return the result; `None` where a needed cell is missing."""
+        """Return the result; `None` if there is none."""
         operation = self.plan.operation
         if operation in {"sum", "mean", "maximum", "minimum"}:
             return self._aggregate()
@@ -164,7 +170,7 @@ class _Runner:
         return Operand(row, column, self.table.get_cell(row, column))
 
     def _list_condition_cells(self, rows: Sequence[int]) -> list[Operand]:
-        """Return the cells for which these rows were selected."""
+        """Return the cells of rows in the columns of the conditions."""
         columns = dict.fromkeys(condition.column for condition in self.plan.conditions)
         return [self._get_cell(row, column) for row in rows[:_MOST_ROWS] for column in columns]
 
@@ -173,7 +179,7 @@ class _Runner:
         return "; ".join(condition.text for condition in self.plan.conditions)
 
     def _show(self, cell: Cell) -> str:
-        """Return the part of a cell that is asked for."""
+        """Return the part of a cell that the question asks for: its year, or all of it."""
         if self.plan.wants == "year" and cell.period and cell.period[0][0]:
             return f"{cell.period[0][0]:.0f}"
         return cell.text
@@ -183,7 +189,13 @@ class _Runner:
         return _AWAY.sub("", strip_footnotes(self._show(cell)))
 
     def _show_rows(self, rows: Sequence[int], line: str, more: Sequence[Operand] = ()) -> Result:
-        """Return the target's cells in some rows as the result."""
+        """Return the target's cells in some rows as the result.
+
+        Args:
+            rows: The rows, at least one.
+            line: The computation in one line.
+            more: Further cells that went in.
+        """
         cells = [self._get_cell(row, self.plan.target) for row in rows]
         texts = tuple(dict.fromkeys(self._show(operand.cell) for operand in cells))
         number = cells[0].cell.number if len(texts) == 1 else None
@@ -191,8 +203,9 @@ class _Runner:
         return Result(values=texts, number=number, line=line, operands=tuple(operands))
 
     def _look_up(self) -> Result | None:
+        """Return the target's filled cells in the rows."""
         codes = self.table.contents[self.plan.target].codes
-        # Nobody reads a thousand values.
+        # No reader wants more than a thousand values.
         if len({codes[row] for row in self.plan.rows}) > _MOST_ROWS:
             return None
         rows = [
@@ -220,6 +233,7 @@ class _Runner:
         )
 
     def _count_distinct(self) -> Result | None:
+        """Return the number of different values of the target in the rows."""
         cells = [self._get_cell(row, self.plan.target) for row in self.plan.rows]
         distinct = {
             operand.cell.text: operand for operand in reversed(cells) if not operand.cell.is_blank
@@ -236,12 +250,16 @@ class _Runner:
         )
 
     def _list_numbers(self, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Return the rows whose cell of the target holds a number, with these."""
+        """Return the rows whose cell of the target holds a number, with the numbers."""
         values = self.table.list_values(rows, self.plan.target)
         pairs = zip(rows, values, strict=True)
         return [(row, value) for row, value in pairs if isinstance(value, float)]
 
     def _aggregate(self) -> Result | None:
+        """Return the sum, mean, maximum or minimum of the target in the rows.
+
+        A sum or mean of named rows has no result if one of them has no number.
+        """
         pairs = self._list_numbers(self.plan.rows)
         if not pairs:
             return None
@@ -270,7 +288,14 @@ class _Runner:
         return self.table.get_cell(rows[0], self.plan.target).text
 
     def _give(self, value: float, line: str, rows: Sequence[int], note: str) -> Result:
-        """Return a number that was reckoned from the target's cells in some rows."""
+        """Return a number that was computed from the target's cells as the result.
+
+        Args:
+            value: The number.
+            line: The computation in one line, without the unit.
+            rows: The rows that went in.
+            note: A note to put at the end of the line.
+        """
         cells = [self._get_cell(row, self.plan.target) for row in rows[:_MOST_ROWS]]
         return Result(
             values=(self._format(value),),
@@ -282,17 +307,20 @@ class _Runner:
         )
 
     def _format(self, value: float) -> str:
-        """Return a value of the target as its column writes it."""
+        """Return a number of the target as text, in the form in which the column writes values."""
         if self.table.columns[self.plan.target].kind == "duration":
             return _format_duration(value)
         return self._write_number(value)
 
     def _write_number(self, value: float) -> str:
-        """Return a number as the table writes numbers."""
+        """Return a number as text, with the table's decimal mark."""
         return format_number(value, decimal_comma=self.table.decimal_comma)
 
     def _list_ordered(self, rows: Sequence[int]) -> list[tuple[float | Date, int]]:
-        """Return the rows with a value in the order column, with it."""
+        """Return the rows that have a value in the order column, each after its value.
+
+        Without an order column, the value is the row's place in `rows`.
+        """
         order = self.plan.order
         if order is None:
             return [(float(at), row) for at, row in enumerate(rows)]
@@ -300,6 +328,10 @@ class _Runner:
         return [(value, row) for value, row in values if value is not None]
 
     def _select_extreme(self) -> Result | None:
+        """Return the target's cells in the rows at an end of the order, or `shift` values from it.
+
+        Rows with equal values in the order column share a place.
+        """
         ranked = self._list_ordered(self.plan.rows)
         distinct = _sort_values({value for value, _ in ranked})
         if len(distinct) <= self.plan.shift:
@@ -315,10 +347,11 @@ class _Runner:
         return self._show_rows(rows, line, [self._get_cell(row, order) for row in rows])
 
     def _count_values(self) -> Result | None:
+        """Return the target's most or least frequent values in the rows."""
         cells = [self._get_cell(row, self.plan.target) for row in self.plan.rows]
         filled = [operand for operand in cells if not operand.cell.is_blank]
         counts = Counter(self._show_bare(operand.cell) for operand in filled)
-        # Values that all occur equally often have none that occurs most.
+        # If all values occur equally often, none is the most frequent one.
         if len(set(counts.values())) < 2:
             return None
         best = (max if self.plan.operation == "most frequent" else min)(counts.values())
@@ -329,7 +362,11 @@ class _Runner:
         )
 
     def _total_group(self, rows: Sequence[int]) -> tuple[list[Operand], float] | None:
-        """Return the cells and the sum of a group; the number of rows without numbers."""
+        """Return the cells of a group of rows and its total.
+
+        The total is the sum of the order column, or for dates the year of the first row. Without an
+        order column it is the number of rows. `None` if no row has a value.
+        """
         if self.plan.order is not None:
             values = [(row, self.table.get_value(row, self.plan.order)) for row in rows]
             cells = [self._get_cell(row, self.plan.order) for row, value in values if value]
@@ -342,6 +379,7 @@ class _Runner:
         return cells, float(len(rows))
 
     def _relate(self) -> Result | None:
+        """Return the difference, ratio, share or growth between the totals of the two groups."""
         totals = [self._total_group(rows) for rows in self.plan.groups]
         if len(totals) != 2 or totals[0] is None or totals[1] is None:
             return None
@@ -362,7 +400,7 @@ class _Runner:
         )
 
     def _write_terms(self, cells: Sequence[Operand], total: float) -> str:
-        """Return the sum of a group's cells as its terms, so that each number stands in a cell."""
+        """Return the total of a group as the sum of its cells, with each cell as a term."""
         order = self.plan.order
         values = [] if order is None else [self.table.get_value(cell.row, order) for cell in cells]
         numbers = [value for value in values if isinstance(value, float)]
@@ -371,7 +409,7 @@ class _Runner:
         return f"({self._join_terms(numbers, self._write)})"
 
     def _join_terms(self, numbers: Sequence[float], write: Callable[[float], str]) -> str:
-        """Return the terms of a sum, the middle of a long one left out."""
+        """Return the terms of a sum with their signs; of a long sum, the middle is left out."""
         terms = [write(numbers[0]), *(_sign_term(number, write) for number in numbers[1:])]
         if len(terms) <= _MOST_TERMS:
             return " ".join(terms)
@@ -379,7 +417,13 @@ class _Runner:
         return " ".join([*terms[:3], more, terms[-1]])
 
     def _reckon(self, first: float, second: float, terms: Sequence[str]) -> tuple[float, str, str]:
-        """Return the value of two numbers, how it is reckoned, and its unit."""
+        """Return the value of the operation on two numbers, its formula, and its unit.
+
+        Args:
+            first: The total of the first group.
+            second: The total of the second group; not 0 except for a difference.
+            terms: The two totals as text.
+        """
         one, other = terms
         if self.plan.operation == "difference":
             line = (
@@ -401,12 +445,16 @@ class _Runner:
         return {"date": "years", "duration": "seconds"}.get(column.kind, column.unit)
 
     def _write(self, value: float) -> str:
-        """Return a number; a year has no mark between thousands."""
+        """Return a value of the order column as text; a year has no mark between thousands."""
         order = self.plan.order
         is_year = order is not None and self.table.columns[order].kind == "date"
         return f"{value:.0f}" if is_year else self._write_number(value)
 
     def _compare(self) -> Result | None:
+        """Return the target's cell of the group that has more, or less; `None` if they are equal.
+
+        If the question wants a word, return whether the first group has more or less.
+        """
         sides = [self._value_group(rows) for rows in self.plan.groups]
         if len(sides) != 2 or sides[0] is None or sides[1] is None or sides[0][1] == sides[1][1]:
             return None
@@ -422,7 +470,11 @@ class _Runner:
         return self._show_rows(rows[:1], line, cells)
 
     def _value_group(self, rows: Sequence[int]) -> tuple[list[Operand], float | Date] | None:
-        """Return the cells of a group and the value by which it is compared."""
+        """Return the cells of a group and the value by which it is compared; `None` without one.
+
+        The value is the earliest date or the sum of the order column, or the number of rows without
+        an order column.
+        """
         order = self.plan.order
         if order is None:
             return [self._get_cell(row, self.plan.target) for row in rows], float(len(rows))
@@ -435,7 +487,10 @@ class _Runner:
         return (cells, fsum(numbers)) if numbers else None
 
     def _step(self) -> Result | None:
-        """Return the row at a distance from the last or first one that is named."""
+        """Return the target's cell in the row at a distance from the named rows.
+
+        The distance counts from the last of these rows, or backwards from the first.
+        """
         at = max(self.plan.rows) if self.plan.shift > 0 else min(self.plan.rows)
         row = at + self.plan.shift
         if not 0 <= row < self.table.row_count:
@@ -446,7 +501,7 @@ class _Runner:
         return self._show_rows([row], line, [anchor])
 
     def _measure_span(self) -> Result | None:
-        """Return the years between the two ends of the rows' periods."""
+        """Return the number of years from the first to the last date of the rows."""
         order = self.plan.target if self.plan.order is None else self.plan.order
         cells = [
             self._get_cell(row, column)
@@ -458,7 +513,7 @@ class _Runner:
             return None
         start, end = min(first for first, _ in periods), max(last for _, last in periods)
         years = end[0] - start[0]
-        # The last year is not full if its day comes before the day of the first one.
+        # The last year is not complete if its day comes before the day of the start.
         if all((*start, *end)) and end[1:] < start[1:]:
             years -= 1
         line = f"{end[0]:.0f} - {start[0]:.0f} = {end[0] - start[0]:.0f}"
@@ -471,6 +526,7 @@ class _Runner:
         )
 
     def _decide(self) -> Result:
+        """Return yes if some row meets the conditions, else no."""
         holds = bool(self.plan.rows) != self.plan.negated
         operands = self._list_condition_cells(self.plan.rows)
         line = f"{len(self.plan.rows)} of {self.table.row_count} rows: {self._describe_rows()}"
@@ -478,30 +534,30 @@ class _Runner:
 
 
 def _sort_values(values: Collection[float | Date]) -> list[float | Date]:
-    """Return values of one kind in their order."""
+    """Return values in rising order, dates behind numbers."""
     dates = sorted(value for value in values if isinstance(value, tuple))
     return [*sorted(value for value in values if not isinstance(value, tuple)), *dates]
 
 
 def _sign_term(number: float, write: Callable[[float], str]) -> str:
-    """Return a further term of a sum, a number below zero as one that is taken away."""
+    """Return a term of a sum with the sign before it: "+ 5", or "- 5" for -5."""
     return f"- {write(-number)}" if number < 0 else f"+ {write(number)}"
 
 
 def _write_difference(one: str, other: str) -> str:
-    """Return a difference; what is taken away stands in brackets if it is below zero."""
+    """Return a difference as text, with brackets around a subtrahend below zero."""
     return f"{one} - ({other})" if other.startswith("-") else f"{one} - {other}"
 
 
 def _is_less(one: float | Date, other: float | Date) -> bool:
-    """Return whether one value comes before another of the same kind."""
+    """Return whether one value comes before another; never for a date and a number."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return one < other
     return not isinstance(one, tuple) and not isinstance(other, tuple) and one < other
 
 
 def _format_duration(seconds: float) -> str:
-    """Return a duration as minutes and seconds, or as years where it is long."""
+    """Return a duration in seconds as minutes and seconds, "4:05"; from a year on as years."""
     if seconds >= _SECONDS_A_YEAR:
         return f"{format_number(round(seconds / _SECONDS_A_YEAR, 1))} years"
     minutes, rest = divmod(seconds, 60)

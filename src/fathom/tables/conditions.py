@@ -1,4 +1,4 @@
-"""Conditions of a question on the rows of a table: cells that it names, amounts and times."""
+"""The conditions of a question on the rows of a table: named cells, amounts and times."""
 
 import operator
 import re
@@ -55,7 +55,7 @@ _BOUNDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("=", r"\b(?:exactly|equal to|tepat) N(?!\d)"),
     )
 )  # fmt: skip
-"""The words of each bound; the first that matches a number holds."""
+"""The words for each kind of bound; of several that match a number, the first counts."""
 _EXACTLY = (
     "=",
     re.compile(rf"\b(?:only|total of|exactly|just) (?P<number>{_NUMBER}|once|twice)\b"),
@@ -92,7 +92,7 @@ _OUTCOMES: Mapping[str, frozenset[str]] = {
 _OUTCOME_CELLS = frozenset[str]().union(*_OUTCOMES.values()) | {"runner", "nominated"}
 _UNIT_BEHIND = re.compile(r" ?[a-z]+[2\u00b2]?")
 _NEAR = 3
-"""The number of words before a phrase in which a negation belongs to it."""
+"""The number of words before a phrase within which a negation belongs to the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,11 @@ class Conditions:
     """The conditions of a question.
 
     Attributes:
-        single: Conditions all of which hold.
-        groups: Runs of conditions of one column that offer a choice or are taken together.
-        times: Conditions on time.
-        amounts: Conditions on amounts.
+        single: The conditions that all must hold.
+        groups: The conditions on one column that no row meets together, such as the two sides of a
+            comparison or the members of a list; at least two in each group.
+        times: The conditions on time.
+        amounts: The conditions on amounts.
     """
 
     single: tuple[Condition, ...] = ()
@@ -113,7 +114,7 @@ class Conditions:
 
     @property
     def every(self) -> tuple[Condition, ...]:
-        """Return all conditions that stand alone."""
+        """All conditions that are in no group."""
         return (*self.times, *self.amounts, *self.single)
 
 
@@ -123,8 +124,8 @@ class ConditionFinder:
 
     Attributes:
         text: The question, folded.
-        words: Its words.
-        content: The words of the table.
+        words: The words of the question.
+        content: The table with its words.
         columns: The columns that the question names.
     """
 
@@ -143,7 +144,7 @@ class ConditionFinder:
 
         Args:
             cues: The places of words that ask for an operation.
-            named: The places of words that name what is asked for.
+            named: The places of words that name the wanted thing or a column.
         """
         amounts = tuple(self._find_amounts())
         taken = frozenset[int]().union(*(condition.words for condition in amounts))
@@ -170,7 +171,10 @@ class ConditionFinder:
         )
 
     def _find_outcomes(self) -> Iterator[Condition]:
-        """Yield the conditions on how games ended, where a column tells it by words or letters."""
+        """Yield at most one condition on the end of games, if a column has words or letters for it.
+
+        An example is "W" for "won".
+        """
         for at, word in enumerate(self.words):
             marks = _OUTCOMES.get(word.text)
             column = self._outcome_column if marks else None
@@ -184,7 +188,10 @@ class ConditionFinder:
 
     @property
     def _outcome_column(self) -> int | None:
-        """The column whose cells begin with a word for the end of a game."""
+        """The column most of whose cells begin with a word or letter for the end of a game.
+
+        `None` if there is none.
+        """
         for column in range(len(self.table.columns)):
             stems = self.content.stems[column]
             firsts = {cell_stems[0] for cell_stems in stems if cell_stems}
@@ -200,7 +207,7 @@ class ConditionFinder:
         return None
 
     def list_places(self, span: Span) -> frozenset[int]:
-        """Return the places of the words that a part of the question touches."""
+        """Return the places of the words that overlap a span of the question."""
         return frozenset(
             at
             for at, word in enumerate(self.words)
@@ -208,7 +215,7 @@ class ConditionFinder:
         )
 
     def _is_named(self, link: CellLink, named: frozenset[int]) -> bool:
-        """Return whether a phrase of cells only names what is asked for, or the whole table."""
+        """Return whether a phrase of cells only names the wanted thing or the whole table."""
         inside = set(range(link.first, link.last + 1))
         before = self.words[link.first - 1].text if link.first else ""
         title = {word.stem for word in split_words(self.table.title)}
@@ -218,7 +225,12 @@ class ConditionFinder:
         )
 
     def _choose_column(self, link: CellLink, links: Sequence[CellLink]) -> int | None:
-        """Return the column in which a phrase is meant; `None` if in none."""
+        """Return the column in which a phrase is meant; `None` if it is meant in none.
+
+        Args:
+            link: The phrase, with the columns whose cells hold it.
+            links: All phrases of the question.
+        """
         phrase = self.words[link.first : link.last + 1]
         is_number = all(word.text.replace(".", "").isdigit() for word in phrase)
         siblings = [other for other in links if other is not link]
@@ -239,7 +251,7 @@ class ConditionFinder:
             return score, -column
 
         best = max(link.rows, key=rate)
-        # A bare number stands for anything unless its column is named or a cell is just that.
+        # A bare number may mean anything unless its column is named or a cell is just this number.
         if is_number and rate(best)[0] < 2.5:
             return None
         if (
@@ -251,17 +263,17 @@ class ConditionFinder:
         return best
 
     def _measure_gap(self, link: CellLink, other: ColumnLink) -> int:
-        """Return the number of words between a phrase and a column's name."""
+        """Return the number of words between a phrase and a column's name; 99 if they overlap."""
         if other.first > link.last:
             return other.first - link.last - 1
         return link.first - other.last - 1 if link.first > other.last else 99
 
     def _build_condition(self, link: CellLink, column: int) -> Condition:
-        """Return the condition that cells of a column hold a phrase, or do not."""
+        """Return the condition that a column's cells hold a phrase, or do not after a negation."""
         places = frozenset(range(link.first, link.last + 1))
         shown = " ".join(word.text for word in self.words[link.first : link.last + 1])
         name = self.table.columns[column].name
-        # "Households without water" is the name of a column and negates nothing.
+        # In the name of a column, such as "households without water", no word negates.
         named = {at for other in self.columns for at in range(other.first, other.last + 1)}
         before = [at for at in range(max(link.first - _NEAR, 0), link.first) if at not in named]
         negations = (at for at in before if self.words[at].text in {*_NEGATIONS, "t"})
@@ -276,7 +288,11 @@ class ConditionFinder:
     def _group(
         self, chosen: Sequence[tuple[CellLink, int]]
     ) -> tuple[tuple[Condition, ...], tuple[tuple[Condition, ...], ...]]:
-        """Return the conditions alone, and those of one column that exclude each other."""
+        """Return the conditions that stand alone, and the groups that exclude each other.
+
+        Args:
+            chosen: Phrases of cells, each with the column in which it is meant.
+        """
         conditions = [self._build_condition(link, column) for link, column in chosen]
         singles: list[Condition] = []
         groups: list[list[Condition]] = []
@@ -298,7 +314,7 @@ class ConditionFinder:
         return tuple(singles), tuple(tuple(group) for group in groups if len(group) > 1)
 
     def _find_amounts(self) -> Iterator[Condition]:
-        """Yield the conditions on amounts."""
+        """Yield the conditions that bounds such as "more than 5" state."""
         taken: list[Span] = []
         for sign, pattern in _BOUNDS:
             for match in pattern.finditer(self.text):
@@ -311,12 +327,16 @@ class ConditionFinder:
                     yield condition
 
     def _find_equals(self, taken: frozenset[int]) -> Iterator[Condition]:
-        """Yield conditions that a column that is named is equal to a number beside it."""
+        """Yield the conditions that a named column equals the number beside its name.
+
+        Args:
+            taken: The places of words that other conditions have used.
+        """
         for at, word in enumerate(self.words):
             number = self._read(word.text) if _PLAIN_NUMBER.fullmatch(word.text) else None
             if word.text in _ORDINAL_WORDS and self._is_order_name(at + 1):
                 number = _ORDINAL_WORDS[word.text]
-            # "One station" and "satu stasiun" count nothing.
+            # "One" and "satu" are often articles, as in "one station".
             if number is None or at in taken or word.text in {"one", "satu"}:
                 continue
             column = self._find_column_beside(at)
@@ -328,7 +348,7 @@ class ConditionFinder:
                 yield Condition(column, rows, f"{name} = {word.text}", frozenset({at}))
 
     def _is_order_name(self, at: int) -> bool:
-        """Return whether a word is the name of a column of numbers, as in "second round"."""
+        """Return whether a word is the whole name of a column of numbers, as in "second round"."""
         return any(
             link.first == at == link.last
             and link.share >= 0.99
@@ -337,7 +357,10 @@ class ConditionFinder:
         )
 
     def _find_column_beside(self, at: int) -> int | None:
-        """Return the column of numbers that is named right beside a number, or by its unit."""
+        """Return the column of numbers whose unit follows a number or whose name is beside it.
+
+        `None` if there is none.
+        """
         following = self.words[at + 1].stem if at + 1 < len(self.words) else ""
         for column, spec in enumerate(self.table.columns):
             units = [word.stem for word in split_words(spec.unit)]
@@ -357,7 +380,12 @@ class ConditionFinder:
         return None
 
     def _build_amount(self, sign: str, match: re.Match[str]) -> Condition | None:
-        """Return the condition that a bound states; `None` if no column can be meant."""
+        """Return the condition that a bound states; `None` if no column can be meant.
+
+        Args:
+            sign: The comparison, a key of `_TESTS`.
+            match: The match of the bound, with the group `number`.
+        """
         number = match["number"]
         bound = parse_duration(number) if ":" in number else self._read(number)
         if bound is None:
@@ -375,12 +403,19 @@ class ConditionFinder:
         rows = self._select_amounts(column, lambda value: test(value, limit))
         name = self.table.columns[column].name
         shown = f"{number}{unit}" if factor != 1 else number
-        # The unit of a bound stands for no row, although cells hold it.
+        # The unit belongs to the bound, so it must not select rows whose cells hold it.
         places |= self.list_places(Span(match.start(), match.end() + len(unit)))
         return Condition(column, rows, f"{name} {sign} {shown}", places)
 
     def _read_unit(self, end: int, column: int) -> tuple[str, float]:
-        """Return the unit behind a bound, with its size in the unit of a column of its kind."""
+        """Return the unit behind a bound, and its size in the unit of a column.
+
+        The unit is empty and the size 1 if the column has no unit of this kind.
+
+        Args:
+            end: The place behind the bound in the question's text.
+            column: The column.
+        """
         match = _UNIT_BEHIND.match(self.text, end)
         asked = parse_measure(match[0].strip()) if match else None
         target = parse_measure(self.table.columns[column].unit)
@@ -390,7 +425,7 @@ class ConditionFinder:
         return (match[0], asked.factor / target.factor) if is_alike else ("", 1.0)
 
     def _select_amounts(self, column: int, test: Callable[[float], bool]) -> frozenset[int]:
-        """Return the rows whose amount in a column passes a test."""
+        """Return the rows whose number in a column passes a test."""
 
         def passes(cell: Cell) -> bool:
             value = self.table.read_value(cell, column)
@@ -399,11 +434,20 @@ class ConditionFinder:
         return self.table.contents[column].select_rows(passes)
 
     def _read(self, number: str) -> float | None:
-        """Return a number as the table writes numbers."""
+        """Return the value of a number, with the table's decimal mark; `None` if it is none."""
         return _read_number(number, decimal_comma=self.table.decimal_comma)
 
     def _choose_amount_column(self, places: frozenset[int], end: int, bound: float) -> int | None:
-        """Return the column on which a bound is: named nearby, of its unit, or the only one."""
+        """Return the column that a bound limits; `None` if none can be meant.
+
+        It is a column that is named nearby or has the bound's unit, or else the only one with
+        amounts.
+
+        Args:
+            places: The places of the bound's words.
+            end: The place behind the bound in the question's text.
+            bound: The number.
+        """
         last, first = max(places), min(places)
         numeric = {
             at
@@ -432,11 +476,11 @@ class ConditionFinder:
         plain = [at for at in numeric if not self.table.columns[at].is_order]
         if rate(best) >= 0.7:
             return best
-        # A bound on something else, such as how often a thing occurs, rarely fits the values.
+        # A bound on something else, such as a number of occurrences, rarely fits the values.
         return plain[0] if len(plain) == 1 and self._fits_range(plain[0], bound) else None
 
     def _fits_range(self, column: int, bound: float) -> bool:
-        """Return whether a bound lies within the values of a column."""
+        """Return whether a bound lies between the least and the largest value of a column."""
         content = self.table.contents[column]
         is_plain = self.table.columns[column].kind == "number"
         values = content.numbers if is_plain else [cell.duration for cell in content.cells]
@@ -444,7 +488,11 @@ class ConditionFinder:
         return bool(numbers) and min(numbers) <= bound <= max(numbers)
 
     def _find_times(self, taken: frozenset[int]) -> Iterator[Condition]:
-        """Yield the conditions on time; column -1 for a time that no column can hold."""
+        """Yield the conditions on time, with the column -1 for a time that no column can hold.
+
+        Args:
+            taken: The places of words that other conditions have used.
+        """
         closed = [Span(self.words[at].start, self.words[at].end) for at in taken]
         for match in _DECADE.finditer(self.text):
             start = float(match[1])
@@ -459,7 +507,13 @@ class ConditionFinder:
                 yield self._build_time(sign, list(match.groups()), match)
 
     def _build_time(self, sign: str, dates: Sequence[str], match: re.Match[str]) -> Condition:
-        """Return the condition that a time states."""
+        """Return the condition that a time states; its column is -1 if no column can be meant.
+
+        Args:
+            sign: The comparison; `..` is between two dates.
+            dates: The dates as text, two for `..`, else one.
+            match: The match in the question.
+        """
         places = self.list_places(Span(*match.span()))
         day_first = self.table.day_first
         periods = [parse_period(date.replace(" of ", " "), day_first=day_first) for date in dates]
@@ -477,7 +531,10 @@ class ConditionFinder:
         return Condition(column, rows, f"{name} {shown}", places)
 
     def _choose_time_column(self, places: frozenset[int]) -> int | None:
-        """Return the column of dates that is named nearest, else the first one."""
+        """Return the column of dates whose name is nearest to some words, else the first one.
+
+        `None` if there is no column of dates.
+        """
         dated = [at for at, column in enumerate(self.table.columns) if column.kind == "date"]
         if not dated:
             return None
@@ -494,7 +551,7 @@ class ConditionFinder:
 
 
 def _read_number(text: str, *, decimal_comma: bool = False) -> float | None:
-    """Return the value of a number in digits or in words."""
+    """Return the value of a number in digits or in words; `None` if it cannot be read."""
     if text in {"once", "twice"}:
         return 1.0 if text == "once" else 2.0
     digits = re.match(r"[\d.,]*\d", text)
@@ -506,12 +563,21 @@ def _read_number(text: str, *, decimal_comma: bool = False) -> float | None:
 
 
 def _begins_with(words: frozenset[str], stems: Sequence[str]) -> bool:
-    """Return whether the first of some stems is one of some words."""
+    """Return whether the first stem of a cell is one of some words."""
     return bool(stems) and stems[0] in words
 
 
 def _meets_time(cell: Cell, sign: str, start: Date, end: Date) -> bool:
-    """Return whether the time of a cell meets a bound; what one leaves open counts as equal."""
+    """Return whether the time of a cell meets a bound.
+
+    A year, month or day that one of the two leaves open counts as equal.
+
+    Args:
+        cell: The cell.
+        sign: The comparison; `..` is between two dates.
+        start: The date, or the first one.
+        end: The last one for `..`, or the end of the period that the date names.
+    """
     if cell.period is None:
         return False
     first, last = cell.period
@@ -524,7 +590,10 @@ def _meets_time(cell: Cell, sign: str, start: Date, end: Date) -> bool:
 
 
 def _compare_open(one: Date, other: Date) -> int:
-    """Return -1, 0 or 1 as one date is before another, as far as both are given."""
+    """Return -1, 0 or 1 if one date is before, equal to or after another, as far as both are given.
+
+    A component that is 0 in one of them is left open and not compared.
+    """
     for left, right in zip(one, other, strict=True):
         if left and right and left != right:
             return -1 if left < right else 1
@@ -532,7 +601,10 @@ def _compare_open(one: Date, other: Date) -> int:
 
 
 def find_count_bound(text: str) -> tuple[_Test, float] | None:
-    """Return the bound that a question sets on how often something occurs."""
+    """Return the bound of a question on a number of occurrences, as a test and a number.
+
+    `None` if there is none.
+    """
     for sign, pattern in (*_BOUNDS, _EXACTLY):
         match = pattern.search(text)
         number = _read_number(match["number"]) if match else None

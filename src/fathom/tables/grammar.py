@@ -1,4 +1,4 @@
-"""From a question to a computation over a table, by rules and without a model."""
+"""The rules that turn a question into computations over a table, without a model."""
 
 import re
 from collections import Counter
@@ -41,7 +41,7 @@ _AMOUNT = re.compile(
     r"\bhow much\b|\b(?:altogether|combined|in total|in all|sum of|add(?:ing)? up|gabungan|"
     r"keseluruhan)\b"
 )
-"""Words for an amount, which no number of rows is."""
+"""Words that ask for an amount and not for a number of rows."""
 _COUNT = re.compile(
     r"\b(?:how many|numbers? of|amount of|total of|count of|how much|berapa(?: banyak)?|jumlah|"
     r"banyaknya|number)\b"
@@ -71,15 +71,19 @@ _MENTIONING = re.compile(
     r"\b(?:about|mention\w*|contain\w*|describ\w*|refer\w*|say|says|said|tentang|menyebut\w*|"
     r"memuat|berisi)\b"
 )
-"""Words of a question that asks for the rows whose text has some words."""
+"""Words that ask for the rows whose text mentions something."""
 _PROSE_WORDS = 8
-"""The least number of words of a cell that tells something in prose."""
+"""The least number of words of a cell that counts as prose."""
 _PROSE_ROWS = 100
-"""The number of rows whose cells are looked at for prose: a table may have very many."""
+"""The largest number of rows that are searched for prose, because a table may be very long."""
 
 
 def plan_computations(reading: TableQuestion) -> tuple[Computation, ...]:
-    """Return the computations that a question may ask for, the best first; none if it asks none."""
+    """Return the computations that a question may ask for, the best first; empty without any.
+
+    Args:
+        reading: The question, read over a table.
+    """
     plans = [
         replace(plan, score=round(reading.rate(plan, sureness), 4))
         for sureness, rule in _RULES
@@ -92,8 +96,8 @@ class Obstacle(NamedTuple):
     """The reason why a computation does not answer a question.
 
     Attributes:
-        reason: The reason in words; empty if nothing is known.
-        missing: The words of the question that no column has, if that is the reason.
+        reason: The reason in words; empty if there is no obstacle.
+        missing: The words of the question that no column has, if these are the reason; else empty.
     """
 
     reason: str = ""
@@ -101,10 +105,14 @@ class Obstacle(NamedTuple):
 
 
 def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
-    """Return why the best computation does not answer the question.
+    """Return the reason why the best computation does not answer the question; empty without one.
 
-    Two measures that are to be added or compared must have one unit, a word must mean one measure
-    only, and no other word may tell another measure than the one that was taken.
+    Reasons are words that may mean several measures, a noun or a measure that no column has, and
+    two measures without a common unit that are to be added or compared.
+
+    Args:
+        reading: The question, read over the table.
+        plan: The best computation.
     """
     rivals = reading.rival_measures
     if plan.target in rivals or plan.order in rivals:
@@ -129,9 +137,10 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
 
 
 def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
-    """Return the noun asked for that no column has and that rows do not count; empty without one.
+    """Return the wanted noun if no column has it and rows do not stand for it; else nothing.
 
-    "How many ferries does Aldby have?" asks for no number of rows named Aldby.
+    For example, "How many ferries does Aldby have?" does not ask for the number of rows that are
+    named Aldby.
     """
     noun = reading.find_unknown_noun(plan)
     if plan.operation == "difference":
@@ -146,10 +155,11 @@ def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
 
 
 _Rule = Callable[[TableQuestion], Iterator[Computation]]
+"""A function that yields the computations that a question may ask for."""
 
 
 def _list_groups(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of the two sides that a question compares; none if it compares no two."""
+    """Return the rows of the two sides that a question compares; empty if it compares none."""
     for group in reading.conditions.groups:
         if len(group) == 2:
             others = [
@@ -162,7 +172,10 @@ def _list_groups(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
 
 
 def _list_period_ends(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
-    """Return the rows at the two ends of the period of a question; none without a period."""
+    """Return the rows at the first and the last date of a question's period; else nothing.
+
+    The question must name just one period, and at least two of its rows must have a date.
+    """
     periods = [condition for condition in reading.conditions.times if ".." in condition.text]
     if len(periods) != 1:
         return ()
@@ -180,12 +193,12 @@ def _list_period_ends(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
 
 
 def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield differences, ratios, shares and growth."""
+    """Yield at most one difference, ratio, share or growth."""
     patterns: tuple[tuple[Operation, re.Pattern[str]], ...] = (
         ("growth", _GROWTH), ("difference", _DIFFERENCE), ("ratio", _RATIO), ("share", _SHARE)
     )  # fmt: skip
     operation = next((name for name, pattern in patterns if pattern.search(reading.text)), None)
-    # A column may itself hold growth or shares, which are then looked up or compared.
+    # "Which has the highest growth?" asks for a thing, by a column that holds growth itself.
     if operation in {"growth", "share"} and _ASKS_THING.match(reading.text):
         return
     if operation is None:
@@ -196,7 +209,7 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
     groups = groups or _list_period_ends(reading)
     if not groups:
         return
-    # From the earlier to the later one.
+    # Growth is computed from the second group to the first one, so the later one comes first.
     groups = groups[::-1] if operation == "growth" else groups
     order = reading.find_column(
         range(len(reading.words)),
@@ -207,7 +220,8 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
     )
     if order is None and _YEARS_BETWEEN.search(reading.text):
         order = reading.find_dated()
-    # Two things differ in much; only a question for their number compares how often they occur.
+    # Without a column of amounts only numbers of rows can be compared, so the question must ask
+    # for a number.
     if order is None and operation != "share" and not _COUNT.search(reading.text):
         return
     target = order if order is not None else reading.target
@@ -215,7 +229,7 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_choice(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the choice of one of two things: "Which is longer, A or B?"."""
+    """Yield the choice between two things, as for "Which is longer, A or B?"."""
     if not re.search(r"\b(?:or|than|atau|vs)\b", reading.text):
         return
     groups = _list_groups(reading)
@@ -244,7 +258,7 @@ def _plan_choice(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the row before or after a row that is named."""
+    """Yield the row before or after a named row, or the row next to a bound on time."""
     forward, backward = _NEXT.search(reading.text), _PREVIOUS.search(reading.text)
     cue = min(filter(None, (forward, backward)), key=lambda match: match.start(), default=None)
     if cue is None or _COUNTING.match(reading.text):
@@ -255,7 +269,8 @@ def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
     named = [
         condition for condition in reading.kept if len(condition.rows) < len(reading.data_rows)
     ]
-    # The row is named behind the word, and by a cell rather than by a bound on time.
+    # The row is usually named behind the word. If only a bound on time names it, the wanted row is
+    # the first one after that time, or the last one before it.
     place = len(reading.text[: cue.start()].split())
     bounded = [condition for condition in named if condition in reading.conditions.times]
     if bounded and len(bounded) == len(named):
@@ -288,7 +303,7 @@ def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _is_falling(reading: TableQuestion) -> bool:
-    """Return whether the table lists the newest row first."""
+    """Return whether the rows are in falling order of the first column of dates."""
     dated = [at for at, column in enumerate(reading.table.columns) if column.kind == "date"]
     if not dated:
         return False
@@ -300,7 +315,7 @@ def _is_falling(reading: TableQuestion) -> bool:
 
 
 def _plan_same(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the rows that have the same value as a row that is named."""
+    """Yield the other rows that have the same value in a column as a named row, or their number."""
     match = _SAME.search(reading.text)
     rows = reading.select(reading.kept)
     if match is None or not reading.kept or len(rows) != 1:
@@ -329,7 +344,7 @@ def _plan_same(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_frequent_values(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the values that occur as often as a bound says: "Who won more than twice?"."""
+    """Yield the values that occur as often as a bound says, as for "Who won more than twice?"."""
     bound = None if reading.conditions.amounts else find_count_bound(reading.text)
     column = reading.asked_column.column if reading.asked_column else reading.target
     if bound is None or reading.table.columns[column].kind not in {"text", "date"}:
@@ -354,7 +369,7 @@ def _plan_frequent_values(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _find_superlative(reading: TableQuestion) -> int | None:
-    """Return the place of the word that asks for an end of an order; `None` without one."""
+    """Return the place of the first superlative, which asks for an end of an order; else `None`."""
     for at, word in enumerate(reading.words):
         is_bound = word.text in {"most", "least"} and reading.get_text(at - 1) == "at"
         is_number = word.text == "top" and reading.get_text(at + 1).isdigit()
@@ -364,13 +379,13 @@ def _find_superlative(reading: TableQuestion) -> int | None:
 
 
 def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the row at an end of an order, its value, or the most frequent value."""
+    """Yield the row at an end of an order, the value there, or the most or least frequent value."""
     at = _find_superlative(reading)
     if at is None:
         return
     spec = SUPERLATIVES[reading.words[at].text]
     order, asked, target = reading.find_order(at, spec), reading.asked_column, reading.target
-    # "The largest number of cranes" asks for the number itself.
+    # "The largest number of cranes" asks for the value itself.
     if asked and at < asked.first and reading.is_measured(asked.column):
         order = asked.column
     if order is None or _FREQUENT.search(reading.text[reading.words[at].end :]):
@@ -381,7 +396,7 @@ def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
     operation: Operation = "highest" if spec.highest else "lowest"
     if order == target or _HOW_MUCH.match(reading.text):
         is_date = reading.table.columns[order].kind == "date"
-        # The end of an order of dates is written as a date, in whatever form.
+        # A date is given as its cell writes it, not as a number.
         operation = operation if is_date else "maximum" if spec.highest else "minimum"
         target = target if is_date else order
     shift = ENDS.get(reading.get_text(at - 1), ("", 0))[1]
@@ -389,7 +404,7 @@ def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_end(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the first, the last or the n-th row."""
+    """Yield the first, the last or the n-th row, by the table's order or by dates."""
     taken = frozenset[int]().union(*(condition.words for condition in reading.kept))
     for at, word in enumerate(reading.words):
         if word.text not in ENDS or at in taken or _COUNTING.match(reading.text):
@@ -410,7 +425,7 @@ def _plan_end(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_count(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield counts and sums for "how many"."""
+    """Yield the count, the sum or the cell that a question such as "how many" asks for."""
     if not _COUNT.search(reading.text):
         return
     asked = reading.asked_column
@@ -435,13 +450,13 @@ def _plan_count(reading: TableQuestion) -> Iterator[Computation]:
         yield replace(reading.base, operation="distinct")
         return
     plan = _count_rows(reading)
-    # "How many pages are read at most?" asks for a number that the row with these words states.
+    # "How many pages are read at most?" asks for a number that a cell with these words states.
     if not _selects_by_prose(reading, plan) or _MENTIONING.search(reading.text):
         yield plan
 
 
 def _selects_by_prose(reading: TableQuestion, plan: Computation) -> bool:
-    """Return whether a condition holds by words within the prose of a cell."""
+    """Return whether a condition selects rows by the words of cells that hold prose."""
     return any(
         len(reading.table.get_cell(row, condition.column).text.split()) >= _PROSE_WORDS
         for condition in plan.conditions
@@ -450,7 +465,11 @@ def _selects_by_prose(reading: TableQuestion, plan: Computation) -> bool:
 
 
 def _count_rows(reading: TableQuestion) -> Computation:
-    """Return the count of rows; a column of numbers that is named must be above zero in them."""
+    """Return the count of the rows.
+
+    If the question asks who won or has something in a named column of numbers, as in "How many
+    teams won gold?", only the rows with a number above zero there count.
+    """
     columns = {condition.column for condition in reading.kept}
     behind = range(reading.asked_words.stop, len(reading.words))
     named = reading.find_column(behind, kinds=frozenset({"number"}), skip=frozenset(columns))
@@ -479,7 +498,7 @@ def _count_rows(reading: TableQuestion) -> Computation:
 
 
 def _plan_span(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield a length of time: a cell's own, or between two dates of a row."""
+    """Yield a length of time: that of a cell, or that between two dates of one or two rows."""
     if not _YEARS_BETWEEN.search(reading.text):
         return
     rows = reading.select(reading.kept)
@@ -501,7 +520,7 @@ def _plan_span(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield sums and means."""
+    """Yield at most one sum or mean."""
     operation: Operation | None = (
         "mean" if _MEAN.search(reading.text) else "sum" if _SUM.search(reading.text) else None
     )
@@ -520,7 +539,7 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
     if column is None or reading.table.columns[column].is_order:
         return
     rows = reading.select(reading.kept)
-    # Rows that total others between them would be counted twice.
+    # With a row that totals others, amounts would be counted twice.
     if not reading.total_rows.isdisjoint(rows):
         return
     name = reading.table.columns[column].name
@@ -532,7 +551,7 @@ def _plan_aggregate(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_decision(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield yes or no."""
+    """Yield the answer to a yes-no question, or the choice of "A or B"."""
     if not _YES_NO.match(reading.text) or not reading.conditions.every:
         return
     pair = next((group for group in reading.conditions.groups if len(group) == 2), ())
@@ -546,7 +565,7 @@ def _plan_decision(reading: TableQuestion) -> Iterator[Computation]:
 
 
 def _plan_either(reading: TableQuestion, pair: Sequence[Condition]) -> Iterator[Computation]:
-    """Yield the one of two things that is so: "Was A or B built in 1965?"."""
+    """Yield the one of two things for which the rest holds, as for "Was A or B built in 1965?"."""
     others = [condition for condition in reading.kept if condition.column != pair[0].column]
     sides = [side for side in pair if reading.select([*others, side])]
     if others and len(sides) == 1:
@@ -561,7 +580,7 @@ def _plan_either(reading: TableQuestion, pair: Sequence[Condition]) -> Iterator[
 
 
 def _plan_lookup(reading: TableQuestion) -> Iterator[Computation]:
-    """Yield the cells of the rows that are named."""
+    """Yield the target's cells in the rows that meet the conditions."""
     if not reading.kept:
         return
     columns = {condition.column for condition in reading.kept}
@@ -592,4 +611,4 @@ _RULES: tuple[tuple[float, _Rule], ...] = (
     (0.78, _plan_decision),
     (0.6, _plan_lookup),
 )
-"""The rules with their sureness."""
+"""The rules, each after its sureness, in [0, 1]."""

@@ -1,4 +1,4 @@
-"""The names of the rows of statements, and the words of a label in a form that compares."""
+"""The names of the rows of financial statements, and labels in a form that can be compared."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from fathom.tables.values import fold_text
 from fathom.text.language import split_set
 
 Stems = tuple[str, ...]
-"""The stems of a name without small words."""
+"""The stems of a name, in order, without small words."""
 _SMALL = split_set("of the a an in and for by to dan s")
 _AMPERSAND = re.compile(r"\b(\w{1,3})&(\w)\b(?:&(\w)\b)?")
 _REMARK = re.compile(r"/?\([^()]*\)|/[^,/]*\bdeficit\b")
@@ -20,13 +20,13 @@ _NET = re.compile(r",? net(?: of [\w ]{1,80})?$", re.IGNORECASE)
 
 
 class PlacedStem(NamedTuple):
-    """A word of a question that is not small.
+    """A word of a question, small words excepted.
 
     Attributes:
         text: The word, folded.
-        stem: Its stem.
-        start: Its place in the folded question.
-        end: The end of it.
+        stem: The stem of the word.
+        start: The offset of the word in the folded question.
+        end: The offset behind the word.
     """
 
     text: str
@@ -37,12 +37,12 @@ class PlacedStem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelNames:
-    """The names that rows of statements have.
+    """The names of the rows of statements.
 
     Attributes:
-        groups: The group of names of one row, the most usual first, by each of its names.
-        measures: The measures that are reckoned from two rows, by each of their names.
-        longest: The largest number of words in a name.
+        groups: All names of a row, the most usual first, by each of these names.
+        measures: The measures that are computed from two rows, by each of their names.
+        longest: The largest number of words in a name; 0 without names.
     """
 
     groups: Mapping[Stems, tuple[Stems, ...]]
@@ -51,7 +51,7 @@ class LabelNames:
 
     @classmethod
     def of(cls, *domains: Domain) -> Self:
-        """Return the names of domains; those of the first one go before the others'."""
+        """Return the names in domains; of equal names, those of earlier domains come first."""
         groups: dict[Stems, tuple[Stems, ...]] = {}
         measures: dict[Stems, Measure] = {}
         for domain in domains:
@@ -67,11 +67,11 @@ class LabelNames:
         return cls(groups, measures, longest)
 
     def list_names(self, name: Stems) -> tuple[Stems, ...]:
-        """Return the names of a row: the given one, then those that mean the same."""
+        """Return the names of a row: the given one, then its synonyms."""
         return tuple(dict.fromkeys((name, *self.groups.get(name, ()))))
 
     def is_named(self, words: Iterable[PlacedStem]) -> bool:
-        """Return whether a run of words is the name of a row or a measure."""
+        """Return whether a run of consecutive words is the name of a row or a measure."""
         stems = tuple(word.stem for word in words)
         return any(
             stems[at : at + count] in self.groups or stems[at : at + count] in self.measures
@@ -81,7 +81,10 @@ class LabelNames:
 
 
 def split_question(text: str) -> tuple[PlacedStem, ...]:
-    """Return the words of a folded question that are not small."""
+    """Return the words of a folded question, without small words.
+
+    Names such as "R&D" are one word.
+    """
     joined = _AMPERSAND.sub(lambda match: _join(match).ljust(len(match[0])), text)
     return tuple(
         PlacedStem(word.text, word.stem, word.start, word.end)
@@ -91,7 +94,7 @@ def split_question(text: str) -> tuple[PlacedStem, ...]:
 
 
 def split_label(label: str) -> Stems:
-    """Return the stems of a label, without remarks in brackets and without "net" at its end."""
+    """Return the stems of a label without remarks in brackets, notes, and "net" at its end."""
     text = _NOTE.sub("", _REMARK.sub("", label)).strip(" :")
     text = _NET.sub("", text)
     return tuple(word.stem for word in split_question(fold_text(text)))

@@ -1,4 +1,4 @@
-"""Links between the words of a question and a table: its columns, its cells and its values."""
+"""Links between the words of a question and the columns and cells of a table."""
 
 import re
 from collections import defaultdict
@@ -15,9 +15,9 @@ from fathom.text.language import load_stop_words, split_set
 
 _WORD = re.compile(r"\d+(?:st|nd|rd|th)\b|\d+(?:[.,]\d+)*(?:[:/]\d+)*(?:\.\d+)?|[^\W\d_][^\W_]*|%")
 _BELONGING = re.compile(r"(?<=\w{3})nya$")
-"""The Indonesian ending for "its"."""
+"""The Indonesian ending "-nya", which means "its"."""
 _UNIT = re.compile(r"(?<=\w) \([^()]*\)$")
-"""The unit behind a head, which does not belong to its name."""
+"""The unit at the end of a head, which does not belong to the column's name."""
 _PLAIN_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?")
 """A number that is its own stem."""
 _GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -51,10 +51,11 @@ _ALIASES: Mapping[str, str] = {
     "tall": "height", "deep": "depth", "heavy": "weight", "weigh": "weight", "fast": "speed",
     "old": "age",
 }  # fmt: skip
-"""Words of questions with words that heads of columns use for the same."""
+"""For a word of a question, the words that heads of columns use for the same thing."""
 _LONGEST_PHRASE = 9
+"""The largest number of words that are compared with a cell."""
 _LEAST_CORRECTED = 5
-"""The letters that a word needs for its spelling to be corrected."""
+"""The least number of letters of a word whose spelling is corrected."""
 _ORDINALS = split_set("first second third fourth fifth last next")
 
 
@@ -63,9 +64,9 @@ class StemmedWord(NamedTuple):
 
     Attributes:
         text: The word in lower case, without accents.
-        stem: Its stem.
-        start: Its place in the text.
-        end: The end of it.
+        stem: The stem of the word.
+        start: The offset of the word in the folded text.
+        end: The offset behind the word.
     """
 
     text: str
@@ -75,13 +76,14 @@ class StemmedWord(NamedTuple):
 
 
 class ColumnLink(NamedTuple):
-    """A run of words that name a column.
+    """A run of words of a question that names a column.
 
     Attributes:
-        column: The column.
-        first: The first of the words.
-        last: The last of the words.
-        share: The share of the column's name that the question has, in (0, 1].
+        column: The column, from 0.
+        first: The place of the first of the words, from 0.
+        last: The place of the last of the words.
+        share: The share of the words of the column's name that the run has, in (0, 1]; at most 0.5
+            for another word for the name.
     """
 
     column: int
@@ -91,13 +93,13 @@ class ColumnLink(NamedTuple):
 
 
 class CellLink(NamedTuple):
-    """A run of words that cells hold.
+    """A run of words of a question that cells hold.
 
     Attributes:
-        first: The first of the words.
-        last: The last of the words.
-        rows: The rows by the column whose cells hold them.
-        exact: The columns in which a cell holds nothing else.
+        first: The place of the first of the words, from 0.
+        last: The place of the last of the words.
+        rows: For each column with such cells, the rows of these cells.
+        exact: The columns in which some cell is just these words.
     """
 
     first: int
@@ -108,7 +110,7 @@ class CellLink(NamedTuple):
 
 _ANALYZER = Analyzer()
 _MOST_STEMS = 20_000
-"""The words whose stems are kept."""
+"""The number of words whose stems are cached."""
 
 
 @lru_cache(_MOST_STEMS)
@@ -121,7 +123,7 @@ _ALIASES_BY_STEM = {_stem_word(word): aliases for word, aliases in _ALIASES.item
 
 
 def split_words(text: str) -> list[StemmedWord]:
-    """Return the words and numbers of a text in order; marks between thousands are dropped."""
+    """Return the words and numbers of a text in order, without marks between thousands."""
     folded = _POSSESSIVE.sub(lambda match: " " * len(match[0]), fold_text(text))
     words = []
     for match in _WORD.finditer(folded):
@@ -134,7 +136,7 @@ def split_words(text: str) -> list[StemmedWord]:
 
 
 def split_cells(table: Table) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Return the stems of each distinct cell of each column."""
+    """Return the stems of the words of each distinct cell, column by column."""
     return tuple(
         tuple(tuple(word.stem for word in split_words(cell.text)) for cell in content.cells)
         for content in table.contents
@@ -142,7 +144,7 @@ def split_cells(table: Table) -> tuple[tuple[tuple[str, ...], ...], ...]:
 
 
 def list_long_stems(stems: Iterable[str]) -> tuple[str, ...]:
-    """Return the stems for which misspelt words may stand, each once."""
+    """Return the stems that a misspelt word may be corrected to, each once."""
     return tuple(
         stem for stem in dict.fromkeys(stems) if len(stem) >= _LEAST_CORRECTED and stem.isalpha()
     )
@@ -150,14 +152,15 @@ def list_long_stems(stems: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TableWords:
-    """The words of a table's heads and cells, ready to be compared with questions.
+    """A table with the words of its heads and cells, for comparisons with questions.
 
     Attributes:
         table: The table.
         names: The stems of each column's name.
-        stems: The stems of each distinct cell of each column.
-        places: The distinct cells that hold a stem, each with its column before it.
-        long_stems: The stems for which misspelt words may stand.
+        stems: For each column, the stems of each distinct cell.
+        places: For each stem, the distinct cells that hold it, as pairs of the column and the code
+            of the cell (`CellColumn`).
+        long_stems: The stems that a misspelt word may be corrected to.
     """
 
     table: Table
@@ -168,7 +171,7 @@ class TableWords:
 
     @classmethod
     def of(cls, table: Table) -> "TableWords":
-        """Return the words of a table."""
+        """Split the heads and cells of a table into words."""
         stems = split_cells(table)
         places: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for column, cells in enumerate(stems):
@@ -186,7 +189,14 @@ class TableWords:
         places: Mapping[str, frozenset[tuple[int, int]]],
         long_stems: tuple[str, ...],
     ) -> "TableWords":
-        """Return the words of a table whose cells have been split."""
+        """Build the words of a table whose cells have already been split.
+
+        Args:
+            table: The table.
+            stems: As the attribute.
+            places: As the attribute.
+            long_stems: As the attribute.
+        """
         names = tuple(
             tuple(word.stem for word in split_words(_UNIT.sub("", column.name)))
             for column in table.columns
@@ -194,12 +204,12 @@ class TableWords:
         return cls(table, names, stems, places, long_stems)
 
     def select_rows(self, column: int, test: Callable[[tuple[str, ...]], object]) -> frozenset[int]:
-        """Return the rows whose cell of a column has stems that pass a test."""
+        """Return the rows whose cell in a column has stems that pass a test."""
         codes = {code for code, stems in enumerate(self.stems[column]) if test(stems)}
         return self.table.contents[column].list_rows(codes)
 
     def link_columns(self, words: Sequence[StemmedWord]) -> list[ColumnLink]:
-        """Return the columns that the words name, the surest first, then in the words' order."""
+        """Return the runs of words that name columns, those with the largest share first."""
         links = [
             link for column in range(len(self.names)) for link in self._link_name(words, column)
         ]
@@ -228,13 +238,18 @@ class TableWords:
             at = max(end, at + 1)
 
     def _match_stem(self, word: StemmedWord, name: Sequence[str]) -> str:
-        """Return the stem of a name that a word stands for; empty if there is none."""
+        """Return the stem of a column's name that a word matches; empty if there is none."""
         if _is_small(word):
             return ""
         return next((stem for stem in name if _are_alike(word.stem, stem)), "")
 
     def correct_spelling(self, words: Sequence[StemmedWord]) -> list[StemmedWord]:
-        """Return the words; one that the table nearly has is taken for the table's."""
+        """Return the words with corrected stems.
+
+        A long word that neither the table nor the stop words have gets the stem of the table's most
+        similar word with the same first letter, if one is similar enough. An Indonesian word loses
+        its ending "-nya".
+        """
         names = {stem for name in self.names for stem in name}
         corrected = []
         for word in words:
@@ -255,7 +270,7 @@ class TableWords:
         return corrected
 
     def link_aliases(self, words: Sequence[StemmedWord]) -> list[ColumnLink]:
-        """Return the columns that another word for their name links."""
+        """Return the words that `_ALIASES` links to a column's name, the surest first."""
         links = []
         for at, word in enumerate(words):
             aliases = _ALIASES_BY_STEM.get(word.stem, "")
@@ -269,7 +284,9 @@ class TableWords:
         return sorted(links, key=lambda link: (-link.share, link.first, link.column))
 
     def link_cells(self, words: Sequence[StemmedWord], closed: frozenset[int]) -> list[CellLink]:
-        """Return the runs of words that cells hold, the longest first where runs overlap.
+        """Return the runs of words that cells hold, in order and without overlap.
+
+        From the left, the longest run at each word is taken.
 
         Args:
             words: The words of the question.
@@ -289,7 +306,7 @@ class TableWords:
     def _find_longest(
         self, words: Sequence[StemmedWord], first: int, closed: frozenset[int]
     ) -> CellLink | None:
-        """Return the longest run from a word on that cells hold."""
+        """Return the longest run from a word on that cells hold; `None` if there is none."""
         for last in range(min(first + _LONGEST_PHRASE, len(words)) - 1, first - 1, -1):
             if last in closed:
                 continue
@@ -300,11 +317,17 @@ class TableWords:
         return None
 
     def _is_weak(self, words: Sequence[StemmedWord], link: CellLink) -> bool:
-        """Return whether a run is a lone small word."""
+        """Return whether a run is a single small word that is not the whole text of a cell."""
         return link.first == link.last and _is_small(words[link.first]) and not link.exact
 
     def _link_phrase(self, phrase: tuple[str, ...], first: int, last: int) -> CellLink | None:
-        """Return the cells that hold a phrase; `None` if there is none."""
+        """Return the link of a phrase to the cells that hold it; `None` if no cell does.
+
+        Args:
+            phrase: The stems of the phrase.
+            first: The place of its first word in the question.
+            last: The place of its last word.
+        """
         common = frozenset.intersection(*(self.places.get(stem, frozenset()) for stem in phrase))
         holding: dict[int, set[int]] = defaultdict(set)
         exact: dict[int, set[int]] = defaultdict(set)
@@ -316,7 +339,8 @@ class TableWords:
                     exact[column].add(code)
         if not holding:
             return None
-        # Where a cell is the phrase, cells of its column that only hold it mean others.
+        # If a number is the whole text of a cell, cells of the same column that only contain the
+        # number mean something else.
         is_number = len(phrase) == 1 and phrase[0].isdigit()
         rows = {
             column: self.table.contents[column].list_rows(
@@ -331,12 +355,15 @@ _STOP_STEMS = split_set("of the in a an and or for by to at on no number")
 
 
 def _is_small(word: StemmedWord) -> bool:
-    """Return whether a word carries no meaning of its own."""
+    """Return whether a word is an English stop word; words such as "first" are not."""
     return word.text in load_stop_words("en") and word.text not in _ORDINALS
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Return whether two stems are the same word, or nearly so."""
+    """Return whether two stems are equal, or one of at least four letters begins the other.
+
+    The shorter one must then have at least 60 % of the other's letters.
+    """
     if one == other:
         return True
     shorter, longer = sorted((one, other), key=len)
@@ -347,5 +374,5 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def _holds_phrase(stems: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
-    """Return whether stems hold a phrase as a run."""
+    """Return whether the stems of a cell contain a phrase as a run."""
     return any(stems[at : at + len(phrase)] == phrase for at in range(len(stems) - len(phrase) + 1))

@@ -1,7 +1,9 @@
-"""Long tables as the index keeps them with their document: typed once, opened in some milliseconds.
+"""The packing of long tables, which the index stores with their document.
 
-A packed table is a head and, for each column, its distinct cells, their stems and the cell of each
-row. A column is unpacked when a question asks for it, and a cell is built when it is looked at.
+Such a table is typed once, at ingestion, and can then be opened in some milliseconds. A packed
+table is a head, the places of its rows and, for each column, the cell of each row, the distinct
+cells and their stems. A column is unpacked only when it is used, and a cell is built only when it
+is read.
 """
 
 import json
@@ -20,10 +22,10 @@ from fathom.tables.table import Cell, CellColumn, Column, Table, build_table
 from fathom.types import Block, Document, Span
 
 LEAST_PACKED = 300_000
-"""The characters from which a table is packed; a shorter one is typed when it is asked about."""
+"""The least number of characters of a table that is packed; shorter ones are typed when used."""
 MOST_PACKED = 40_000_000
-"""The characters up to which a table is packed: some 330,000 rows of six cells."""
-_LEVEL = 1
+"""The largest number of characters of a table that is packed; about 330,000 rows of six cells."""
+_LEVEL = 1  # of zlib: the fastest
 _LENGTHS = struct.Struct("<I")
 T = TypeVar("T")
 
@@ -32,10 +34,10 @@ class PlacedTable(NamedTuple):
     """A typed table with its place in a document.
 
     Attributes:
-        span: The place of the table.
+        span: The place of the table in the document's text.
         content: The typed table with its words.
         names: The cells of its head; empty without one.
-        rows: The places of its rows.
+        rows: The places of its rows in the document's text.
     """
 
     span: Span
@@ -44,12 +46,12 @@ class PlacedTable(NamedTuple):
     rows: Sequence[Span]
 
     def holds(self, offset: int) -> bool:
-        """Return whether a place of the document lies in the table."""
+        """Return whether the character at an offset of the document lies in the table."""
         return self.span.start <= offset < self.span.end
 
 
 def read_table(document: Document, start: int) -> PlacedTable | None:
-    """Return the table at a place of a document, typed now; `None` if there is none."""
+    """Type and return the table at an offset of a document; return `None` if there is none."""
     blocks = list_table_blocks(document.blocks, start)
     if not blocks:
         return None
@@ -59,7 +61,7 @@ def read_table(document: Document, start: int) -> PlacedTable | None:
 
 
 def pack_tables(document: Document) -> bytes:
-    """Return the long tables of a document, packed; empty without one."""
+    """Type and pack the long tables of a document; return nothing if there are none."""
     tables = [list_table_blocks(document.blocks, start) for start in _list_long_tables(document)]
     heads: list[object] = []
     frames: list[bytes] = []
@@ -80,7 +82,7 @@ def pack_tables(document: Document) -> bytes:
 
 
 def unpack_tables(packed: bytes) -> list[PlacedTable]:
-    """Return packed tables, whose columns are unpacked when they are asked for."""
+    """Open packed tables, whose columns are unpacked only when they are used."""
     frames = _iterate_frames(packed)
     head = next(frames, None)
     return [_open_table(table, frames) for table in (head.load() if head else [])]
@@ -100,7 +102,7 @@ def _dump(value: object) -> bytes:
 
 
 def _type_table(document: Document, blocks: Sequence[Block]) -> tuple[Table, tuple[str, ...]]:
-    """Return the typed table of some blocks, and the cells of its head."""
+    """Return the typed table that some blocks are, and the cells of its head."""
     raw = list_block_tables(document, blocks)[0]
     return build_table(raw, document.title), raw.names
 
@@ -116,13 +118,13 @@ def _describe_table(
     names: Sequence[str],
     cells: Sequence[Sequence[Sequence[str]]],
 ) -> dict[str, object]:
-    """Return the head of a packed table.
+    """Return the head of a packed table, as JSON.
 
     Args:
         blocks: The blocks of the table.
         table: The typed table.
         names: The cells of its head.
-        cells: The stems of each distinct cell of each column.
+        cells: The stems of each distinct cell, column by column.
     """
     stems = (stem for column in cells for words in column for stem in words)
     return {
@@ -141,7 +143,10 @@ def _describe_table(
 
 
 def _list_values(cells: Sequence[Cell]) -> list[object]:
-    """Return the values of cells, value by value; those that few cells have by their place."""
+    """Return the attributes of cells, each as a list with an entry for each cell.
+
+    Periods and durations, which few cells have, are mappings by the place of the cell.
+    """
     return [
         [cell.text for cell in cells],
         [cell.number for cell in cells],
@@ -153,32 +158,32 @@ def _list_values(cells: Sequence[Cell]) -> list[object]:
 
 @dataclass(frozen=True)
 class _Frame:
-    """A part of packed tables, unpacked when it is asked for."""
+    """A compressed part of packed tables, which is decompressed when it is used."""
 
     packed: bytes
 
     @cached_property
     def data(self) -> bytes:
-        """The part as it was before packing."""
+        """The decompressed bytes."""
         return zlib.decompress(self.packed)
 
     @cached_property
     def text(self) -> str:
-        """The text that the part holds."""
+        """The bytes as a text."""
         return self.data.decode()
 
     @cached_property
     def numbers(self) -> "array[int]":
-        """The long whole numbers that the part holds."""
+        """The bytes as whole numbers of 64 bits."""
         return array("q", self.data)
 
     def load(self) -> Any:  # noqa: ANN401 - JSON
-        """Return the JSON that the part holds."""
+        """Return the bytes as JSON."""
         return json.loads(self.data)
 
 
 def _iterate_frames(packed: bytes) -> Iterator[_Frame]:
-    """Yield the parts of packed tables in order."""
+    """Yield the compressed parts of packed tables in order."""
     at = 0
     while at < len(packed):
         (length,) = _LENGTHS.unpack_from(packed, at)
@@ -187,7 +192,13 @@ def _iterate_frames(packed: bytes) -> Iterator[_Frame]:
 
 
 def _open_table(head: Any, frames: Iterator[_Frame]) -> PlacedTable:  # noqa: ANN401 - JSON
-    """Return a packed table from its head and the parts behind it."""
+    """Open a packed table.
+
+    Args:
+        head: The head, as `_describe_table` returns it.
+        frames: The remaining parts, of which those of the table are taken: the places of the rows,
+            then the codes, the cells and the stems of each column.
+    """
     rows, count = next(frames), head["rows"]
     columns = tuple(
         Column(name=name, kind=kind, unit=unit, scale=scale, is_order=is_order)
@@ -209,7 +220,12 @@ def _open_table(head: Any, frames: Iterator[_Frame]) -> PlacedTable:  # noqa: AN
 
 
 def _open_column(codes: _Frame, cells: _Frame) -> CellColumn:
-    """Return a column whose cells are built when they are looked at."""
+    """Return a column whose cells are built when they are read.
+
+    Args:
+        codes: The code of the cell of each row.
+        cells: The distinct cells, as `_list_values` returns them.
+    """
     texts, numbers, units, periods, durations = cells.load()
 
     def build_cell(code: int) -> Cell:
@@ -222,13 +238,19 @@ def _open_column(codes: _Frame, cells: _Frame) -> CellColumn:
 
 
 def _open_span(rows: _Frame, row: int, count: int) -> Span:
-    """Return the place of a row."""
+    """Return the place of a row in the document's text.
+
+    Args:
+        rows: The offsets of all rows, then the lengths of all rows.
+        row: The row, from 0.
+        count: The number of rows.
+    """
     start, length = rows.numbers[row], rows.numbers[count + row]
     return Span(start, start + length)
 
 
 class _LazySequence(Sequence[T]):
-    """A sequence whose items are built when they are asked for, each once."""
+    """A sequence whose items are built when they are first read."""
 
     def __init__(self, length: int, build: Callable[[int], T]) -> None:
         self._length = length
@@ -253,7 +275,11 @@ class _LazySequence(Sequence[T]):
 
 
 class _PackedStems(Sequence[tuple[str, ...]]):
-    """The stems of the distinct cells of a column: a line for each cell, blanks around stems."""
+    """The stems of the distinct cells of a column.
+
+    The packed text has a line for each cell, each behind a line break, with blanks around its
+    stems.
+    """
 
     def __init__(self, frame: _Frame) -> None:
         self._frame = frame
@@ -275,7 +301,7 @@ class _PackedStems(Sequence[tuple[str, ...]]):
         return tuple(self._lines[at].split())
 
     def find_cells(self, stem: str) -> Iterator[int]:
-        """Yield the places of the cells that hold a stem."""
+        """Yield the codes of the cells that hold a stem; a code again for each occurrence."""
         text, mark = self._frame.text, f" {stem} "
         at, code = 0, -1
         while (place := text.find(mark, at)) >= 0:
@@ -285,7 +311,10 @@ class _PackedStems(Sequence[tuple[str, ...]]):
 
 
 class _PackedPlaces(Mapping[str, frozenset[tuple[int, int]]]):
-    """The distinct cells that hold a stem, looked for when they are asked for."""
+    """The distinct cells of a table that hold a stem, which are searched when they are needed.
+
+    The cells are pairs of the column and the code, as in `TableWords.places`.
+    """
 
     def __init__(self, stems: Sequence[_PackedStems]) -> None:
         self._stems = stems

@@ -1,4 +1,4 @@
-"""Periods of statements: the length and the end that a head or a question names."""
+"""Periods of statements, as heads of columns and questions name them: a length and a last day."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ _FILLING = re.compile(
     r"untuk|periode|periods?|tanggal|fiscal|fy|tahun|tidak|diaudit|months?|year|note)\b|[^\w]"
 )
 _NEAR_DAYS = 10
-"""The days by which a year of whole weeks may differ from one of the calendar."""
+"""The number of days by which a fiscal year of whole weeks may differ from a calendar year."""
 _WEEK = 7
 
 
@@ -65,15 +65,15 @@ class Period:
     """A period of a statement, or a day.
 
     Attributes:
-        months: Its length; 0 for a day, or where none is told.
-        end: Its last day.
+        months: The length in months; 0 for a day, or if the head names no length.
+        end: The last day; its day, or its month and day, are 0 if the head leaves them open.
     """
 
     months: int
     end: Date
 
     def is_year_before(self, other: "Period") -> bool:
-        """Return whether it is as long as another period and ends a year before it."""
+        """Return whether this period is as long as another one and ends a year before it."""
         if self.months != other.months:
             return False
         if not (self.end[1] and other.end[1]):
@@ -86,8 +86,8 @@ class AskedPeriod(NamedTuple):
     """A period that a question names.
 
     Attributes:
-        months: Its length; 0 where none is told.
-        end: Its last day; the year alone of a quarter.
+        months: The length in months; 0 if the question names none.
+        end: The last day; for a quarter only its year. Components that are left open are 0.
         quarter: The quarter of the year, from 1; 0 without one.
     """
 
@@ -96,7 +96,10 @@ class AskedPeriod(NamedTuple):
     quarter: int = 0
 
     def fits(self, period: Period) -> bool:
-        """Return whether a column's period may be meant; a day has no length."""
+        """Return whether the period of a column may be the one that the question names.
+
+        A period without a length fits every length.
+        """
         if self.months and period.months and self.months != period.months:
             return False
         if self.quarter:
@@ -114,11 +117,11 @@ class AskedPeriods(NamedTuple):
     """The periods of a question.
 
     Attributes:
-        periods: Those that it names, in its order.
-        with_year_before: Whether it compares one with the same period of the year before.
+        periods: The periods that the question names, in its order.
+        with_year_before: Whether it compares a period with the same one of the year before.
         latest: Whether it asks for the latest period.
-        months: The length that it names without a date; 0 without one.
-        spans: The places of their words in the folded question.
+        months: The first length that it names, in months; 0 without one.
+        spans: The places of all these words in the folded question.
     """
 
     periods: tuple[AskedPeriod, ...]
@@ -129,12 +132,12 @@ class AskedPeriods(NamedTuple):
 
     @property
     def names_day(self) -> bool:
-        """Return whether the last day of a period, or a quarter, is named."""
+        """True if the question names the last day of a period, or a quarter."""
         return any(asked.end[2] or asked.quarter for asked in self.periods)
 
 
 def parse_head(text: str) -> Period | None:
-    """Return the period that the head of a column names and nothing else; else `None`."""
+    """Return the period that a column's head names; `None` if the head says anything else."""
     folded = " ".join(fold_text(text).split())
     quarter = _QUARTER.fullmatch(folded)
     if quarter is not None:
@@ -174,13 +177,14 @@ def find_periods(text: str) -> AskedPeriods:
 def _iterate_apart(
     pattern: re.Pattern[str], text: str, taken: Sequence[Span]
 ) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern outside of some places."""
+    """Yield the matches of a pattern that do not overlap some spans."""
     for match in pattern.finditer(text):
         if not any(match.start() < span.end and span.start < match.end() for span in taken):
             yield match
 
 
 def _read_quarter(match: re.Match[str]) -> AskedPeriod:
+    """Return the quarter that a match of `_QUARTER` names."""
     year = match["year"] or match["year2"] or match["year3"]
     word = match["word"] or match["word2"]
     quarter = _ORDINALS[word] if word else int(match["figure"] or match["figure2"])
@@ -188,7 +192,7 @@ def _read_quarter(match: re.Match[str]) -> AskedPeriod:
 
 
 def _read_months(match: re.Match[str]) -> int:
-    """Return the length that words name."""
+    """Return the length in months that a match of `_LENGTH` names."""
     if match["number"]:
         return _NUMBERS[match["number"]]
     if match["weeks"]:
@@ -197,7 +201,14 @@ def _read_months(match: re.Match[str]) -> int:
 
 
 def _read_date(match: re.Match[str], lengths: Sequence[re.Match[str]]) -> AskedPeriod:
-    """Return the period that ends at a date: its length stands before it, else behind it."""
+    """Return the period that ends at a date.
+
+    Its length is the last one before the date in the question, else the first one behind it.
+
+    Args:
+        match: The match of the date.
+        lengths: The matches of lengths in the question.
+    """
     dates, _ = extract_dates(match[0])
     before = [length for length in lengths if length.start() < match.start()]
     length = before[-1] if before else next(iter(lengths), None)
@@ -205,10 +216,11 @@ def _read_date(match: re.Match[str], lengths: Sequence[re.Match[str]]) -> AskedP
 
 
 def _to_parts(end: Date) -> tuple[int, int, int]:
+    """Return year, month and day; an open day is the 28th, and an open month January 1."""
     year, month, day = (int(part) for part in end)
     return (year, month, day or 28) if month else (year, 1, 1)
 
 
 def _to_day(end: Date) -> date:
-    """Return a date as a day of the calendar; what it leaves open is taken from the end."""
+    """Return a date as a day of the calendar, with open components as in `_to_parts`."""
     return date(*_to_parts(end))

@@ -1,4 +1,4 @@
-"""The rows of tables as documents and chunks keep them, with the place of each cell."""
+"""The rows of tables in documents and chunks, split into cells with their places."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +20,8 @@ class NamedCell(NamedTuple):
     Attributes:
         name: The name of its column; empty if it has none.
         text: The content, without the name.
-        start: The place in the text at which the content begins.
-        column: The place of its column, from 0.
+        start: The offset of the content in the text of the document or chunk.
+        column: The column, from 0.
     """
 
     name: str
@@ -36,12 +36,12 @@ class NamedCell(NamedTuple):
 
 
 class RawTable(NamedTuple):
-    """A table as it is written.
+    """A table with its cells as texts.
 
     Attributes:
         names: The cells of its head; empty if it has no head.
         head: The place of the head; `None` if it stands in another chunk or is missing.
-        rows: The other rows.
+        rows: The rows below the head.
         headings: The titles of the sections around it, outermost first.
     """
 
@@ -53,7 +53,7 @@ class RawTable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _SplitRows(Sequence[list[NamedCell]]):
-    """The rows of a table, split when they are looked at: a long table need not be split whole.
+    """The rows of a table, which are split only when they are read, because tables may be long.
 
     Attributes:
         text: The text that holds the rows.
@@ -82,7 +82,7 @@ class _SplitRows(Sequence[list[NamedCell]]):
 
 
 def list_chunk_tables(chunk: Chunk) -> list[RawTable]:
-    """Return the tables of a chunk that have two rows or more besides their heads."""
+    """Return the tables of a chunk with at least two rows below the head."""
     # A chunk that begins within a table has the table's head as its last heading.
     head = chunk.headings[-1] if chunk.headings and CELL_SEPARATOR in chunk.headings[-1] else ""
     headings = chunk.headings[:-1] if head else chunk.headings
@@ -95,12 +95,12 @@ def list_chunk_tables(chunk: Chunk) -> list[RawTable]:
 
 
 def list_document_tables(document: Document) -> list[RawTable]:
-    """Return the tables of a document that have a row or more besides their heads."""
+    """Return the tables of a document with at least one row below the head."""
     return list_block_tables(document, document.blocks)
 
 
 def list_block_tables(document: Document, blocks: Iterable[Block]) -> list[RawTable]:
-    """Return the tables in some blocks of a document."""
+    """Return the tables in some blocks of a document with at least one row below the head."""
     places = [ChunkBlock(block.kind, block.span.start, block.span.end) for block in blocks]
     return [
         table._replace(headings=document.headings_at(table.rows[0][0].span.start))
@@ -109,7 +109,7 @@ def list_block_tables(document: Document, blocks: Iterable[Block]) -> list[RawTa
 
 
 def list_table_blocks(blocks: Sequence[Block], start: int) -> Sequence[Block]:
-    """Return the blocks of the table around a place."""
+    """Return the blocks of the table at an offset, head included; empty if there is none."""
     at = bisect_right(blocks, start, key=lambda block: block.span.start) - 1
     if at < 0 or blocks[at].span.end <= start or blocks[at].kind not in TABLE_KINDS:
         return []
@@ -122,14 +122,20 @@ def list_table_blocks(blocks: Sequence[Block], start: int) -> Sequence[Block]:
 
 
 def split_names(head: str) -> tuple[str, ...]:
-    """Return the names of the columns in a head; none for an empty text."""
+    """Return the names of the columns in the text of a head; empty for an empty text."""
     return tuple(name for name, _ in _split_text(head)) if head else ()
 
 
 def _iterate_tables(
     text: str, blocks: Iterable[ChunkBlock], names: tuple[str, ...]
 ) -> Iterator[RawTable]:
-    """Yield the tables among blocks; the first one continues a table with these names."""
+    """Yield the tables among some blocks.
+
+    Args:
+        text: The text that holds the blocks.
+        blocks: The blocks, in order.
+        names: The names of the columns of a table that began before the first block; else empty.
+    """
     head: Span | None = None
     for is_row, group in groupby(blocks, key=lambda block: block.kind == "table_row"):
         members = list(group)
@@ -142,8 +148,9 @@ def _iterate_tables(
 
 
 def _split_text(row: str) -> Iterator[tuple[str, int]]:
-    """Yield the texts of a row's cells with their places in it."""
-    # White space at the ends of a row was cut off, and with it a half of an empty cell's mark.
+    """Yield the text of each cell of a row with its offset in the row."""
+    # The blanks at the ends of a row were cut off, and with them a part of the separator beside an
+    # empty first or last cell.
     padded = f"{' ' * row.startswith('|')}{row}{' ' * row.endswith('|')}"
     start = -int(row.startswith("|"))
     for text in padded.split(CELL_SEPARATOR):
@@ -152,14 +159,20 @@ def _split_text(row: str) -> Iterator[tuple[str, int]]:
 
 
 def split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
-    """Return the cells of a row with the names of their columns."""
+    """Return the cells of a row with the names of their columns.
+
+    Args:
+        row: The text of the row.
+        start: The offset of the row in the text that holds it.
+        names: The names of the columns; empty if the table has no head.
+    """
     return _split_labelled(row, start, names) or _split_any(row, start, names)
 
 
 def _split_labelled(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
-    """Return the cells of a row that all begin with the names of their columns, else nothing.
+    """Return the cells of a row in which every cell begins with its column's name; else nothing.
 
-    Most rows of long tables are such rows.
+    This is the fast way for most rows of long tables.
     """
     cells: list[NamedCell] = []
     column = 0
@@ -178,10 +191,10 @@ def _split_labelled(row: str, start: int, names: Sequence[str]) -> list[NamedCel
 
 
 def _split_any(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
-    """Return the cells of any row with the names of their columns."""
+    """Return the cells of any row, whether or not they begin with the names of their columns."""
     cells: list[NamedCell] = []
     for at, (text, place) in enumerate(_split_text(row)):
-        # Rows with labels leave empty cells out, so the label tells the column.
+        # Rows with labels leave empty cells out, so only the label tells the column.
         first = cells[-1].column + 1 if cells else 0
         column = _find_label(text, names, first)
         if column is not None:
@@ -194,8 +207,14 @@ def _split_any(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
 
 
 def _find_label(text: str, names: Sequence[str], first: int) -> int | None:
-    """Return the column whose name a cell begins with, from a column on; `None` without one."""
-    # Most rows have all cells, so the next column is the one.
+    """Return the column whose name a cell begins with; `None` if there is none.
+
+    Args:
+        text: The text of the cell.
+        names: The names of the columns.
+        first: The first column that may be meant.
+    """
+    # Most rows have all their cells, so this is mostly the next column.
     if first < len(names) and _is_label(names[first], text):
         return first
     return next((at for at in range(first + 1, len(names)) if _is_label(names[at], text)), None)
@@ -207,9 +226,15 @@ def _is_label(name: str, text: str) -> bool:
 
 
 def _read_label(text: str, at: int, names: Sequence[str]) -> tuple[str, int, int]:
-    """Return the name, the length of the label and the column of a cell by its own text."""
+    """Return the column's name, the length of the label, and the column of a cell.
+
+    Args:
+        text: The text of the cell, which begins with no name of a column.
+        at: The place of the cell in its row.
+        names: The names of the columns.
+    """
     label, mark, _ = text.partition(_LABEL)
-    # Below a head, a colon stands within the content.
+    # If the table has a head, a colon belongs to the content.
     if mark and not names:
         return label, len(label) + len(mark), at
     return names[at] if at < len(names) else "", 0, at

@@ -1,9 +1,9 @@
-"""One SQL SELECT of a language model over typed tables: checked, run and traced to its cells.
+"""The execution of a language model's SQL SELECT over typed tables, with the cells that went in.
 
-The tables lie in a database in memory. A statement may hold only words and signs of a small part of
-SELECT, names of these tables and columns, numbers and quoted texts; SQLite then lets it read these
-tables and nothing else, for a bounded number of steps. The rows that went in are told by a second
-statement for each SELECT, the first one with the numbers of its rows.
+A statement may hold only words and signs of a small part of SELECT, names of these tables and their
+columns, numbers and quoted texts. Its table is copied into a database in memory, in which SQLite
+lets it read this table and nothing else, for a bounded number of steps. To find the rows that went
+in, each SELECT of the statement is run again with the numbers of its rows as a further value.
 """
 
 import re
@@ -23,7 +23,7 @@ from fathom.text.language import load_stop_words, split_set
 from fathom.text.numbers import parse_numbers
 
 ROW = "row_no"
-"""The column of the number of a row, from 1."""
+"""The name of the column with the number of the row, from 1."""
 _KEYWORDS = split_set(
     "select distinct from where and or not in is null like between group by having order asc desc "
     "limit offset as case when then else end cast real integer text"
@@ -33,13 +33,13 @@ _FURTHER_KEYWORDS = split_set(
     "alter with exists pragma attach to if primary key default check column glob match escape "
     "collate natural left right inner outer cross full over window filter rows range returning"
 )
-"""Words of SQL that no statement may hold, and by which nothing is called."""
+"""Words of SQL that no statement may hold, and that are no name of a column or an alias."""
 _AGGREGATES = split_set("count sum avg min max total")
 _FUNCTIONS = _AGGREGATES | split_set(
     "abs round length lower upper substr coalesce ifnull nullif instr trim"
 )
 _CALLED = _FUNCTIONS | {"like", "group_concat"}
-"""The functions that SQLite calls: also for LIKE, and for the rows of a statement."""
+"""The functions that SQLite may call; `like` is called for LIKE, `group_concat` for the rows."""
 _TOKEN = re.compile(
     r"\s+|(?P<text>'(?:[^']|'')*')|(?P<name>\"[^\"]+\"|`[^`]+`|[A-Za-z_]\w*)"
     r"|(?P<number>\d+(?:\.\d+)?)|(?P<sign><>|<=|>=|!=|==|\|\||[-+*/%(),.=<>])"
@@ -54,10 +54,11 @@ _LONGEST_STATEMENT = 600
 _LONGEST_VALUE = 10_000
 _MOST_VALUES = 20
 _MOST_ROWS = 1000
-"""The rows whose cells are told one by one."""
+"""The largest number of rows whose cells a result lists."""
 _STEPS = 1_000
+"""The number of steps of SQLite's virtual machine after which they are counted."""
 _MOST_STEPS = 20_000
-"""The thousands of steps of SQLite's machine, at most: some half a second."""
+"""The largest number of such counts; together they take about half a second."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 2 * _LONGEST_STATEMENT,
@@ -81,7 +82,7 @@ class SelectedValue(NamedTuple):
     """The value of a statement.
 
     Attributes:
-        table: The place of its table among those that were asked.
+        table: The place of its table among the given ones, from 0.
         result: The value with its line and its operands.
         is_whole: Whether the statement uses every cell and number that the question names.
     """
@@ -93,12 +94,12 @@ class SelectedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table as statements name it.
+    """A table with names and types for SQL statements.
 
     Attributes:
-        name: Its name.
+        name: The name of the table, such as `t1`.
         columns: The names of its columns.
-        types: Their types in SQL.
+        types: The SQL types of its columns: `REAL`, `INTEGER` for years, or `TEXT`.
         content: The typed table with its words.
     """
 
@@ -109,13 +110,22 @@ class SqlTable:
 
     @classmethod
     def of(cls, content: TableWords, place: int) -> "SqlTable":
-        """Return a table under plain names, whatever its heads hold."""
+        """Give a table and its columns names for SQL.
+
+        Args:
+            content: The typed table with its words.
+            place: The place of the table among the given ones, from 0.
+        """
         names = _make_names([column.name for column in content.table.columns])
         types = tuple(_choose_type(content.table, at) for at in range(len(names)))
         return cls(f"t{place + 1}", names, types, content)
 
     def describe(self, reading: TableQuestion) -> str:
-        """Return the names, the first rows and the rows that the question names, for a model."""
+        """Describe the table for a model: names, first rows, and rows that the question names.
+
+        Args:
+            reading: The question, read over the table.
+        """
         table = self.content.table
         named = [row for link in reading.conditions.every for row in sorted(link.rows)]
         rows = dict.fromkeys([*range(min(_SHOWN_ROWS, table.row_count)), *named[:_SHOWN_MATCHES]])
@@ -129,7 +139,7 @@ class SqlTable:
         return "\n".join(lines)
 
     def fill(self, database: sqlite3.Connection) -> None:
-        """Create the table in a database."""
+        """Create the table in a database and copy its rows, without those that total others."""
         columns = ", ".join(
             f'"{name}" {kind}{" COLLATE NOCASE" * (kind == "TEXT")}'
             for name, kind in zip(self.columns, self.types, strict=True)
@@ -147,7 +157,7 @@ class SqlTable:
         database.execute("COMMIT")
 
     def _list_values(self, row: int) -> list[str | float | None]:
-        """Return the values of a row by the types of its columns."""
+        """Return the values of a row in the SQL types of its columns; `None` for an empty cell."""
         table = self.content.table
         cells = table.list_cells(row, len(table.columns) - 1)
         return [
@@ -157,7 +167,7 @@ class SqlTable:
 
 
 def _make_names(heads: Sequence[str]) -> tuple[str, ...]:
-    """Return plain names for the columns, each another."""
+    """Return different plain names for the columns with these heads."""
     names: list[str] = []
     for at, head in enumerate(heads):
         name = _NO_NAME.sub("_", fold_text(head)).strip("_")[:_LONGEST_NAME].strip("_")
@@ -171,7 +181,7 @@ def _make_names(heads: Sequence[str]) -> tuple[str, ...]:
 
 
 def _choose_type(table: Table, column: int) -> str:
-    """Return the type of a column in SQL."""
+    """Return the SQL type of a column."""
     kind = table.columns[column].kind
     if kind in {"number", "duration"}:
         return "REAL"
@@ -181,7 +191,17 @@ def _choose_type(table: Table, column: int) -> str:
 
 
 def _read_value(cell: Cell, table: Table, column: int, kind: str) -> str | float | None:
-    """Return the value of a cell; a date begins with its year."""
+    """Return the value of a cell for SQL; `None` if it has none.
+
+    A date becomes a text such as "2024-03-05", as far as it is given, or in a column of years a
+    whole number.
+
+    Args:
+        cell: The cell.
+        table: The table.
+        column: The column of the cell.
+        kind: The SQL type of the column.
+    """
     if cell.is_blank:
         return None
     if table.columns[column].kind == "date":
@@ -197,7 +217,7 @@ def _read_value(cell: Cell, table: Table, column: int, kind: str) -> str | float
 
 
 def _shorten(value: str | float | None) -> str:
-    """Return a value in one short line."""
+    """Return a value as text in one short line."""
     if isinstance(value, float):
         return f"{value:g}" if abs(value) < 1e6 else f"{value:.0f}"
     text = " ".join(str("NULL" if value is None else value).split())
@@ -208,15 +228,15 @@ class _Token(NamedTuple):
     """A token of a statement.
 
     Attributes:
-        kind: `text`, `name`, `number` or `sign`.
-        text: The token; a name in lower case.
+        kind: `text`, `name`, `number`, `sign`, or `block` for an inner SELECT.
+        text: The token; a text with its quotes, a name in lower case.
     """
 
     kind: str
     text: str
 
     def write(self) -> str:
-        """Return the token as SQL; names are quoted unless they are words of SQL."""
+        """Return the token as SQL, with quotes around names that are no words of SQL."""
         is_plain = self.kind != "name" or self.text in _KEYWORDS | _FUNCTIONS
         return self.text if is_plain else f'"{self.text}"'
 
@@ -225,7 +245,7 @@ def _split_statement(statement: str) -> list[_Token]:
     """Return the tokens of a statement.
 
     Raises:
-        SelectRefused: If it holds anything that no token is.
+        SelectRefused: If the statement is too long or holds a sign that is not allowed.
     """
     statement = statement.strip().removesuffix(";").strip()
     if len(statement) > _LONGEST_STATEMENT:
@@ -240,7 +260,7 @@ def _split_statement(statement: str) -> list[_Token]:
         at = match.end()
         kind = match.lastgroup
         if kind is not None:
-            # The case of what double quotes hold counts where it is a text.
+            # A token in double quotes may be a text, so its case is kept.
             is_name = kind == "name" and not match[0].startswith('"')
             text = match[0].strip("`").lower() if is_name else match[0]
             tokens.append(_Token(kind, text))
@@ -252,8 +272,8 @@ class _Block:
     """One SELECT of a statement.
 
     Attributes:
-        tokens: Its tokens; a SELECT within it is one token of the kind `block`.
-        inner: The SELECTs within it.
+        tokens: Its tokens; an inner SELECT is one token of the kind `block`.
+        inner: The inner SELECTs, in order.
     """
 
     tokens: tuple[_Token, ...]
@@ -266,7 +286,7 @@ class _Block:
 
     @property
     def table(self) -> str:
-        """The name of its table; empty if it reads another SELECT, or nothing."""
+        """The name of its table; empty if it reads an inner SELECT, or no table."""
         at = self.source
         token = self.tokens[at + 1] if at is not None and at + 1 < len(self.tokens) else None
         return token.text if token is not None and token.kind == "name" else ""
@@ -278,18 +298,22 @@ class _Block:
 
     @property
     def is_grouped(self) -> bool:
-        """Return whether several rows may make one value."""
+        """True if several rows may give one value."""
         words = {token.text for token in self.listed}
         return bool(words & _AGGREGATES) or _Token("name", "group") in self.tokens
 
     @property
     def is_extreme(self) -> bool:
-        """Return whether its only aggregate is one end of the values of all rows."""
+        """True if its only aggregate is `min` or `max`, whose value comes from one row."""
         aggregates = [token.text for token in self.listed if token.text in _AGGREGATES]
         return len(aggregates) == 1 and aggregates[0] in {"min", "max"}
 
     def write(self, more: str = "") -> str:
-        """Return the SELECT as SQL, with a further value behind those that it lists."""
+        """Return the SELECT as SQL.
+
+        Args:
+            more: A further value to add to its list of values; empty for none.
+        """
         inner = iter(self.inner)
         at = self.source
         words = []
@@ -299,13 +323,13 @@ class _Block:
         return " ".join(words)
 
     def flatten(self) -> Iterator[_Token]:
-        """Yield the tokens with those of the SELECTs within in their places."""
+        """Yield the tokens, with those of inner SELECTs in their places."""
         inner = iter(self.inner)
         for token in self.tokens:
             yield from next(inner).flatten() if token.kind == "block" else (token,)
 
     def show(self) -> str:
-        """Return the SELECT as people write it."""
+        """Return the SELECT as text for people, with the words of SQL in capitals."""
         words = (
             token.text.upper() if token.text in _KEYWORDS | _FUNCTIONS else token.text
             for token in self.flatten()
@@ -313,7 +337,7 @@ class _Block:
         return _SPACES.sub(r"\1\2", " ".join(words))
 
     def walk(self) -> Iterator["_Block"]:
-        """Yield the SELECT and those within it."""
+        """Yield this SELECT, then all inner ones."""
         yield self
         for block in self.inner:
             yield from block.walk()
@@ -324,7 +348,7 @@ _OPEN, _CLOSE = _Token("sign", "("), _Token("sign", ")")
 
 
 def _build_block(tokens: Sequence[_Token], start: int) -> tuple[_Block, int]:
-    """Return the SELECT that begins at a place, with the place behind it."""
+    """Return the SELECT that begins at a token, and the place behind its last token."""
     outer: list[_Token] = []
     inner: list[_Block] = []
     depth, at = 0, start
@@ -354,7 +378,7 @@ class _Check:
     tables: dict[str, SqlTable]
 
     def parse(self, statement: str) -> _Block:
-        """Return the statement.
+        """Return the checked statement as nested SELECTs.
 
         Raises:
             SelectRefused: If it is no plain SELECT over these tables.
@@ -374,12 +398,12 @@ class _Check:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the tables and their columns."""
+        """The names of the tables and of their columns, the row number's included."""
         names = {name for table in self.tables.values() for name in table.columns}
         return frozenset({ROW, *self.tables, *names})
 
     def _read_quoted(self, token: _Token) -> _Token:
-        """Return a token; one in double quotes is a text where nothing is called so."""
+        """Return a token; one in double quotes becomes a name if that exists, else a text."""
         if not token.text.startswith('"'):
             return token
         name = token.text.strip('"').lower()
@@ -388,7 +412,11 @@ class _Check:
         return _Token("text", "'" + token.text.strip('"').replace("'", "''") + "'")
 
     def _check_names(self, tokens: Sequence[_Token]) -> None:
-        """Refuse a name that is neither of SQL nor of the tables, nor given in the statement."""
+        """Check that all names are words of SQL, names of the tables or aliases of the statement.
+
+        Raises:
+            SelectRefused: If there is another name.
+        """
         aliases = {
             token.text for before, token in pairwise(tokens) if before == _Token("name", "as")
         }
@@ -398,7 +426,11 @@ class _Check:
                 raise SelectRefused(f"there is no {token.text!r}")
 
     def _check_source(self, block: _Block) -> None:
-        """Refuse a SELECT over several tables, or over what is no table."""
+        """Check that a SELECT reads one table, one inner SELECT or none.
+
+        Raises:
+            SelectRefused: If it reads several, or anything else.
+        """
         at = block.source
         if at is None:
             return
@@ -415,15 +447,16 @@ class _Check:
 def run_select(
     statement: str, readings: Sequence[TableQuestion], tables: Sequence[SqlTable]
 ) -> SelectedValue:
-    """Return the value of a statement over tables.
+    """Check and run a statement, and return its value.
 
     Args:
         statement: The statement of a model.
         readings: The question, read over each table.
-        tables: The tables.
+        tables: The tables, in the same order.
 
     Raises:
-        SelectRefused: If the statement is none that may run, or its value does not answer.
+        SelectRefused: If the statement may not run or fails, gives no value or too many, or holds a
+            text or number that the question does not.
     """
     by_name = {table.name: table for table in tables}
     block = _Check(by_name).parse(statement)
@@ -441,9 +474,9 @@ def run_select(
 
 
 def open_database(table: SqlTable) -> sqlite3.Connection:
-    """Return a database in memory of which statements may read one table, and no more.
+    """Return a database in memory in which statements may read one table and do nothing else.
 
-    The statements run for a bounded number of steps together.
+    All its statements together may run for a bounded number of steps.
     """
     database = sqlite3.connect(":memory:", isolation_level=None)
     table.fill(database)
@@ -466,7 +499,7 @@ def open_database(table: SqlTable) -> sqlite3.Connection:
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
-    """The run of a statement that passed the check."""
+    """The execution of a statement that passed the check."""
 
     database: sqlite3.Connection
     table: SqlTable
@@ -476,7 +509,8 @@ class _Execution:
         """Return the value with the cells that went in.
 
         Raises:
-            SelectRefused: If there is no value, or too many.
+            SelectRefused: If there is no value, too many, or one that is too long.
+            sqlite3.Error: If SQLite refuses or stops the statement.
         """
         records = self._fetch(self.block.write())
         values = [record[0] for record in records if record[0] is not None]
@@ -504,13 +538,18 @@ class _Execution:
         )
 
     def _fetch(self, statement: str) -> list[tuple[str | float | None, ...]]:
+        """Return the records of a statement.
+
+        Raises:
+            SelectRefused: If there are more than `_MOST_VALUES`.
+        """
         records = self.database.execute(statement).fetchmany(_MOST_VALUES + 1)
         if len(records) > _MOST_VALUES:
             raise SelectRefused("there are too many values")
         return records
 
     def _list_rows(self, part: _Block) -> list[int]:
-        """Return the rows that went into a SELECT."""
+        """Return the rows, from 0, that went into a SELECT of the statement."""
         if not part.table:
             return []
         gathers = part.is_grouped and not part.is_extreme
@@ -520,7 +559,10 @@ class _Execution:
         return [int(row) - 1 for row in numbers.split(",") if row]
 
     def _write_values(self, values: Sequence[str | float | None]) -> tuple[str, ...]:
-        """Return the values as the table writes them, each once."""
+        """Return the values as texts in the form of the table, each once.
+
+        If the value is a plain column, they are the texts of its cells.
+        """
         plain = self._find_plain_column()
         if plain is None:
             return tuple(dict.fromkeys(self._write_value(value) for value in values))
@@ -529,13 +571,13 @@ class _Execution:
         return tuple(dict.fromkeys(cell.text for cell in cells if not cell.is_blank))
 
     def _list_columns(self) -> list[int]:
-        """Return the columns that the statement reads; the first one if it only counts rows."""
+        """Return the columns that the statement names; the key column if it names none."""
         names = dict.fromkeys(token.text for part in self.block.walk() for token in part.tokens)
         columns = [at for at, name in enumerate(self.table.columns) if name in names]
         return columns or [self.table.content.table.key]
 
     def _find_plain_column(self) -> int | None:
-        """Return the column whose cells are the value; `None` if it is reckoned."""
+        """Return the column whose cells are the value; `None` if the value is computed."""
         listed = [token for token in self.block.listed if token.text != "distinct"]
         first = listed[0].text if listed else ""
         is_alone = len(listed) == 1 or (len(listed) > 1 and listed[1].text in {",", "as"})
@@ -543,7 +585,10 @@ class _Execution:
         return self.table.columns.index(first) if is_plain and first in self.table.columns else None
 
     def _find_unit(self) -> str:
-        """Return the unit of the only column with a unit that the value is reckoned from."""
+        """Return the unit of the columns of numbers from which the value is computed.
+
+        It is empty if they have several units, or the value is a count, a ratio or a plain column.
+        """
         listed = {token.text for part in self.block.walk() for token in part.listed}
         if "count" in listed or "/" in listed:
             return ""
@@ -558,7 +603,7 @@ class _Execution:
 
     @property
     def _is_dated(self) -> bool:
-        """Return whether the value is a year, which is written without marks between digits."""
+        """True if the value is the least or largest year, which has no marks between digits."""
         listed = {token.text for token in self.block.listed}
         columns = zip(self.table.columns, self.table.content.table.columns, strict=True)
         return self.block.is_extreme and any(
@@ -566,7 +611,11 @@ class _Execution:
         )
 
     def _write_value(self, value: str | float | None) -> str:
-        """Return a value as the table writes numbers."""
+        """Return a value as text, a number with the table's decimal mark.
+
+        Raises:
+            SelectRefused: If it is a text that is too long.
+        """
         if isinstance(value, str):
             if len(value) > _LONGEST_VALUE:
                 raise SelectRefused("a value is too long")
@@ -578,11 +627,14 @@ class _Execution:
 
 
 def _check_values(block: _Block, reading: TableQuestion) -> bool:
-    """Return whether a statement uses all that a question names.
+    """Check the texts and numbers of a statement against the question.
+
+    Returns:
+        True if the statement uses every cell and number that the question names.
 
     Raises:
-        SelectRefused: If it holds a text or a number that the question does not, or the question a
-            name that the table lacks.
+        SelectRefused: If the statement has a text or a number that the question does not have, or
+            the question a name that the table does not have.
     """
     if reading.unknown_names:
         raise SelectRefused(f"no table has {reading.unknown_names[0]}")
@@ -603,20 +655,29 @@ def _check_values(block: _Block, reading: TableQuestion) -> bool:
         reading.words[at].stem
         for condition in conditions.every
         for at in condition.words
-        # Words such as "before" and "more than" are signs in a statement.
+        # In a statement, signs stand for words such as "before" and "more than".
         if condition in conditions.single or reading.words[at].text.isdigit()
     }
     return named - load_stop_words("en") <= used
 
 
 def _check_text(text: str, stems: set[str], question: str) -> set[str]:
-    """Return the stems of a quoted text, each of which the question must have."""
+    """Return the stems of the question that a quoted text uses.
+
+    Args:
+        text: The text, without its quotes.
+        stems: The stems of the question.
+        question: The question, folded.
+
+    Raises:
+        SelectRefused: If the question lacks one of the stems.
+    """
     dated = _DAY.fullmatch(text)
     if dated and (dated[1] in question or re.search(rf"\b\d\d?/\d\d?/{dated[1][2:]}\b", question)):
         return {dated[1]} & stems
     text = text.replace("%", " ").strip()
     words = {word.stem for word in split_words(text)} - load_stop_words("en")
-    # Games are marked by letters: "W" for won.
+    # A single letter may mark how a game ended, such as "W" for "won".
     is_mark = len(text) == 1 and f" {text.lower()}" in question
     unknown = words - stems
     if unknown and not is_mark:

@@ -1,4 +1,4 @@
-"""From a question to a computation over the statements of reports, by rules and without a model."""
+"""The rules that answer a question by a computation over a financial statement, without a model."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ _FILLING = split_set(
     "per laporan perusahaan dilaporkan tercatat sebesar rupiah dolar hold held holding long "
     "prior previous same earlier ago"
 )
-"""Words that tell no row and no period."""
+"""Words that name neither a row nor a period."""
 _OPERATIONS = re.compile("|".join(cue.pattern for cue in (_PERCENT, _CHANGE, _RATIO, _SUM, _MINUS)))
 _POINTS = 2
 """The decimals of a percentage."""
@@ -58,13 +58,13 @@ _Relation = Literal["share", "ratio", "sum", "less", "minus"]
 
 
 class StatementAnswer(NamedTuple):
-    """A value that was computed over a statement, or the reason why none was.
+    """A value that was computed over a statement, or the reason why there is none.
 
     Attributes:
-        result: The value; `None` if the statement leaves it open.
+        result: The value; `None` if the statement is ambiguous or lacks a cell.
         operation: The operation.
-        refusal: Why the statement leaves it open; empty with a result.
-        end: The last day of the latest period that went in.
+        refusal: The reason why there is no value; empty if there is one.
+        end: The last day of the latest period that went in; zeros without a value.
     """
 
     result: Result | None
@@ -74,12 +74,12 @@ class StatementAnswer(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A run of words that name a row or a measure.
+    """A run of words of a question that names a row or a measure.
 
     Attributes:
-        first: The first of the words.
-        last: The last of the words.
-        names: The names of the row, the surest first.
+        first: The place of the first of the words, from 0.
+        last: The place of the last of the words.
+        names: The names of the row, the one in the question first, then its synonyms.
         measure: The measure; `None` for a row.
     """
 
@@ -90,10 +90,10 @@ class _Mention(NamedTuple):
 
 
 class _Open(Exception):
-    """A statement has what a question asks for in several places.
+    """The error that a statement has the wanted value in several places, or in an empty cell.
 
     Attributes:
-        reason: The places.
+        reason: The reason for people, with the places.
     """
 
     def __init__(self, reason: str) -> None:
@@ -107,10 +107,10 @@ class StatementQuestion:
 
     Attributes:
         text: The question, folded.
-        capitalised: Its words with a capital, folded.
-        words: Its words outside of periods.
+        capitalised: Its words with a capital letter, folded.
+        words: Its words, without small words and those that name a period or a kind of statement.
         periods: The periods that it names.
-        names: The names of rows.
+        names: The names of rows and measures that statements have.
     """
 
     text: str
@@ -121,7 +121,12 @@ class StatementQuestion:
 
     @classmethod
     def of(cls, question: Question, names: LabelNames) -> "StatementQuestion":
-        """Read a question."""
+        """Read a question.
+
+        Args:
+            question: The question.
+            names: The names of rows and measures that statements have.
+        """
         text = fold_text(question.text)
         periods = find_periods(text)
         statements = (Span(*match.span()) for match in _STATEMENT.finditer(text))
@@ -138,28 +143,28 @@ class StatementQuestion:
 
     @property
     def may_ask(self) -> bool:
-        """Return whether it may ask for an amount of a statement."""
+        """True if the question may ask for an amount of a statement."""
         return self.names_row or any(asked.months or asked.end[1] for asked in self.periods.periods)
 
     @property
     def names_row(self) -> bool:
-        """Return whether it has a name of a row or a measure that statements have."""
+        """True if the question names a row or a measure that statements have."""
         return self.names.is_named(self.words)
 
     @property
     def asks_length(self) -> bool:
-        """Return whether it names the length of a period."""
+        """True if the question names the length of a period."""
         return any(asked.months for asked in self.periods.periods) or bool(self.periods.months)
 
     def answer(
         self, statement: FinancialStatement, words: frozenset[str], quarter: str
     ) -> StatementAnswer | None:
-        """Return the answer over a statement; `None` if it is about something else.
+        """Return the answer over a statement; `None` if the question is about something else.
 
         Args:
             statement: The statement.
-            words: The words that tell whose report it is.
-            quarter: The quarter that the report's name tells, such as "2023 q2"; else empty.
+            words: The words that name the company or other owner of the report.
+            quarter: The quarter in the report's name, such as "2023 q2"; empty without one.
         """
         reading = _Reading(question=self, statement=statement, words=words, quarter=quarter)
         try:
@@ -171,7 +176,11 @@ class StatementQuestion:
         return answer._replace(end=max(ends)) if answer and ends else answer
 
     def names_report(self, words: frozenset[str]) -> bool:
-        """Return whether a name in it is one of the words that tell whose a report is."""
+        """Return whether the question names the owner of a report.
+
+        Args:
+            words: The words that name the owner.
+        """
         return any(word.text in self.capitalised & words for word in self.words[1:])
 
 
@@ -182,8 +191,8 @@ class _Reading:
     Attributes:
         question: The question.
         statement: The statement.
-        words: The words that tell whose report it is.
-        quarter: The quarter that the report's name tells; else empty.
+        words: The words that name the owner of the report.
+        quarter: The quarter in the report's name; empty without one.
     """
 
     question: StatementQuestion
@@ -192,7 +201,11 @@ class _Reading:
     quarter: str
 
     def answer(self) -> StatementAnswer | None:
-        """Return the answer; `None` if the statement does not have what is asked for."""
+        """Return the answer; `None` if the statement does not have what the question asks for.
+
+        Raises:
+            _Open: If several rows or columns may be meant, or a cell is empty.
+        """
         mentions = self._list_mentions()
         if not mentions or self._is_about_others(mentions) or not self._has_period():
             return None
@@ -209,14 +222,14 @@ class _Reading:
     def _answer_measure(
         self, measure: Measure, mentions: Sequence[_Mention]
     ) -> StatementAnswer | None:
-        """Return a measure that is reckoned from two rows of a main statement."""
+        """Return a measure that is computed from two rows of a main statement."""
         if len(mentions) > 1 or not self.statement.is_main or self._list_open_words(mentions, ()):
             return None
         names = (self.question.names.list_names(split_label(row)) for row in measure.rows)
         return self._relate(measure.kind, [self._choose_row(name, frozenset()) for name in names])
 
     def _is_about_others(self, mentions: Sequence[_Mention]) -> bool:
-        """Return whether a name in the question is not one of whose report it is."""
+        """Return whether the question has a name that does not belong to the report's owner."""
         named = {at for mention in mentions for at in range(mention.first, mention.last + 1)}
         small = load_stop_words("en") | load_stop_words("id") | _FILLING
         return any(
@@ -234,7 +247,10 @@ class _Reading:
         return bool(self._select_columns(columns, asked))
 
     def _list_mentions(self) -> list[_Mention]:
-        """Return the runs of words that name a row or a measure, the longest where runs overlap."""
+        """Return the runs of words that name a row or a measure, in order and without overlap.
+
+        From the left, the longest run at each word is taken.
+        """
         mentions: list[_Mention] = []
         at = 0
         while at < len(self.question.words):
@@ -244,7 +260,7 @@ class _Reading:
         return mentions
 
     def _find_longest(self, first: int) -> _Mention | None:
-        """Return the longest name that begins with a word."""
+        """Return the longest name that begins at a word; `None` if there is none."""
         words, names = self.question.words, self.question.names
         for last in range(min(first + self._longest, len(words)) - 1, first - 1, -1):
             stems = tuple(word.stem for word in words[first : last + 1])
@@ -257,10 +273,12 @@ class _Reading:
 
     @cached_property
     def _row_names(self) -> frozenset[Stems]:
+        """The names of all rows of the statement."""
         return frozenset(name for row in self.statement.rows for name in row.names)
 
     @cached_property
     def _longest(self) -> int:
+        """The largest number of words in a name of a row or a measure."""
         return max(self.question.names.longest, *map(len, self._row_names), 1)
 
     def _find_row(self, mention: _Mention) -> StatementRow | None:
@@ -274,19 +292,19 @@ class _Reading:
             for at, word in enumerate(self.question.words)
             if not mention.first <= at <= mention.last
         )
-        # Other tables may be about somebody else: only what they print counts there.
+        # Other tables may be about somebody else, so no synonyms are tried there.
         names = mention.names if self.statement.is_main else mention.names[:1]
         return self._choose_row(names, others)
 
     def _choose_row(self, names: Sequence[Stems], others: frozenset[str]) -> StatementRow | None:
-        """Return the row that has one of some names, the first of these first.
+        """Return the row that has one of some names; `None` if there is none.
 
         Args:
-            names: The names.
-            others: The other words of the question, which may tell the section.
+            names: The names, of which earlier ones win.
+            others: The stems of the other words of the question, which may tell the section.
 
         Raises:
-            _Open: If several rows have the name.
+            _Open: If several rows with different amounts have the name.
         """
         rows = next(filter(None, (self._list_rows(name) for name in names)), [])
         rows = rows or next(filter(None, (self._list_longer(name) for name in names)), [])
@@ -301,7 +319,7 @@ class _Reading:
         return [row for row in self.statement.rows if name in row.names]
 
     def _list_longer(self, name: Stems) -> list[StatementRow]:
-        """Return the rows whose label begins with a name of two words and more."""
+        """Return the rows whose label begins with a name, which must have at least two words."""
         return [
             row
             for row in self.statement.rows
@@ -311,7 +329,12 @@ class _Reading:
     def _list_open_words(
         self, mentions: Sequence[_Mention], rows: Sequence[StatementRow]
     ) -> list[str]:
-        """Return the words that neither a row, the statement nor the report explains."""
+        """Return the words that neither the rows, the statement nor the report explain.
+
+        Args:
+            mentions: The runs of words that name the rows.
+            rows: The rows.
+        """
         named = {at for mention in mentions for at in range(mention.first, mention.last + 1)}
         shown = " ".join([self.statement.caption, *(row.section for row in rows)])
         stems = set(split_label(shown)) | {word.stem for word in split_question(fold_text(shown))}
@@ -329,7 +352,7 @@ class _Reading:
     def _answer_rows(
         self, mentions: Sequence[_Mention], rows: Sequence[StatementRow]
     ) -> StatementAnswer | None:
-        """Return the answer over the rows that are named."""
+        """Return the answer over one or two named rows; `None` if the question asks for neither."""
         rest = self._cut_mentions(mentions)
         if len(rows) == 1:
             return self._answer_row(rows[0], rest)
@@ -347,7 +370,7 @@ class _Reading:
         return self._relate(relation, rows) if relation else None
 
     def _cut_mentions(self, mentions: Sequence[_Mention]) -> str:
-        """Return the question with blanks for the names of rows and for periods."""
+        """Return the question with blanks in place of the names of rows and of periods."""
         words = self.question.words
         spans = [(words[item.first].start, words[item.last].end) for item in mentions]
         spans += [(span.start, span.end) for span in self.question.periods.spans]
@@ -357,7 +380,12 @@ class _Reading:
         return text
 
     def _answer_row(self, row: StatementRow, rest: str) -> StatementAnswer | None:
-        """Return an amount of a row, or how it changed between two periods."""
+        """Return an amount of a row, or its change or growth between two periods.
+
+        Args:
+            row: The row.
+            rest: The question without the names of rows and periods.
+        """
         asked = self.question.periods
         columns = [self._find_column(row, period) for period in asked.periods or (None,)]
         if asked.with_year_before and len(columns) == 1:
@@ -374,10 +402,14 @@ class _Reading:
         return self._compare(row, first, last, is_growth=bool(_PERCENT.search(rest)))
 
     def _find_column(self, row: StatementRow, asked: AskedPeriod | None) -> int | None:
-        """Return the column of a period, without one that of the latest; `None` if there is none.
+        """Return the column of a period in which a row has a cell; `None` if there is none.
+
+        Args:
+            row: The row.
+            asked: The period; `None` for the latest one.
 
         Raises:
-            _Open: If several columns may be meant, or the cell is empty.
+            _Open: If several columns may be meant, or the cell holds no amount.
         """
         columns = {at: self.statement.periods[at] for at in row.cells}
         fitting = self._select_columns(columns, asked)
@@ -391,7 +423,12 @@ class _Reading:
     def _select_columns(
         self, columns: Mapping[int, Period], asked: AskedPeriod | None
     ) -> list[int]:
-        """Return the columns that a period, or the lack of one, may mean."""
+        """Return the columns that may be meant.
+
+        Args:
+            columns: The periods of columns.
+            asked: The period that the question names; `None` for the latest one.
+        """
         months = asked.months if asked else self.question.periods.months
         if asked is None or (asked.quarter and self.quarter):
             if asked is not None and not self._is_named_quarter(asked):
@@ -404,10 +441,11 @@ class _Reading:
         return [at for at, period in columns.items() if asked.fits(period)]
 
     def _is_named_quarter(self, asked: AskedPeriod) -> bool:
+        """Return whether a quarter is the one in the report's name."""
         return self.quarter == f"{asked.end[0]:.0f} q{asked.quarter}"
 
     def _find_year_before(self, row: StatementRow, column: int | None) -> int | None:
-        """Return the column of the same period of the year before."""
+        """Return the column of the same period a year earlier; `None` if the row has none."""
         if column is None:
             return None
         periods = self.statement.periods
@@ -416,6 +454,7 @@ class _Reading:
         return before[0] if is_filled else None
 
     def _look_up(self, row: StatementRow, column: int) -> StatementAnswer:
+        """Return the amount in a cell."""
         amount = self._read(row, column)
         shown = self._show(amount.digits, row, is_negative=amount.value < 0)
         unit = "%" if amount.is_percent else self.statement.find_scale(row)
@@ -426,12 +465,22 @@ class _Reading:
     def _compare(
         self, row: StatementRow, first: int, last: int, *, is_growth: bool
     ) -> StatementAnswer | None:
-        """Return the change of a row from one period to a later one, or its growth in percent."""
+        """Return the change of a row from one period to a later one.
+
+        Args:
+            row: The row.
+            first: The column of the earlier period.
+            last: The column of the later period.
+            is_growth: Whether the change is given in percent of the earlier amount.
+
+        Returns:
+            The change; `None` for a growth from zero or less.
+        """
         before, after = self._read(row, first).value, self._read(row, last).value
         terms = f"{_write(after)} - {_bracket(before)}"
         cells = [(row, last), (row, first)]
         if is_growth:
-            # From nothing or from a loss, nothing grows by a share.
+            # A growth in percent from zero or from a loss has no meaning.
             if before <= 0:
                 return None
             value = round(100 * (after - before) / before, _POINTS)
@@ -446,7 +495,16 @@ class _Reading:
     def _relate(
         self, relation: _Relation, rows: Sequence[StatementRow | None]
     ) -> StatementAnswer | None:
-        """Return the value of two rows in one period."""
+        """Return the value of a relation between two rows in one period.
+
+        Args:
+            relation: The relation; `less` takes the size of the second amount from the first one.
+            rows: The two rows; `None` for a row that the statement does not have.
+
+        Returns:
+            The value; `None` if a row is missing, several periods are named, the divisor is not
+            above zero, or the rows have different scales.
+        """
         asked = self.question.periods
         one, other = rows
         if one is None or other is None or len(asked.periods) > 1 or asked.with_year_before:
@@ -467,7 +525,7 @@ class _Reading:
             return StatementAnswer(result, "share" if relation == "share" else "ratio")
         if self.statement.find_scale(one) != self.statement.find_scale(other):
             return None
-        # Statements write payments in brackets, as amounts below zero.
+        # Statements write payments in brackets, which makes them amounts below zero.
         second = abs(second) if relation == "less" else second
         sign = "+" if relation == "sum" else "-"
         value = round(first + second if relation == "sum" else first - second, 4)
@@ -480,12 +538,12 @@ class _Reading:
         return StatementAnswer(self._give(shown, value, unit, line, cells), operation)
 
     def _read(self, row: StatementRow, column: int) -> Amount:
-        """Return the amount of a cell that is known to hold one."""
+        """Return the amount of a cell that is known to hold one; 0 if it holds none."""
         amount = self.statement.read_amount(row.cells[column])
         return amount or Amount(0.0, "0")
 
     def _show(self, digits: str, row: StatementRow, *, is_negative: bool) -> str:
-        """Return an amount with its sign and currency."""
+        """Return an amount as text, with its sign and the currency of its row."""
         return f"{'-' * is_negative}{self.statement.find_currency(row)}{digits}"
 
     def _give(
@@ -496,19 +554,28 @@ class _Reading:
         line: str,
         cells: Sequence[tuple[StatementRow, int]],
     ) -> Result:
+        """Return the result with a value.
+
+        Args:
+            shown: The value as text.
+            value: The value.
+            unit: The unit or the scale; empty without one.
+            line: The computation in one line.
+            cells: The cells that went in, each as its row and column.
+        """
         operands = tuple(Operand(row.row, at, Cell(row.cells[at])) for row, at in cells)
         return Result(values=(shown,), number=value, unit=unit, line=line, operands=operands)
 
 
 def _describe(row: StatementRow) -> str:
-    """Return the label of a row, with its section where the label is one word."""
+    """Return the label of a row, after its section if the label has only one word."""
     if row.section and len(row.names[0]) < 2:
         return f"{row.section.rstrip(':')}, {row.label}"
     return row.label
 
 
 def _measure_share(section: str, words: frozenset[str]) -> float:
-    """Return the share of a section's words that a question has."""
+    """Return the share, in [0, 1], of a section's words that a question has."""
     stems = set(split_label(section))
     return len(stems & words) / max(len(stems), 1)
 
@@ -524,5 +591,5 @@ def _write(value: float) -> str:
 
 
 def _bracket(value: float) -> str:
-    """Return a number that follows a sign."""
+    """Return a number that follows a sign, in brackets if it is below zero."""
     return f"({_write(value)})" if value < 0 else _write(value)

@@ -1,4 +1,4 @@
-"""Statements: tables whose columns are periods and whose rows are amounts, with their scale."""
+"""Financial statements: tables whose columns are periods and whose rows are amounts."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,11 +46,11 @@ class StatementRow(NamedTuple):
     """A row of a statement with amounts.
 
     Attributes:
-        row: Its place in the table.
-        label: Its label.
-        section: The label above it that has no amounts; empty without one.
-        cells: The texts of its amounts by their column.
-        names: The stems of its label, alone and with those of the section.
+        row: The place of the row in the table, from 0.
+        label: The label of the row.
+        section: The last label above it without amounts; empty without one, or after a total.
+        cells: The texts in the columns of periods, by column; empty cells are left out.
+        names: The stems of the label alone, then with those of the section before and behind them.
     """
 
     row: int
@@ -61,13 +61,13 @@ class StatementRow(NamedTuple):
 
     @property
     def is_per_share(self) -> bool:
-        """Return whether its amounts are for one share."""
+        """True if its amounts are for one share."""
         has_figures = bool(_PER_SHARE.search(self.label) or _PER_SHARE.search(self.section))
         return has_figures and not self.counts_shares
 
     @property
     def counts_shares(self) -> bool:
-        """Return whether its amounts are numbers of shares."""
+        """True if its amounts are numbers of shares."""
         return bool(_SHARE_COUNT.search(self.section or self.label))
 
 
@@ -75,10 +75,11 @@ class Amount(NamedTuple):
     """An amount of a statement.
 
     Attributes:
-        value: The number as it is printed; below zero where brackets say so.
-        digits: Its digits as they are printed.
-        currency: The sign before it; empty without one.
-        is_percent: Whether it is a share of a hundred.
+        value: The number as it is printed, without the statement's scale; below zero if it stands
+            in brackets or behind a minus.
+        digits: The digits as they are printed.
+        currency: The currency sign before the number; empty without one.
+        is_percent: Whether a percent sign follows.
     """
 
     value: float
@@ -93,8 +94,8 @@ class FinancialStatement:
 
     Attributes:
         table: The table.
-        start: The place of its first row in the document.
-        periods: The period of each column that has one.
+        start: The offset of its first cell below the head in the document's text.
+        periods: The period of each column that has one, by column.
     """
 
     table: RawTable
@@ -103,7 +104,7 @@ class FinancialStatement:
 
     @cached_property
     def caption(self) -> str:
-        """The words that tell what it is: its headings and the head above its labels."""
+        """The description of the statement: its last heading and the head of the labels' column."""
         heads = [
             name for at, name in enumerate(self.table.names) if at not in self.periods and not at
         ]
@@ -111,12 +112,12 @@ class FinancialStatement:
 
     @cached_property
     def is_main(self) -> bool:
-        """Return whether it is one of the statements that every report has."""
+        """True for a statement that every report has: balance sheet, income, cash flow."""
         return bool(_MAIN.search(self.caption))
 
     @cached_property
     def names_days(self) -> bool:
-        """Return whether its columns are days, as of a balance sheet."""
+        """True if its columns are days, as in a balance sheet, or name no length."""
         return not any(period.months for period in self.periods.values())
 
     @cached_property
@@ -125,6 +126,7 @@ class FinancialStatement:
         return tuple(self._iterate_rows())
 
     def _iterate_rows(self) -> Iterator[StatementRow]:
+        """Yield the rows with a label and amounts."""
         section = ""
         for at, cells in enumerate(self.table.rows):
             label = next((cell.text for cell in cells if cell.column == 0), "")
@@ -137,17 +139,17 @@ class FinancialStatement:
             alone, above = split_label(label), split_label(section)
             names = (alone, above + alone, alone + above) if above else (alone,)
             yield StatementRow(at, label, section, amounts, names)
-            # A total ends the part that it adds up.
+            # A total ends the section that it adds up.
             section = "" if _CLOSING.match(label) else section
 
     @cached_property
     def decimal_comma(self) -> bool:
-        """Return whether its numbers have decimal commas."""
+        """True if its numbers have decimal commas."""
         cells = (text.strip("()$ ") for row in self.rows for text in row.cells.values())
         return bool(prefers_decimal_comma(cells))
 
     def read_amount(self, text: str) -> Amount | None:
-        """Return the amount of a cell; `None` for a text, a dash or an empty cell."""
+        """Return the amount in the text of a cell; `None` for other text, a dash or no text."""
         match = _AMOUNT.fullmatch(text.strip())
         if match is None:
             return None
@@ -158,7 +160,10 @@ class FinancialStatement:
         )
 
     def find_currency(self, row: StatementRow) -> str:
-        """Return the sign of the currency of a row: its own, else that of the amounts above it."""
+        """Return the currency sign of a row: its own, else the first one in the rows above it.
+
+        It is empty without one, and for numbers of shares.
+        """
         if row.counts_shares:
             return ""
         cells = [
@@ -168,7 +173,7 @@ class FinancialStatement:
         return next((amount.currency for amount in amounts if amount.currency), "")
 
     def find_scale(self, row: StatementRow) -> str:
-        """Return the word for the factor of a row's amounts; empty for one."""
+        """Return the scale of a row's amounts as a word, such as "million"; empty without one."""
         if row.is_per_share:
             return ""
         shares = _SHARES_SCALE.search(self.caption)
@@ -182,7 +187,7 @@ class FinancialStatement:
 
 
 def list_statements(tables: Sequence[RawTable]) -> tuple[FinancialStatement, ...]:
-    """Return the tables two columns of which, or the only one, are periods; the main ones first."""
+    """Return the tables with a column behind the first that is a period, main statements first."""
     statements = []
     for table in tables:
         periods = {
@@ -194,10 +199,10 @@ def list_statements(tables: Sequence[RawTable]) -> tuple[FinancialStatement, ...
 
 
 def names_periods(head: str) -> bool:
-    """Return whether the head of a table may name periods."""
+    """Return whether the text of a table's head may name periods, because it has a year."""
     return bool(_HEAD.search(head))
 
 
 def _select_amounts(cells: Sequence[NamedCell], periods: Mapping[int, Period]) -> dict[int, str]:
-    """Return the texts of the amounts of a row by their columns."""
+    """Return the texts of a row in the columns of periods, by column, without empty ones."""
     return {cell.column: cell.text for cell in cells if cell.column in periods and cell.text}

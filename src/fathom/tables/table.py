@@ -1,4 +1,4 @@
-"""Typed tables: columns with a kind, a unit and a scale, and cells with their place."""
+"""Typed tables: columns with a kind, a unit and a scale, and cells with their values."""
 
 import re
 from array import array
@@ -24,7 +24,7 @@ from fathom.text.numbers import parse_quantities
 ColumnKind = Literal["number", "date", "duration", "text"]
 
 _LEAST_SHARE = 0.6
-"""The share of a column's filled cells that must be of a kind."""
+"""The least share of a column's filled cells that must be of a kind."""
 _YEAR_NAME = re.compile(r"year|season|tahun|date|edition|established|founded|built", re.IGNORECASE)
 _ORDER_NAME = re.compile(
     r"#|no\.?|nr\.?|rank|ranking|pos\.?|position|place|pick|draw|game|week|ep#"
@@ -36,21 +36,21 @@ _SCALE = re.compile(
 _UNIT = re.compile(r"\(([^()]*)\)\s*$|([%$\u20ac\u00a3\u00a5])|\bin ([\w\u00b2]{1,6})$")
 _LONGEST_UNIT = 20
 _MOST_VOTES = 1000
-"""The rows of a long table whose numbers tell the decimal mark."""
+"""The largest number of rows whose numbers are examined for the decimal mark."""
 _MOST_OTHER_LETTERS = 12
-"""The letters besides its dates that a cell of a column of dates may hold."""
+"""The largest number of letters besides a month's name in a cell of a column of dates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a typed table.
+    """A cell of a typed table, with every value that its text may stand for.
 
     Attributes:
-        text: The content; empty where the row has none.
-        number: The number that it begins with.
-        unit: The unit behind or before the number.
-        period: The first and last date that it names.
-        duration: Its seconds.
+        text: The content; empty if the row has no such cell.
+        number: The number that it begins with; `None` without one.
+        unit: The unit behind or before the number; empty without one.
+        period: The first and the last date that it names; `None` without one.
+        duration: The seconds of the duration that it states; `None` without one.
     """
 
     text: str = ""
@@ -61,7 +61,7 @@ class Cell:
 
     @property
     def is_blank(self) -> bool:
-        """Return whether it holds no value."""
+        """True if the cell holds no value."""
         return is_empty(self.text)
 
 
@@ -72,9 +72,10 @@ class Column:
     Attributes:
         name: The name in the head; empty without a head.
         kind: The kind of most of its values.
-        unit: The unit that the head names, else that of most cells.
-        scale: The factor that the head names: 1,000,000 for "in millions".
-        is_order: Whether it only numbers or ranks the rows.
+        unit: The unit of most cells, else the one that the head names; empty unless the column is
+            of the kind `number`.
+        scale: The factor that the head names, such as 1,000,000 for "in millions"; else 1.
+        is_order: Whether the column only numbers or ranks the rows.
     """
 
     name: str
@@ -86,12 +87,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CellColumn:
-    """The cells of a column, each once: the cells of a long table repeat each other.
+    """The cells of a column, of which equal ones are stored once.
 
     Attributes:
         cells: The distinct cells.
-        codes: The place among these of the cell of each row.
-        numbers: The number of each distinct cell.
+        codes: For each row, the code of its cell, which is its place among the distinct cells.
+        numbers: For each distinct cell, its number; `None` without one.
     """
 
     cells: Sequence[Cell]
@@ -100,11 +101,11 @@ class CellColumn:
 
     @classmethod
     def of(cls, texts: Iterable[str], read: Callable[[str], Cell]) -> Self:
-        """Return the column of the cells of all rows.
+        """Build a column from the texts of its cells.
 
         Args:
-            texts: The texts of the cells.
-            read: Returns the cell for a text.
+            texts: The text of the cell of each row.
+            read: A function that returns the cell for a text.
         """
         places: dict[str, int] = {}
         codes = array("I", (places.setdefault(text, len(places)) for text in texts))
@@ -119,11 +120,11 @@ class CellColumn:
         return (cells[code] for code in self.codes)
 
     def list_rows(self, codes: Collection[int]) -> frozenset[int]:
-        """Return the rows that have some of the distinct cells."""
+        """Return the rows whose cells have one of some codes."""
         return frozenset(row for row, code in enumerate(self.codes) if code in codes)
 
     def select_rows(self, test: Callable[[Cell], object]) -> frozenset[int]:
-        """Return the rows whose cell passes a test, which each distinct cell takes once."""
+        """Return the rows whose cell passes a test; equal cells are tested once."""
         return self.list_rows({code for code, cell in enumerate(self.cells) if test(cell)})
 
 
@@ -132,10 +133,11 @@ class Table:
     """A table with typed columns.
 
     Attributes:
-        title: The heading nearest above it, else the document's title.
+        title: The nearest heading above it, else the document's title.
+        columns: The columns.
         contents: The cells of each column.
-        row_count: The number of its rows.
-        key: The column whose values name the rows.
+        row_count: The number of rows below the head.
+        key: The column whose values name the rows, from 0.
         decimal_comma: Whether its numbers are written with a decimal comma, as in Indonesian.
     """
 
@@ -148,25 +150,25 @@ class Table:
 
     @property
     def day_first(self) -> bool:
-        """Return whether the day stands before the month in its dates of figures."""
+        """True if the day is before the month in its dates in figures."""
         texts = (cell.text for content in self.contents for cell in content.cells if cell.period)
         by_cells = prefers_day_first(texts)
         return self.decimal_comma if by_cells is None else by_cells
 
     def list_cells(self, row: int, last: int) -> list[Cell]:
-        """Return the cells of a row up to a column."""
+        """Return the cells of a row from the first column up to `last`, which is included."""
         return [self.contents[column][row] for column in range(last + 1)]
 
     def get_cell(self, row: int, column: int) -> Cell:
-        """Return the cell of a row and a column."""
+        """Return the cell of a row and a column, both from 0."""
         return self.contents[column][row]
 
     def get_value(self, row: int, column: int) -> float | Date | None:
-        """Return a cell's value by the kind of its column, in a form that compares."""
+        """Return the value of a cell by the kind of its column, as `read_value` does."""
         return self.read_value(self.contents[column][row], column)
 
     def list_values(self, rows: Sequence[int], column: int) -> Sequence[float | Date | None]:
-        """Return the values of some rows by the kind of their column."""
+        """Return the values of some rows in a column, as `read_value` does."""
         content = self.contents[column]
         if self.columns[column].kind in {"number", "text"}:
             numbers, codes = content.numbers, content.codes
@@ -174,7 +176,11 @@ class Table:
         return [self.read_value(content[row], column) for row in rows]
 
     def read_value(self, cell: Cell, column: int) -> float | Date | None:
-        """Return the value of a cell by the kind of its column, in a form that compares."""
+        """Return the value by which a cell is compared with others of its column.
+
+        It is the first date in a column of dates, the seconds in a column of durations, else the
+        number; `None` if the cell has no such value.
+        """
         kind = self.columns[column].kind
         if kind == "date":
             return cell.period[0] if cell.period else None
@@ -184,10 +190,10 @@ class Table:
 
 
 def build_table(raw: RawTable, title: str = "") -> Table:
-    """Return the typed table of rows as they are written.
+    """Return the typed table of a table of texts.
 
     Args:
-        raw: The rows.
+        raw: The table of texts, with at least one row.
         title: The title of the document, for a table without a heading.
     """
     names, texts = _read_columns(raw)
@@ -211,7 +217,10 @@ def build_table(raw: RawTable, title: str = "") -> Table:
 
 
 def _align_units(content: CellColumn) -> CellColumn:
-    """Return a column whose numbers have one unit, that of most rows, where they can have one."""
+    """Return a column with all numbers in the unit of most rows, if their units can be compared.
+
+    Otherwise, and if all units have one size, the column stays as it is.
+    """
     counts = Counter(content.codes)
     rows: Counter[str] = Counter()
     for code, cell in enumerate(content.cells):
@@ -220,7 +229,7 @@ def _align_units(content: CellColumn) -> CellColumn:
     factors = find_factors(rows)
     if not factors:
         return content
-    # Numbers with scales are written out: "1.5 million" stands beside "840 thousand".
+    # Numbers with scales, such as "1.5 million" beside "840 thousand", are multiplied out.
     unit = rows.most_common(1)[0][0] if parse_quantities(f"1 {next(iter(rows))}")[0].kind else ""
     base = factors.get(unit, 1.0)
     cells = tuple(
@@ -233,7 +242,7 @@ def _align_units(content: CellColumn) -> CellColumn:
 
 
 def _has_decimal_comma(raw: RawTable, title: str) -> bool:
-    """Return whether numbers have a decimal comma: by the cells, else by the language."""
+    """Return whether numbers have a decimal comma: by the cells, else if the text is Indonesian."""
     by_cells = prefers_decimal_comma(cell.text for row in raw.rows[:_MOST_VOTES] for cell in row)
     if by_cells is not None:
         return by_cells
@@ -242,9 +251,9 @@ def _has_decimal_comma(raw: RawTable, title: str) -> bool:
 
 
 def _read_columns(raw: RawTable) -> tuple[list[str], list[list[str]]]:
-    """Return the name and the texts of each column, empty where a row has no cell.
+    """Return the names of the columns, and for each column the text of each row.
 
-    Rows with labels name the columns where the head is missing.
+    The text is empty if a row has no such cell. Without a head, labels in the rows give the names.
     """
     count = len(raw.rows)
     names = list(raw.names)
@@ -262,11 +271,11 @@ def _read_columns(raw: RawTable) -> tuple[list[str], list[list[str]]]:
 
 @dataclass(frozen=True, slots=True)
 class _CellReader:
-    """A reader of cells that reads each text once: the cells of a large table repeat each other.
+    """A reader of cells that reads equal texts once, because long tables repeat them.
 
     Attributes:
         decimal_comma: Whether numbers have a decimal comma.
-        day_first: Whether dates of figures begin with the day.
+        day_first: Whether dates in figures begin with the day.
     """
 
     decimal_comma: bool
@@ -274,7 +283,7 @@ class _CellReader:
     _cells: dict[str, Cell] = field(default_factory=dict)
 
     def read(self, text: str) -> Cell:
-        """Return a cell with all values that its text may stand for."""
+        """Return the cell for a text, with all values that the text may stand for."""
         cell = self._cells.get(text)
         if cell is None:
             number = parse_number(text, decimal_comma=self.decimal_comma)
@@ -298,7 +307,13 @@ class _CountedCell(NamedTuple):
 
 
 def _type_column(name: str, content: CellColumn, *, is_first: bool) -> Column:
-    """Return a column with the kind of most of its cells; the first one may number the rows."""
+    """Return the description of a column.
+
+    Args:
+        name: The name of the column.
+        content: The cells of the column.
+        is_first: Whether it is the first column, which may only number the rows.
+    """
     counts = Counter(content.codes)
     filled = [
         _CountedCell(cell, counts[code])
@@ -320,7 +335,12 @@ def _type_column(name: str, content: CellColumn, *, is_first: bool) -> Column:
 
 
 def _find_unit(name: str, filled: Sequence[_CountedCell]) -> str:
-    """Return the unit that most cells have, else the one that the head names, else nothing."""
+    """Return the unit of more than half of the cells, else the one in the name; empty without one.
+
+    Args:
+        name: The name of the column.
+        filled: The distinct cells that hold a value.
+    """
     units: Counter[str] = Counter()
     for cell, count in filled:
         units[cell.unit] += count
@@ -333,7 +353,12 @@ def _find_unit(name: str, filled: Sequence[_CountedCell]) -> str:
 
 
 def _find_kind(name: str, filled: Sequence[_CountedCell]) -> ColumnKind:
-    """Return the kind that enough of the cells have."""
+    """Return the kind that enough cells have; `text` if no other kind has enough.
+
+    Args:
+        name: The name of the column.
+        filled: The distinct cells that hold a value.
+    """
 
     def count_cells(test: Callable[[Cell], object]) -> int:
         return sum(count for cell, count in filled if test(cell))
@@ -343,13 +368,13 @@ def _find_kind(name: str, filled: Sequence[_CountedCell]) -> ColumnKind:
 
     total = sum(count for _, count in filled)
     years = count_cells(lambda cell: cell.period and _is_short(cell.text))
-    # "(1998)", a number below zero to accounts, is a year beside other dates.
+    # A text such as "(1998)" is a number below zero in accounts, and a year beside other dates.
     bare_years = count_cells(
         lambda cell: (cell.number or -1) >= 0 and cell.period is not None and len(cell.text) <= 6
     )
     if is_mostly(years) and (_YEAR_NAME.search(name) or not is_mostly(bare_years)):
         return "date"
-    # Amounts of a thousand and more may look like years.
+    # Amounts from a thousand on may look like years, so all cells must be years here.
     if is_mostly(bare_years) and bare_years == total and not _UNIT.search(name):
         return "date"
     if is_mostly(count_cells(lambda cell: cell.duration is not None)):
@@ -358,12 +383,12 @@ def _find_kind(name: str, filled: Sequence[_CountedCell]) -> ColumnKind:
 
 
 def _is_short(text: str) -> bool:
-    """Return whether a cell with a date holds few words besides."""
+    """Return whether a cell with a date holds few letters besides the date."""
     return sum(map(str.isalpha, text)) <= _MOST_OTHER_LETTERS + len("September")
 
 
 def _read_scale(name: str) -> float:
-    """Return the factor that a head gives for its column."""
+    """Return the factor that the name of a column states, such as 1000 for "thousands"; else 1."""
     match = _SCALE.search(name)
     if match is None:
         return 1.0
@@ -372,12 +397,16 @@ def _read_scale(name: str) -> float:
 
 
 def _find_key(columns: Sequence[Column], contents: Sequence[CellColumn]) -> int:
-    """Return the first column of words whose values differ most, else the first column."""
+    """Return the column whose values name the rows.
+
+    It is a column of texts with a large share of different values, preferably an early one; without
+    such a column, the first one.
+    """
     best, best_share = 0, 0.0
     for at, column in enumerate(columns):
         texts = [cell.text for cell in contents[at].cells if not cell.is_blank]
         share = len(texts) / len(contents[at].codes)
-        # An earlier column wins unless a later one tells rows apart much better.
+        # An earlier column wins unless a later one distinguishes the rows much better.
         if column.kind == "text" and not column.is_order and share > best_share + 0.35:
             best, best_share = at, share
     return best

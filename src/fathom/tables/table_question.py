@@ -1,4 +1,4 @@
-"""A question read over a table: what it asks for, and the rows that it means."""
+"""A question that is read over a table: the column that it asks for and the rows that it means."""
 
 import re
 from collections import defaultdict
@@ -20,12 +20,12 @@ from fathom.text.language import load_stop_words, split_set
 
 
 class Superlative(NamedTuple):
-    """A word that asks for an end of an order.
+    """The meaning of a superlative or a comparative, which refers to an order of values.
 
     Attributes:
-        highest: Whether it asks for the highest value.
-        hint: Words for the columns by whose values things are put in order.
-        kind: The kind of that column, if the word tells it.
+        highest: Whether it asks for the highest value, or else the lowest.
+        hint: Words in the names of columns by whose values it orders; empty without any.
+        kind: The kind of these columns; empty if the word does not tell it.
     """
 
     highest: bool
@@ -88,7 +88,7 @@ _CUES = split_set(
     "yang the "
     "listing in of per persen add adding dijumlahkan jumlahkan tambahkan digabung"
 )
-"""Words that ask for an operation or carry no content; they begin and end no phrase of cells."""
+"""Words that ask for an operation or have no content; a phrase of cells has none at its ends."""
 _BREAKS = split_set(
     "is was were are did does do has have had of in that with who which the to for by on at from "
     "came won can could will be been when where if it they he she his her their its not there than "
@@ -98,15 +98,17 @@ _BREAKS = split_set(
 _UNORDERED: frozenset[Operation] = frozenset(
     {"sum", "mean", "ratio", "share", "growth", "count", "distinct"}
 )
-"""Operations that no word for an order leads to."""
+"""Operations that do not explain a word for an order."""
 _TOTAL_STEMS = ("total", "subtot", "jumlah")
 _INDONESIAN_SUPERLATIVES = (
-    # Before a number it sets a bound: "paling sedikit 3" is at least 3.
+    # Before a number these words state a bound: "paling sedikit 3" is "at least 3".
     (re.compile(r"\bpaling (?:banyak|tinggi|besar)\b(?! \d)"), "terbanyak"),
     (re.compile(r"\bpaling (?:sedikit|rendah|kecil)\b(?! \d)"), "tersedikit"),
 )
 _WHOLE = 0.99
+"""The least share of a column's name at which a link counts as the whole name."""
 _PART = 0.3
+"""The least share of a column's name at which a link to a measure counts."""
 _JOINTS = split_set("and dan dengan plus to from ditambah dikurangi")
 """Words between two measures that are to be added or compared."""
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w'\u2019-]{2,}")
@@ -116,16 +118,17 @@ _TOTAL_ROW = re.compile(r"(?:[\w ]{0,15} )?totals?\b.{0,12}|sum|overall|jumlah",
 
 @dataclass(frozen=True)
 class TableQuestion:
-    """A question with all that its words say of a table.
+    """A question with the links of its words to a table.
 
     Attributes:
         text: The question, folded.
-        words: Its words.
-        content: The words of the table.
-        columns: The columns that it names, also by other words.
-        unknown_names: The names in it that neither the table has nor what stands over it.
-        is_indonesian: Whether a noun's head stands first, as in Indonesian.
-        wants_several: Whether it asks for several things.
+        words: The words of the question, with corrected spelling.
+        content: The table with its words.
+        columns: The columns that the question names, the surest first, then those that it names by
+            other words.
+        unknown_names: The names in the question that are neither in the table nor above it.
+        is_indonesian: Whether the question is Indonesian, in which a noun's head comes first.
+        wants_several: Whether the question asks for several things.
     """
 
     text: str
@@ -143,7 +146,7 @@ class TableQuestion:
         Args:
             question: The question.
             content: The words of the table.
-            topic: The title, the headings and the file name over the table.
+            topic: The title, the headings and the file name above the table.
         """
         text = re.sub(r"\s+", " ", fold_text(question.text)).strip()
         for pattern, word in _INDONESIAN_SUPERLATIVES:
@@ -168,7 +171,7 @@ class TableQuestion:
 
     @cached_property
     def data_rows(self) -> tuple[int, ...]:
-        """The rows without those that only total the others."""
+        """The rows; the first one and the last two are left out if they only total the others."""
         count = self.table.row_count
         ends = {0, count - 2, count - 1} if count > 2 else set[int]()
         totals = {
@@ -183,7 +186,7 @@ class TableQuestion:
 
     @cached_property
     def total_rows(self) -> frozenset[int]:
-        """The rows that may total others: their first cells say so."""
+        """The rows that may total others, by a word in their cells up to the key column."""
         codes: dict[int, set[int]] = defaultdict(set)
         for stem in _TOTAL_STEMS:
             for column, code in self.content.places.get(stem, ()):
@@ -197,7 +200,7 @@ class TableQuestion:
 
     @cached_property
     def asked_words(self) -> range:
-        """The places of the noun that the question asks for."""
+        """The places of the noun that the question asks for; empty without one."""
         for at, word in enumerate(self.words):
             follows = {"how": ("many", "much"), "number": ("of",), "amount": ("of",)}
             if word.text == "berapa" and at + 1 == len(self.words):
@@ -212,7 +215,7 @@ class TableQuestion:
         return range(0)
 
     def _extend_noun(self, begin: int) -> range:
-        """Return the places of a noun behind a question word."""
+        """Return the places of the noun that begins at or soon after a word."""
         skipped = {"is", "was", "are", "were", "s", "the", "a", "an", "of", "these", "those", "all",
                    "each", "other", "total", "number", "in", "apa", "name", "names", "different",
                    "two", "one", "many", "following"}  # fmt: skip
@@ -224,17 +227,20 @@ class TableQuestion:
         return range(begin, end)
 
     def _ends_noun(self, at: int, begin: int) -> bool:
-        """Return whether a word follows a noun: a small word or a verb in the past."""
+        """Return whether a noun that begins at `begin` ends before the word at `at`.
+
+        This is so if the word is a small word or a verb in the past tense.
+        """
         text = self.words[at].text
         return text in _BREAKS or (at > begin and text.endswith("ed"))
 
     def get_text(self, at: int) -> str:
-        """Return the word at a place; empty beyond the ends."""
+        """Return the text of the word at a place; empty if the place is outside of the question."""
         return self.words[at].text if 0 <= at < len(self.words) else ""
 
     @cached_property
     def asked_column(self) -> ColumnLink | None:
-        """The column that the noun asked for names."""
+        """The column that the wanted noun names, or whose cells hold it; `None` without one."""
         inside = [
             link
             for link in self.columns
@@ -251,7 +257,10 @@ class TableQuestion:
         return max(inside, key=rate, default=None) or self._find_typed_column()
 
     def _find_typed_column(self) -> ColumnLink | None:
-        """Return the column of names many of which hold the noun asked for, such as "lake"."""
+        """Return the key column if many of its cells hold the wanted noun, such as "lake".
+
+        `None` if they do not.
+        """
         if not self.asked_words:
             return None
         head = self.asked_words[-1]
@@ -269,7 +278,10 @@ class TableQuestion:
 
     @cached_property
     def joined_measures(self) -> tuple[int, ...]:
-        """The measures that the question joins by "and"; none if it joins no two."""
+        """The columns of amounts that the question joins by a word such as "and".
+
+        They are in the question's order; empty if it joins no two.
+        """
         joints = [at for at, word in enumerate(self.words) if word.text in _JOINTS]
         measures: dict[int, ColumnLink] = {}
         for link in self.columns:
@@ -282,7 +294,7 @@ class TableQuestion:
 
     @cached_property
     def rival_measures(self) -> tuple[int, ...]:
-        """The measures that the same words name equally well; none if there is only one."""
+        """The columns of amounts that the same words name equally well; empty if they name one."""
         best = next((link for link in self.columns if self.is_measured(link.column)), None)
         if best is None:
             return ()
@@ -298,7 +310,7 @@ class TableQuestion:
 
     @cached_property
     def conditions(self) -> Conditions:
-        """The conditions on the rows."""
+        """The conditions that the question states on the rows."""
         cues = frozenset(
             at
             for at, word in enumerate(self.words)
@@ -316,10 +328,10 @@ class TableQuestion:
         return finder.find(cues, named)
 
     def select(self, conditions: Sequence[Condition]) -> tuple[int, ...]:
-        """Return the rows that meet all conditions."""
+        """Return the data rows that meet all conditions, in order."""
         if not conditions:
             return self.data_rows
-        # The smallest set first: a table may have many rows, and most conditions few.
+        # The smallest set first, because a table may have many rows and most conditions few.
         first, *others = sorted((condition.rows for condition in conditions), key=len)
         return tuple(sorted(self._data_set & first.intersection(*others)))
 
@@ -329,7 +341,11 @@ class TableQuestion:
 
     @cached_property
     def kept(self) -> tuple[Condition, ...]:
-        """The conditions that some row meets together, the surest first."""
+        """The conditions to apply, the surest first.
+
+        A condition is dropped if no row meets it together with those before it, bounds on amounts
+        excepted. The conditions of a group are joined by "or".
+        """
         kept: list[Condition] = []
         joined = [
             Condition(
@@ -340,7 +356,7 @@ class TableQuestion:
             )
             for group in self.conditions.groups
         ]
-        # The name of a unit, or of what all rows are, stands in nearly all cells.
+        # A phrase in nearly all cells, such as a unit, selects nothing.
         most = max(0.9 * len(self.data_rows), 5)
         singles = [condition for condition in self.conditions.single if len(condition.rows) <= most]
         bounds = (*self.conditions.times, *self.conditions.amounts)
@@ -350,7 +366,7 @@ class TableQuestion:
         return tuple(kept)
 
     def is_measured(self, column: int) -> bool:
-        """Return whether a column holds amounts that do not only number the rows."""
+        """Return whether a column holds amounts and does not only number or rank the rows."""
         spec = self.table.columns[column]
         return spec.kind in {"number", "duration"} and not spec.is_order
 
@@ -361,7 +377,13 @@ class TableQuestion:
         kinds: frozenset[str] = frozenset(),
         skip: frozenset[int] = frozenset(),
     ) -> int | None:
-        """Return the column that some of the words name best."""
+        """Return the column that some words name best; `None` if they name none.
+
+        Args:
+            words: The places of the words.
+            kinds: The kinds that the column may have; empty for any.
+            skip: The columns that are not meant.
+        """
         inside = [
             link
             for link in self.columns
@@ -375,7 +397,7 @@ class TableQuestion:
 
     @cached_property
     def target(self) -> int:
-        """The column that the answer is taken from."""
+        """The column from which the answer is taken."""
         if self.asked_column is not None:
             return self.asked_column.column
         if re.search(r"\bwho(?:se|m)?\b|\bsiapa\b", self.text):
@@ -394,14 +416,19 @@ class TableQuestion:
         return self.table.key
 
     def find_dated(self) -> int | None:
-        """Return the column of dates that is named, else the first one."""
+        """Return the column of dates that is named, else the first one; `None` without any."""
         everywhere = range(len(self.words))
         named = self.find_column(everywhere, kinds=frozenset({"date"}))
         dated = [at for at, column in enumerate(self.table.columns) if column.kind == "date"]
         return named if named is not None else next(iter(dated), None)
 
     def find_by_hint(self, hint: str, kind: str) -> int | None:
-        """Return the first column whose name holds one of some words, the first of these first."""
+        """Return the column whose name has one of some words; `None` if there is none.
+
+        Args:
+            hint: The words, of which earlier ones win.
+            kind: The kind that the column must have; empty for any.
+        """
         for word in split_words(hint):
             for at, name in enumerate(self.content.names):
                 if word.stem in name and (not kind or self.table.columns[at].kind == kind):
@@ -409,7 +436,12 @@ class TableQuestion:
         return None
 
     def find_order(self, at: int, word: Superlative) -> int | None:
-        """Return the column by which a superlative puts things in order."""
+        """Return the column by whose values a superlative or comparative orders; else `None`.
+
+        Args:
+            at: The place of the word.
+            word: The meaning of the word.
+        """
         measured = frozenset({"number", "duration", "date"})
         skip = frozenset({self.asked_column.column} if self.asked_column else ())
         behind = range(at + 1, min(at + 7, len(self.words)))
@@ -427,7 +459,7 @@ class TableQuestion:
 
     @cached_property
     def base(self) -> Computation:
-        """The lookup of the target in the rows that meet the conditions."""
+        """The lookup of the target in the rows that meet the conditions; rules change it."""
         return Computation(
             operation="lookup",
             rows=self.select(self.kept),
@@ -437,7 +469,7 @@ class TableQuestion:
         )
 
     def find_unknown_noun(self, plan: Computation) -> str:
-        """Return the head of the noun asked for if a computation leaves it open; else nothing."""
+        """Return the head of the wanted noun if a computation does not explain it; else nothing."""
         # The head of an Indonesian noun stands first.
         nouns = [at for at in self.asked_words if self.words[at].text not in _CUES]
         heads = nouns[:1] if self.is_indonesian else nouns[-1:]
@@ -445,12 +477,12 @@ class TableQuestion:
         return next((self.words[at].text for at in heads if at in open_words), "")
 
     def list_unknown_words(self, plan: Computation) -> list[str]:
-        """Return the words beside the measure of a computation that nothing explains.
+        """Return the words beside a computation's measure that the computation does not explain.
 
-        "Ferry traffic income" is no traffic.
+        Such words may name another measure: "ferry traffic income" is not the column "traffic".
         """
         open_words = self._find_open_words(plan)
-        # The head of an Indonesian noun tells the measure.
+        # The head of an Indonesian noun names the measure.
         if self.is_indonesian and self.asked_words and self.asked_words[0] in open_words:
             return [self.words[self.asked_words[0]].text]
         link = next((link for link in self.columns if link.column == plan.target), None)
@@ -460,17 +492,23 @@ class TableQuestion:
         return [self.words[at].text for at in sorted(beside)]
 
     def rate(self, plan: Computation, sureness: float) -> float:
-        """Return the score of a computation: the share of words that it explains, by its rule."""
+        """Return the score of a computation, in [0, 1].
+
+        Args:
+            plan: The computation.
+            sureness: The sureness of the rule that made it, which is the score if the computation
+                explains all content words; with none explained, it is 35 % of that.
+        """
         content = self._list_content_words()
         open_words = self._find_open_words(plan)
-        # "The total of the first three" means other rows than all that a sum takes.
+        # A sum takes all rows, so it does not explain "first" in "the total of the first three".
         ordering = set() if plan.operation in _UNORDERED else SUPERLATIVES | COMPARATIVES | ENDS
         open_words = {at for at in open_words if self.words[at].text not in ordering}
         share = 1 - len(open_words) / max(len(content), 1)
         return sureness * (0.35 + 0.65 * share)
 
     def _list_content_words(self) -> list[int]:
-        """Return the places of the words with a meaning of their own."""
+        """Return the places of the content words: no stop words, cues or single letters."""
         stop_words = load_stop_words("en") | load_stop_words("id")
         return [
             at
@@ -490,7 +528,13 @@ class TableQuestion:
 
 
 def _find_unknown_names(text: str, content: TableWords, topic: str) -> tuple[str, ...]:
-    """Return the names in a question that no cell and no head of a table, nor its topic, has."""
+    """Return the names in a question that are neither in the table nor in its topic.
+
+    Args:
+        text: The question as it was asked.
+        content: The table with its words.
+        topic: The title, the headings and the file name above the table.
+    """
     names = [match[0] for match in _NAME.finditer(text) if not _holds_name(topic, text, match)]
     words = [(name, content.correct_spelling(split_words(name))) for name in names]
     heads = {stem for name in content.names for stem in name}
@@ -505,9 +549,14 @@ def _find_unknown_names(text: str, content: TableWords, topic: str) -> tuple[str
 
 
 def _holds_name(topic: str, text: str, match: re.Match[str]) -> bool:
-    """Return whether a topic holds a name of a question, perhaps written as one with its article.
+    """Return whether a topic has a name of a question.
 
-    Files are named so: "elnino.csv".
+    The name may be joined with the capitalised word before it, as "El Nino" is in "elnino.csv".
+
+    Args:
+        topic: The topic.
+        text: The question.
+        match: The match of the name in the question.
     """
     before = text[: match.start()].rsplit(maxsplit=1)[-1]
     names = [match[0], f"{before}{match[0]}"] if before[0].isupper() else [match[0]]

@@ -1,4 +1,4 @@
-"""Units of amounts: "500 g" and "2 kg" compare once both are in one unit."""
+"""The units of amounts, so that "500 g" and "2 kg" can be compared."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,15 +7,15 @@ from typing import NamedTuple
 from fathom.text.numbers import parse_quantities
 
 _PLAIN = re.compile(r"[^\W\d_]*[2\u00b2]?(?: [^\W\d_]+)?")
-"""A unit without a rate: "km" but not "km/h"."""
+"""A unit that is no rate, such as "km" but not "km/h"."""
 
 
 class UnitSize(NamedTuple):
     """The kind and the size of a unit.
 
     Attributes:
-        kind: The kind of measure as `parse_quantities` names it; empty for a number with a scale.
-        factor: The size of the unit in the base unit of its kind.
+        kind: The kind of measure as `Quantity` names it; empty for a scale such as "million".
+        factor: The size of the unit in the base unit of its kind, or the number of the scale.
     """
 
     kind: str
@@ -23,7 +23,10 @@ class UnitSize(NamedTuple):
 
 
 def parse_measure(unit: str) -> UnitSize | None:
-    """Return what a unit or a scale such as "million" measures; `None` if it is not known."""
+    """Return the kind and size of a unit or of a scale such as "million"; `None` if unknown.
+
+    An empty unit is the scale 1.
+    """
     quantities = parse_quantities(f"1 {unit}") if _PLAIN.fullmatch(unit) else []
     if not quantities:
         return None
@@ -33,7 +36,10 @@ def parse_measure(unit: str) -> UnitSize | None:
 
 
 def find_factors(units: Iterable[str]) -> Mapping[str, float]:
-    """Return the sizes of units of one kind in its base unit; nothing unless they differ."""
+    """Return the size of each unit in the base unit of their kind.
+
+    The result is empty if the units are all of one size, of several kinds, or not all known.
+    """
     measures = {unit: parse_measure(unit) for unit in dict.fromkeys(units)}
     sizes = {unit: measure for unit, measure in measures.items() if measure is not None}
     kinds = {size.kind for size in sizes.values()}

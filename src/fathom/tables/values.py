@@ -1,4 +1,4 @@
-"""Values of cells: numbers, dates and durations as tables write them, footnote marks apart."""
+"""The values of cells: numbers, dates and durations as tables write them, with footnote marks."""
 
 import re
 import unicodedata
@@ -12,10 +12,10 @@ _FOOTNOTE = re.compile(
     r"\[[\w ]{1,12}\]|(?<![\u2020\u2021*\u00a7\u00b6?])[\u2020\u2021*\u00a7\u00b6?]+$"
 )
 Period = tuple[Date, Date]
-"""The first and the last date of a cell."""
+"""The first and the last date that a cell names."""
 _MARKS = frozenset("\u2020\u2021*\u00a7\u00b6?")
 _AMOUNT = re.compile(r"\d{1,3}[.,]\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-"""A number that is no date."""
+"""A number with a decimal mark or with marks between thousands, which is no date."""
 _CURRENCY = (
     r"(?:US|[AS])?\$|[\u20ac\u00a3\u00a5]|Rp\.?"
     r"|(?:USD|EUR|GBP|JPY|IDR|SGD|AUD|CAD|CHF|CNY|MYR)\b"
@@ -25,7 +25,7 @@ _BRACKETED = re.compile(
     r"(?P<after>\s*%)?",
     re.IGNORECASE,
 )
-"""A number below zero as accounts write it: "(1,200)"."""
+"""A number below zero as accounts write it, such as "(1,200)"."""
 _NUMBER = re.compile(
     rf"(?:[@#~\u2248<>]|no\.?)?\s*+(?P<sign>[-+\u2212\u2013]?)\s*+(?P<currency>{_CURRENCY})?\s*+"
     r"(?P<inner>[-+\u2212\u2013]?)\s*+"
@@ -40,7 +40,7 @@ _GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
 _GROUPS_BY_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMA = re.compile(r"\d+,(?:\d{1,2}|\d{4,})")
 _DECIMAL_POINT = re.compile(r"\d*\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+")
-"""A number whose point groups no thousands, whatever other numbers have."""
+"""A number whose point is surely a decimal mark, even if the table uses decimal commas."""
 _SURE_COMMA = re.compile(
     r"\D{0,4}(?:\d+,\d{1,2}|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,})(?![\d.,])"
 )
@@ -72,8 +72,9 @@ class Number(NamedTuple):
     """A number that a cell begins with.
 
     Attributes:
-        value: The number as it is written, a decimal mark read as such.
-        unit: The sign or words behind it, or the currency before it.
+        value: The value of its digits and sign; a scale behind it, such as "million", is not
+            applied.
+        unit: The currency before it, else the sign or words behind it; empty without any.
     """
 
     value: float
@@ -81,13 +82,13 @@ class Number(NamedTuple):
 
 
 def is_empty(text: str) -> bool:
-    """Return whether a cell holds no value: it is blank, a dash or says so."""
+    """Return whether a cell holds no value: it is blank, "n/a", "none" or only signs like "-"."""
     return _EMPTY.fullmatch(text) is not None
 
 
 def strip_footnotes(text: str) -> str:
-    """Return a cell without the marks of footnotes."""
-    # Few cells of a large table have marks, and a look at two characters costs less than a search.
+    """Return the text of a cell without the marks of footnotes and outer blanks."""
+    # Few cells of a large table have marks, and this look is faster than a search.
     has_marks = "[" in text or text[-1:] in _MARKS
     return (_FOOTNOTE.sub("", text) if has_marks else text).strip()
 
@@ -96,8 +97,8 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
     """Return the number that a cell begins with; `None` if it begins with something else.
 
     Args:
-        text: The cell.
-        decimal_comma: Whether a comma ends the whole number, so that points only group digits.
+        text: The text of the cell.
+        decimal_comma: Whether the decimal mark is a comma, so that points only group digits.
     """
     bare = strip_footnotes(text)
     bracketed = _BRACKETED.fullmatch(bare)
@@ -117,7 +118,14 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
 
 
 def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
-    """Return the value of digits; without a decimal comma, the marks themselves tell most."""
+    """Return the value of digits with marks between them.
+
+    Args:
+        digits: The digits, without a sign.
+        decimal_comma: Whether the decimal mark is known to be a comma. If not, the places of the
+            marks decide: "1,234" is a thousand and more, but "1.234,5" and "1,5" have a decimal
+            comma.
+    """
     if decimal_comma and not _DECIMAL_POINT.fullmatch(digits):
         digits = digits.replace(".", "").replace(",", ".")
     elif _GROUPS.fullmatch(digits):
@@ -130,7 +138,10 @@ def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
 
 
 def prefers_decimal_comma(texts: Iterable[str]) -> bool | None:
-    """Return whether the numbers among cells have decimal commas; `None` if none tells."""
+    """Return whether most cells whose decimal mark is sure have a comma; `None` if no cell tells.
+
+    It is `None` also if as many have a point.
+    """
     votes = 0
     for text in texts:
         bare = strip_footnotes(text)
@@ -144,7 +155,7 @@ def parse_duration(text: str) -> float | None:
     clock = _CLOCK.match(bare)
     if clock is not None:
         return 3600 * float(clock["h"] or 0) + 60 * float(clock["m"]) + float(clock["s"])
-    # Most cells hold no time, and a look for one word costs much less than reading all units.
+    # Most cells hold no time, and a search for one word is much faster than reading all units.
     is_time = bare[:1].isdigit() and _TIME_WORD.search(bare)
     quantities = parse_quantities(bare) if is_time else []
     if not quantities or any(quantity.kind != "time" for quantity in quantities):
@@ -153,11 +164,13 @@ def parse_duration(text: str) -> float | None:
 
 
 def parse_period(text: str, *, day_first: bool = False) -> tuple[Date, Date] | None:
-    """Return the first and the last date that a cell names; equal if there is one only.
+    """Return the first and the last date that a cell names; `None` if it names none.
+
+    The two are equal if the cell names one date.
 
     Args:
-        text: The cell.
-        day_first: Whether the day stands before the month in a date of figures, as in "5/3/2024".
+        text: The text of the cell.
+        day_first: Whether the day is before the month in a date in figures, such as "5/3/2024".
     """
     bare = strip_footnotes(text)
     if not _MAYBE_DATE.search(bare) or _AMOUNT.fullmatch(bare):
@@ -181,7 +194,10 @@ def parse_period(text: str, *, day_first: bool = False) -> tuple[Date, Date] | N
 
 
 def prefers_day_first(texts: Iterable[str]) -> bool | None:
-    """Return whether dates of figures among cells begin with the day; `None` if none tells."""
+    """Return whether most dates in figures that tell it begin with the day; `None` if none tells.
+
+    A date tells it by a figure above twelve. It is `None` also if the votes are equal.
+    """
     votes = 0
     for text in texts:
         for match in _FIGURES.finditer(text):
@@ -191,13 +207,16 @@ def prefers_day_first(texts: Iterable[str]) -> bool | None:
 
 
 def _list_figures(match: re.Match[str]) -> tuple[float, float, float]:
-    """Return the three figures of a date in their order."""
+    """Return the three figures of a match of `_FIGURES` in their order."""
     one, two, three = match.group(1, 2, 3) if match[1] else match.group(4, 6, 7)
     return float(one), float(two), float(three)
 
 
 def _read_figures(match: re.Match[str], *, day_first: bool) -> Date:
-    """Return the date of three figures; a figure above twelve is the day, and points follow it."""
+    """Return the date of a match of `_FIGURES`.
+
+    A figure above twelve is the day. In dates with points, such as "5.3.2024", the day is first.
+    """
     month, day, year = _list_figures(match)
     if month > _LAST_MONTH or (day <= _LAST_MONTH and (day_first or match[5] == ".")):
         month, day = day, month
@@ -207,7 +226,7 @@ def _read_figures(match: re.Match[str], *, day_first: bool) -> Date:
 
 
 def _find_days(text: str) -> list[Date]:
-    """Return the day of a date that leaves its year open."""
+    """Return the date, with the year 0, of a text that names no year; at most one."""
     match = _DAY_OF_YEAR.match(text)
     if match is None:
         return []
@@ -216,7 +235,7 @@ def _find_days(text: str) -> list[Date]:
 
 
 def fold_text(text: str) -> str:
-    """Return a text in lower case, without accents."""
+    """Return a text in lower case, without accents and in compatible characters (NFKD)."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -224,6 +243,6 @@ def fold_text(text: str) -> str:
 
 
 def format_number(value: float, *, decimal_comma: bool = False) -> str:
-    """Return a number with marks between thousands and at most four decimals."""
+    """Return a number as text, with marks between thousands and at most four decimals."""
     text = f"{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
     return text.translate(_SWAPPED) if decimal_comma else text
