@@ -89,6 +89,7 @@ class Cleaner:
         return self._clean_compound(value, depth + 1)
 
     def _clean_compound(self, value: object, depth: int) -> Json:
+        """Return a value that is neither a text, a number nor `None` as plain JSON."""
         if is_dataclass(value) and not isinstance(value, type):
             return self._clean_object(
                 {f.name: getattr(value, f.name) for f in fields(value)}, depth
@@ -104,6 +105,7 @@ class Cleaner:
         return self._clean_foreign(value, depth)
 
     def _clean_foreign(self, value: object, depth: int) -> Json:
+        """Return a value of numpy or pydantic as plain JSON; of others, the name of the type."""
         # Values of numpy and models of pydantic are recognised by their methods, so that neither
         # library must be imported.
         for name in ("tolist", "model_dump"):
@@ -128,6 +130,7 @@ class Cleaner:
 
 
 def _clean_number(value: float) -> Json:
+    """Return a number that JSON can hold; a text in place of any other."""
     if isinstance(value, int):
         # Python refuses to print integers of thousands of digits, and nobody could read them.
         return int(value) if value.bit_length() <= 1024 else "(a huge number)"

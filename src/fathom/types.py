@@ -132,6 +132,7 @@ class Document:
         return block.headings if block else ()
 
     def _block_at(self, offset: int) -> "Block | None":
+        """Return the last block that begins at or before `offset`; `None` if there is none."""
         # Blocks are in reading order and do not overlap, so the last one that begins at or before
         # the offset is the one.
         before = bisect_right(self.blocks, offset, key=lambda block: block.span.start)

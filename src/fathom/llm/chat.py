@@ -202,6 +202,7 @@ class LangChainChat:
         )
 
     def _make_timeout_fault(self, deadline_over: bool, usage: Usage) -> ModelFault:
+        """Return the fault of a late reply; after the deadline, another try does not help."""
         if deadline_over:
             reason = f"{self.name} did not finish before the deadline; raise --deadline"
             return ModelFault(reason, usage, retriable=False)
@@ -235,7 +236,10 @@ class LangChainChat:
 
 
 def _disable_tracing() -> AbstractContextManager[None]:
-    """Switch LangSmith off, whatever the environment says, so that no text reaches its server."""
+    """Return a context without LangSmith's tracing, so that no text reaches its server.
+
+    It overrides the environment, which may switch the tracing on.
+    """
     from langsmith import tracing_context
 
     return tracing_context(enabled=False)

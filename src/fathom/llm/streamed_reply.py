@@ -58,6 +58,7 @@ class AnswerText:
         return last.strip()
 
     def _match_opening_tag(self) -> None:
+        """Decide whether the reply begins with reasoning, once its beginning shows it."""
         text = self._pending.lstrip()
         for tag in _OPENING:
             if text.startswith(tag):
@@ -67,6 +68,7 @@ class AnswerText:
             self._state = "answering"
 
     def _find_closing_tag(self) -> None:
+        """Turn to the answer if the reasoning has ended."""
         if end := _CLOSING.search(self._pending):
             self._state, self._pending = "answering", self._pending[end.end() :]
         else:
@@ -183,4 +185,5 @@ def _split_chunk(chunk: Any) -> tuple[str, str]:  # noqa: ANN401
 
 
 def _join_blocks(blocks: Iterable[dict[str, Any]], kind: str) -> str:
+    """Return the text of all blocks of a kind."""
     return "".join(str(block.get(kind) or "") for block in blocks if block.get("type") == kind)

@@ -227,6 +227,7 @@ def _format_instruction(schema: dict[str, Any]) -> str:
 
 
 def _format_complaint(fault: ValueError) -> str:
+    """Return the message that tells a model the fault of its reply, in at most 500 characters."""
     if isinstance(fault, ValidationError):
         reasons = "; ".join(
             f"{'.'.join(map(str, error['loc'])) or 'object'}: {error['msg']}"

@@ -99,6 +99,7 @@ class PairTokens(PairWriter):
     """A writer of pairs with WordPiece tokens, which caches the tokens of words."""
 
     def __init__(self, words: WordPiece) -> None:
+        """Take the tokenizer."""
         self._words = words
         self._shape = _SeparatorTable(words)
         self._cache: dict[str, tuple[int, ...]] = {}

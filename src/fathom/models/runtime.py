@@ -129,6 +129,7 @@ class LazyRuntime:
         return choose_lanes(self._load())
 
     def _load(self) -> Runtime:
+        """Return the loaded model, which the first call loads."""
         with self._loading:
             if self._loaded is None:
                 self._loaded = load_through(

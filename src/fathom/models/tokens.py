@@ -90,6 +90,7 @@ class WordPiece:
             yield get_cached(word) or self._cache_word(word)
 
     def _cache_word(self, word: str) -> tuple[int, ...]:
+        """Return the ids of a word that is not cached, and cache them unless it is very long."""
         if len(word) > _LONGEST_WORD:
             return self._unknown
         if len(self._words) >= _CACHED_WORDS:
@@ -140,12 +141,14 @@ def _normalize_character(char: str) -> str:
 
 
 def _is_control(char: str) -> bool:
+    """Return whether BERT drops a character, such as a control sign or a surrogate."""
     if char in "\t\n\r":
         return False
     return char == "\ufffd" or unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co"}
 
 
 def _is_punctuation(char: str) -> bool:
+    """Return whether BERT splits words at a sign; of ASCII, all but letters, digits and blanks."""
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
     return unicodedata.category(char).startswith("P")

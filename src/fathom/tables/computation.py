@@ -25,7 +25,8 @@ _AWAY = re.compile(r"(?:@|at|vs\.?|v)\s+")
 _MOST_TERMS = 40
 """The largest number of terms for which the line of a sum shows them all."""
 _MOST_ROWS = 1000
-"""The largest number of rows whose cells a result lists."""
+"""The largest number of rows whose cells a sum, mean or count lists, and the largest number of
+different values of a lookup."""
 _SECONDS_A_YEAR = 31_557_600.0
 
 
@@ -102,7 +103,8 @@ class Result:
         number: The only value as a number; `None` if it is none.
         unit: The unit of the value; empty without one.
         line: The computation in one line.
-        operands: The cells that went in, of at most the first thousand rows.
+        operands: The cells that went in; sums, means and counts list those of at most the first
+            `_MOST_ROWS` rows.
         row_count: The number of rows that went in; 0 if these are the rows of the operands.
     """
 
@@ -218,6 +220,7 @@ class _Runner:
         return self._show_rows(rows, f"{name}, {where}" if where else name)
 
     def _count(self) -> Result:
+        """Return the number of the rows."""
         rows = self.plan.rows
         where = self._describe_rows() or "all rows"
         operands = self._list_condition_cells(rows) or [
@@ -438,6 +441,7 @@ class _Runner:
 
     @property
     def _difference_unit(self) -> str:
+        """The unit of a difference of two totals; empty for numbers of rows."""
         order = self.plan.order
         if order is None:
             return ""

@@ -137,7 +137,7 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
 
 
 def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
-    """Return the wanted noun if no column has it and rows do not stand for it; else nothing.
+    """Return the wanted noun if neither a column nor the rows can mean it; else an empty text.
 
     For example, "How many ferries does Aldby have?" does not ask for the number of rows that are
     named Aldby.
@@ -172,7 +172,7 @@ def _list_groups(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
 
 
 def _list_period_ends(reading: TableQuestion) -> tuple[tuple[int, ...], ...]:
-    """Return the rows at the first and the last date of a question's period; else nothing.
+    """Return the rows at the first and the last date of a question's period; empty without any.
 
     The question must name just one period, and at least two of its rows must have a date.
     """

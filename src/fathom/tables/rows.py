@@ -170,7 +170,7 @@ def split_row(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
 
 
 def _split_labelled(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
-    """Return the cells of a row in which every cell begins with its column's name; else nothing.
+    """Return the cells of a row if each of them begins with its column's name; else an empty list.
 
     This is the fast way for most rows of long tables.
     """

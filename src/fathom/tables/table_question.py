@@ -469,7 +469,7 @@ class TableQuestion:
         )
 
     def find_unknown_noun(self, plan: Computation) -> str:
-        """Return the head of the wanted noun if a computation does not explain it; else nothing."""
+        """Return the head of the wanted noun if a computation does not explain it; else empty."""
         # The head of an Indonesian noun stands first.
         nouns = [at for at in self.asked_words if self.words[at].text not in _CUES]
         heads = nouns[:1] if self.is_indonesian else nouns[-1:]

@@ -138,9 +138,9 @@ def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
 
 
 def prefers_decimal_comma(texts: Iterable[str]) -> bool | None:
-    """Return whether most cells whose decimal mark is sure have a comma; `None` if no cell tells.
+    """Return whether more cells surely have a decimal comma than a decimal point.
 
-    It is `None` also if as many have a point.
+    `None` if there are equally many, as when no cell is sure.
     """
     votes = 0
     for text in texts:
@@ -194,9 +194,10 @@ def parse_period(text: str, *, day_first: bool = False) -> tuple[Date, Date] | N
 
 
 def prefers_day_first(texts: Iterable[str]) -> bool | None:
-    """Return whether most dates in figures that tell it begin with the day; `None` if none tells.
+    """Return whether more dates in figures surely begin with the day than with the month.
 
-    A date tells it by a figure above twelve. It is `None` also if the votes are equal.
+    A date is sure if one of these figures is above twelve. `None` if there are equally many, as if
+    no date is sure.
     """
     votes = 0
     for text in texts:

@@ -1,1 +1,1 @@
-"""The providers' chat models, each opened for one call through its LangChain package."""
+"""The adapters of the providers: each opens a LangChain chat model for one call."""

@@ -32,7 +32,7 @@ class BoundedChatAnthropic(ChatAnthropic):
 async def open_model(request: ProviderRequest) -> AsyncIterator[BaseChatModel]:
     """Yield a model for one call; its connection ends with the block.
 
-    The schema goes into the prompt.
+    The schema is not sent, so that only the prompt asks for JSON.
     """
     options: dict[str, Any] = {"temperature": 0.0} if request.capabilities.temperature else {}
     options |= {"model": request.model, "max_tokens": request.max_tokens, "api_key": request.key}

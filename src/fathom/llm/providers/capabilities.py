@@ -1,4 +1,4 @@
-"""One request to a provider, and the options that its server turns out to understand."""
+"""One request to a provider, and the options that its server understands."""
 
 import re
 from collections.abc import Mapping
@@ -41,10 +41,10 @@ class Capabilities:
 
     Attributes:
         schema: One of `MODES`.
-        temperature: Whether it knows the option; we send 0, so that answers stay the same.
-        seed: Whether it knows a seed.
-        usage: Whether it can send its usage at the end of a stream.
-        system: Whether it knows system messages; else their text is put before the first user
+        temperature: Whether it knows the option; 0 is sent, so that answers stay the same.
+        seed: Whether it knows the option; `SEED` is sent.
+        usage: Whether it can send its token counts at the end of a stream.
+        system: Whether it knows system messages. If not, their text is put before the first user
             message.
     """
 
@@ -57,7 +57,7 @@ class Capabilities:
     def intersect(self, other: Self) -> Self:
         """Return the options that both know.
 
-        Requests that ran side by side learn different things.
+        Two requests that ran at the same time may each have found a different option refused.
         """
         mode = max(self.schema, other.schema, key=MODES.index)
         switches = [option.name for option in fields(self) if option.name != "schema"]
@@ -66,9 +66,12 @@ class Capabilities:
 
 
 def drop_refused_option(capabilities: Capabilities, error: Exception) -> Capabilities:
-    """Return the capabilities without the option that a server complains of; else unchanged.
+    """Return the capabilities without the option that a server's error names; else unchanged.
 
-    An error inside a stream has no status, and some servers answer 500 to an unknown option.
+    Args:
+        capabilities: The capabilities with which the request was sent.
+        error: The SDK's error. It counts also without an HTTP status, as inside of a stream, and
+            with status 500, with which some servers refuse an option.
     """
     status, words = get_http_status(error), collect_server_text(error).lower()
     if status is not None and status not in _REFUSING:
@@ -83,6 +86,7 @@ def drop_refused_option(capabilities: Capabilities, error: Exception) -> Capabil
 
 
 def _weaken_mode(mode: SchemaMode, words: str) -> SchemaMode:
+    """Return the best mode of `MODES` to try after `mode` was refused with these words."""
     if mode == "json_schema" and _BOUNDS.search(words):
         return "plain_schema"
     return "json_object" if mode in {"json_schema", "plain_schema"} else "prompt"
@@ -96,14 +100,14 @@ class ProviderRequest:
         model: The model's name at the provider.
         key: The key; `None` if the server needs none.
         base_url: The address of the server.
-        max_tokens: The limit that is sent to the server.
-        schema: A JSON schema for the answer, or `None`.
+        max_tokens: The largest number of completion tokens, which is sent to the server.
+        schema: A JSON schema for the answer; `None` without one.
         capabilities: The options that the server understands.
         hooks: The hooks of `limit_bytes` for the HTTP client.
-        connect_s: The seconds for connecting, and again for the TLS handshake. Both together are
-            shorter than the time left until the deadline: a client that is cancelled in the
-            handshake forgets its socket.
-        tls: The TLS context, made once, because making it is slow.
+        connect_s: The timeout in seconds for connecting, and again for the TLS handshake. Both
+            together are shorter than the time left until the deadline, because a client that is
+            cancelled in the handshake leaves its socket open.
+        tls: The TLS context, which is made only once, because this is slow.
     """
 
     model: str
@@ -118,7 +122,7 @@ class ProviderRequest:
 
     @property
     def response_format(self) -> Mapping[str, Any] | None:
-        """The wish for JSON, in the terms of OpenAI's protocol."""
+        """The option `response_format` of OpenAI's protocol; `None` if none is sent."""
         if self.schema is None or self.capabilities.schema == "prompt":
             return None
         if self.format is None:
@@ -128,7 +132,7 @@ class ProviderRequest:
 
     @property
     def format(self) -> Mapping[str, Any] | None:
-        """The schema in the form that the server understands; `None` if it understands none."""
+        """The schema in a form that the server understands; `None` if there is none to send."""
         if self.schema is None or self.capabilities.schema in {"json_object", "prompt"}:
             return None
         return (

@@ -1,4 +1,4 @@
-"""Byte limits for a provider's HTTP client, whichever SDK owns the client."""
+"""A limit on the bytes of a reply, for the HTTP client of any provider's SDK."""
 
 import asyncio
 import importlib
@@ -11,13 +11,17 @@ _SLICE = 4096
 
 
 class ReplyTooLarge(Exception):
-    """A reply exceeded its bytes, or may do so; the message says which."""
+    """The error that a reply is too large, or compressed and so may become too large."""
 
 
 def limit_bytes(reply_bytes: int) -> Hooks:
-    """Return event hooks for one call's HTTP client, of httpx or httpx2, that limit its reply.
+    """Return event hooks that limit the reply of one call, for a client of httpx or httpx2.
 
-    Compressed replies are refused, because a small one can become arbitrarily large.
+    The hooks refuse compressed replies, because a small one can become arbitrarily large. They make
+    the client raise `ReplyTooLarge`.
+
+    Args:
+        reply_bytes: The largest number of bytes of the reply.
     """
 
     async def request_plain(request: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
@@ -32,7 +36,8 @@ def limit_bytes(reply_bytes: int) -> Hooks:
 
 
 def _limit_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
-    # A client accepts streams of its own library only, and SDKs bring one of two libraries.
+    """Return the stream of a response, cut into slices and with a limit on its bytes."""
+    # A client accepts only streams of its own library, and each SDK uses one of two libraries.
     library = importlib.import_module(type(response).__module__.partition(".")[0])
     stream = response.stream
 
@@ -44,7 +49,8 @@ def _limit_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
                 if bytes_left < 0:
                     raise ReplyTooLarge("more bytes than its tokens can need")
                 for start in range(0, len(chunk), _SLICE):
-                    # An SDK processes all the data that it has without a pause; deadlines need one.
+                    # An SDK processes all data that it has without a pause, in which no deadline
+                    # could interrupt it.
                     await asyncio.sleep(0)
                     yield chunk[start : start + _SLICE]
 

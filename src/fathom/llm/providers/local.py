@@ -1,4 +1,4 @@
-"""A model of a file on this machine, in a child process that speaks OpenAI's protocol."""
+"""A model in a file on this machine, through a child process with OpenAI's protocol."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,9 +13,6 @@ create_tls = openai.create_tls
 
 @asynccontextmanager
 async def open_model(request: ProviderRequest) -> AsyncIterator[BaseChatModel]:
-    """Yield a model for one call, without proxies.
-
-    The text must not leave the machine.
-    """
+    """Yield a model for one call, without proxies, because the text must not leave the machine."""
     async with openai.open_model(request, proxies=False) as model:
         yield model

@@ -13,7 +13,8 @@ from fathom.llm.providers.capabilities import SEED, ProviderRequest
 create_tls = create_ssl_context
 
 CONTEXT_TOKENS = 16_384
-"""The room for prompt and reply. Ollama's default of 4,096 silently cuts the start of a prompt."""
+"""The tokens of prompt and reply together. With its default of 4,096, Ollama silently drops the
+start of a long prompt."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""OpenAI and every server that speaks its chat protocol, through langchain-openai."""
+"""OpenAI and every other server of its chat protocol, through langchain-openai."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -70,14 +70,15 @@ async def open_model(
             cache=False,
             extra_body=_build_extra_body(request),
             http_async_client=client,
-            http_socket_options=(),  # avoids a warning of proxies, as the clients are ours
+            http_socket_options=(),  # avoids a warning about proxies, which our clients handle
             http_client=openai.DefaultHttpxClient(verify=request.tls, trust_env=proxies),
         )
 
 
 def _build_extra_body(request: ProviderRequest) -> dict[str, Any]:
-    # Only OpenAI itself knows the newer name of the limit. A response_format given any other
-    # way makes the SDK parse the reply, and raise when it does not fit.
+    """Return the members of the request's body that langchain-openai must not treat itself."""
+    # Only OpenAI itself knows the newer name of the limit. If `response_format` were given as an
+    # argument, the SDK would parse the reply and raise an error if it does not fit.
     limit = "max_completion_tokens" if request.base_url == OPENAI else "max_tokens"
     extra: dict[str, Any] = {limit: request.max_tokens}
     if request.response_format is not None:
@@ -86,6 +87,7 @@ def _build_extra_body(request: ProviderRequest) -> dict[str, Any]:
 
 
 def _clean_usage(usage: object) -> dict[str, int] | None:
+    """Return the whole numbers among a server's token counts; `None` if one is missing."""
     if not isinstance(usage, Mapping):
         return None
     counts = {
