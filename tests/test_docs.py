@@ -109,3 +109,26 @@ def test_every_command_and_option_is_documented() -> None:
         named = (param.opts for param in command.params if param.param_type_name == "option")
         lost += [f"{name} {opts[0]}" for opts in named if not words.intersection(opts)]
     assert not lost
+
+
+def list_shown_keys(page: Path) -> Iterator[str]:
+    """Yield the keys of the TOML tables that a page shows, those in comments too."""
+    blocks = re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    for block in blocks:
+        table = ""
+        for line in block.splitlines():
+            if head := re.match(r"\[(\w+)\]", line):
+                table = head[1]
+            elif key := re.match(r"(?:# )?(\w+) = ", line):
+                yield f"{table}.{key[1]}"
+
+
+def test_pages_show_no_constant_as_a_setting() -> None:
+    from fathom.settings import Settings
+    from fathom.settings.section import iterate_keys
+
+    refusals = dict(iterate_keys(Settings))
+    pages = (ROOT / "docs").rglob("*.md")
+    shown = {(page.name, key) for page in pages for key in list_shown_keys(page)}
+    assert ("web.md", "web.provider") in shown
+    assert not [(page, key) for page, key in shown if refusals.get(key)]

@@ -19,7 +19,7 @@ working tree that differs from the commit.
 
 [Robustness](robustness.md) explains the attacks. `benchmarks/hardening/rows.toml` lists the probes,
 and `benchmarks/hardening/outcomes.jsonl` holds every piece with its seed. The tags are risks of
-OWASP's ten for applications of language models (2025). One row failing makes the command fail.
+OWASP's ten for applications of language models (2025). The command fails if a row fails.
 """
 COLUMNS = (
     "| row | fault or attack | required | OWASP | probes | failed | share of failures, 95 % | "
