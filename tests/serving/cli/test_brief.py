@@ -55,3 +55,11 @@ def test_each_line_of_stdin_gets_the_answer_that_it_gets_alone(
     read_lines(monkeypatch, QUESTION)
     (whole,) = map(json.loads, filled("ask", "-").out.splitlines())
     assert (whole["status"], whole["citations"][0]["quote"]) == ("answered", COST)
+
+
+def test_a_short_answer_notes_its_warnings_on_stderr(filled: CommandRunner) -> None:  # noqa: F811
+    for form in ([], ["--json"]):
+        ran = filled("ask", QUESTION, "--brief", "--filter", "yaer=2020", *form)
+        assert ran.code == 3
+        assert "fathom: no document has 'yaer'; `fathom status` lists the keys\n" in ran.err
+        assert "yaer" not in ran.out

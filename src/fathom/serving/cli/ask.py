@@ -26,6 +26,7 @@ from fathom.serving.cli.options import (
     TokensOption,
     build_engine,
     collect_run_flags,
+    note_warnings,
     note_writer,
 )
 
@@ -86,7 +87,9 @@ def ask(
 
     def answer_question(engine: "Engine", text: str) -> "Answer":
         listener = make_step_listener()
-        return engine.ask(text, filters=filters or (), history=turns, listener=listener)
+        answer = engine.ask(text, filters=filters or (), history=turns, listener=listener)
+        note_warnings(answer.warnings if brief else ())
+        return answer
 
     def serialize(engine: "Engine", answer: "Answer") -> dict[str, Any]:
         shape = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.registry import PAPERS, RETRIEVERS, STRATEGIES
+from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:  # each command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
@@ -158,3 +159,9 @@ def note_unmet_filters(engine: "Engine", filters: Sequence[str]) -> None:
     """Note on stderr the conditions that no document can meet."""
     for line in engine.check_filters(filters):
         sys.stderr.write(f"fathom: {line}\n")
+
+
+def note_warnings(warnings: Sequence[str]) -> None:
+    """Note on stderr the warnings of an answer that a short form of it leaves out."""
+    for warning in warnings:
+        sys.stderr.write(f"fathom: {replace_controls(warning)}\n")
