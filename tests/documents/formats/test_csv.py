@@ -34,6 +34,13 @@ def test_ragged_and_quoted_rows_are_read() -> None:
     assert parse(data).text == "Name | Note\nName: Ann | Note: a, b c | extra\nName: Bob"
 
 
+def test_a_text_too_long_for_a_name_stands_before_no_value() -> None:
+    question, essay = "q" * 500, "e" * 501
+    assert parse(f"{question},{essay},Age\nyes,no,7\n".encode()).text == (
+        f"{question} | {essay} | Age\n{question}: yes | no | Age: 7"
+    )
+
+
 def test_a_table_without_column_names_is_read() -> None:
     assert parse(b"1,2\na,b\n").text == "1 | 2\na | b"
 

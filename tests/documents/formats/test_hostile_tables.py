@@ -179,7 +179,7 @@ TEXTS: dict[str, tuple[Callable[[], bytes], str]] = {
     "a long line": (lambda: b"x" * 3_000_000 + b",1\n2,3\n", "holds more than"),
     "a long head above many rows": (
         lambda: b"h" * 60_000 + b",item\n" + b"a,b\n" * 20_000,
-        "memory",
+        "ok: hhh",
     ),
     "a quote without end": (lambda: b'a,b\n"' + b"x,\n" * 200_000, "ok: a | b"),
     "a quote that is too long": (lambda: b'a,b\n"' + b"x" * 10_500_000, "larger than"),
@@ -222,8 +222,6 @@ def test_a_hostile_workbook_is_bounded(name: str, tmp_path: Path, sandbox: Sandb
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_hostile_csv_file_is_bounded(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
     make, outcome = TEXTS[name]
-    if outcome == "memory":
-        pytest.importorskip("resource", reason="this system limits no memory of a process")
     assert outcome in read_outcome(make(), tmp_path / "table.csv", sandbox)[:300]
     assert read_outcome(b"a,b\n1,2\n", tmp_path / "plain.csv", sandbox) == "ok: a | b\na: 1 | b: 2"
 

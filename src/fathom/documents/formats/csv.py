@@ -13,6 +13,9 @@ _STATED_DELIMITER = re.compile(
 )
 """The first line with which a file tells Excel its delimiter."""
 _SAMPLE_ROWS = 50
+_LONGEST_NAME = 500
+"""The most characters of a name that stands before each value of its column: a whole question of a
+survey. A longer one would fill the memory of the reader."""
 _FIELD_BYTES = 10_000_000
 
 
@@ -31,8 +34,8 @@ def parse(data: bytes) -> ParsedDocument:
             headers = [cell.strip() for cell in cells]
             has_names = _names_columns(headers)
             builder.add_row(cells, head=has_names)
-            if not has_names:
-                headers = []
+            names = headers if has_names else []
+            headers = [name if len(name) <= _LONGEST_NAME else "" for name in names]
         else:
             builder.add_row(label_cells(cells, headers))
     return builder.build()
