@@ -37,6 +37,9 @@ def commit(repository: Path) -> None:
         ("git+https://example.org/a/b@fix/one", "https://example.org/a/b", "fix/one"),
         ("git@example.org:a/b.git", "ssh://git@example.org/a/b.git", "HEAD"),
         ("git@example.org:a/b.git@main", "ssh://git@example.org/a/b.git", "main"),
+        ("git@example.org:a@2/b.git", "ssh://git@example.org/a@2/b.git", "HEAD"),
+        ("git+https://example.org/a@2/b.git@v1@2", "https://example.org/a@2/b.git", "v1@2"),
+        ("git+https://example.org/a@2/b.git/", "https://example.org/a@2/b.git", "HEAD"),
         ("git+file:///srv/b", "file:///srv/b", "HEAD"),
     ],
 )
@@ -58,6 +61,42 @@ def test_a_url_names_a_repository_and_a_revision(url: str, repository: str, revi
 def test_a_url_that_could_run_a_program_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
         split_revision(url)
+
+
+def test_the_short_form_names_a_path_in_the_home_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "home" / "b.git"
+    repository.mkdir(parents=True)
+    (repository / "a.md").write_text("text")
+    commit(repository)
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\ncd '{repository.parent}'\nfor last; do :; done\neval \"$last\"\n")
+    ssh.chmod(0o700)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "ssh")
+    source = GitSource("ana@example.org:b.git", make_options(tmp_path / "kept"))
+    (item,) = source.list_objects()
+    assert item.address == "ssh://ana@example.org/b.git/a.md"
+
+
+@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY"])
+def test_another_repository_that_the_environment_names_is_left_alone(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("repository", "other"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "a.md").write_text(place)
+        commit(tmp_path / place)
+    other = tmp_path / "other" / ".git"
+    files = sorted(other.rglob("*"))
+    places = {"GIT_WORK_TREE": other.parent, "GIT_OBJECT_DIRECTORY": other / "objects"}
+    monkeypatch.setenv(name, str(places.get(name, other)))
+    source = GitSource(f"git+file://{tmp_path}/repository", make_options(tmp_path / "kept"))
+    (item,) = source.list_objects()
+    source.fetch(item, tmp_path / "fetched")
+    assert (tmp_path / "fetched").read_text() == "repository"
+    assert sorted(other.rglob("*")) == files
 
 
 def test_links_and_submodules_are_not_followed(tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ _FORGES = {
     "bitbucket.org": "src",
 }
 """The paths of files on well-known sites, by host."""
+_FOREIGN = frozenset({
+    "GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_CONFIG",
+})  # fmt: skip
+"""The variables by which git tells its hooks and aliases of another repository than the mirror."""
 _HELPER = '!f() { echo "username=$SOURCE_USER"; echo "password=$SOURCE_PASSWORD"; }; f'
 """A credential helper that reads the environment, so that no argument holds a password."""
 
@@ -67,6 +73,12 @@ class GitSource:
             UsageError: If the program `git` is missing, or must not be used offline.
         """
         self.repository, self.revision = split_revision(url)
+        # A server takes the short form for a path in the user's home, and that of a URL for one
+        # from its root.
+        short = _SHORT_SSH.fullmatch(url)
+        self._remote = (
+            f"{short['host']}:{_split_path(short['path'])[0]}" if short else self.repository
+        )
         self._options, self._network = options, network
         self._mirror = options.folder / "mirror.git"
         self._git = shutil.which("git") or ""
@@ -137,7 +149,7 @@ class GitSource:
         self._run(
             *options,
             *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--force"),
-            *("--no-recurse-submodules", "--", self.repository, f"{self.revision}:{BRANCH}"),
+            *("--no-recurse-submodules", "--", self._remote, f"{self.revision}:{BRANCH}"),
         )
 
     def _pin_host(self) -> Sequence[str]:
@@ -147,7 +159,7 @@ class GitSource:
             SourceUnavailable: If one of its addresses may not be reached.
         """
         # The configuration of git may lead elsewhere, which is the operator's own.
-        url = self._run("ls-remote", "--get-url", "--", self.repository).strip()
+        url = self._run("ls-remote", "--get-url", "--", self._remote).strip()
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or self._find_proxy(url):
             return ()
@@ -227,7 +239,7 @@ class GitSource:
     def _build_environment(self) -> Mapping[str, str]:
         return {
             "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name not in _FOREIGN},
             "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
             "GIT_TERMINAL_PROMPT": "0",
             "LC_ALL": "C",
@@ -259,7 +271,7 @@ def split_revision(url: str) -> tuple[str, str]:
     url = f"ssh://{short['host']}/{short['path']}" if short else url.removeprefix("git+")
     with suppress(ValueError):
         parts = urlsplit(url)
-        path, _, revision = parts.path.partition("@")
+        path, revision = _split_path(parts.path)
         repository = parts._replace(path=path.rstrip("/")).geturl()
         is_whole = parts.scheme in _PROTOCOLS.split(":") and len(path) > 1
         if is_whole and not revision.startswith(("-", "+")) and ":" not in revision:
@@ -268,6 +280,18 @@ def split_revision(url: str) -> tuple[str, str]:
         f"{url!r} names no git repository; write git+https://HOST/PATH or git+file:///PATH, with "
         "@REVISION at the end for another revision than the default branch"
     )
+
+
+def _split_path(path: str) -> tuple[str, str]:
+    """Return the path of a repository without the revision behind it, and the revision.
+
+    A path may hold `@` itself if its last part ends with `.git`.
+    """
+    stem, mark, revision = path.partition(".git@")
+    if mark or stem.rstrip("/").endswith(".git"):
+        return f"{stem}.git" if mark else stem, revision
+    path, _, revision = path.partition("@")
+    return path, revision
 
 
 def _iterate_rows(stream: IO[bytes]) -> Iterator[bytes]:
