@@ -34,6 +34,17 @@ def test_a_url_of_no_kind_is_refused(url: str) -> None:
         normalize_url(url)
 
 
+@pytest.mark.parametrize("url", ["", " ", "file://", "mbox://", "sftp://", "~no-such-user/a"])
+def test_a_url_without_a_place_names_no_folder(url: str) -> None:
+    with pytest.raises(UsageError, match="; write "):
+        normalize_url(url)
+
+
+def test_a_folder_may_be_named_by_a_url() -> None:
+    assert normalize_url("file:///srv/My%20Docs") == "/srv/My Docs"
+    assert normalize_url("/srv/100%25") == "/srv/100%25"
+
+
 def test_the_user_of_a_mailbox_may_be_in_its_url() -> None:
     url = "imaps://ana%40example.org@mail.example.org/INBOX"
     assert normalize_url(url) == url

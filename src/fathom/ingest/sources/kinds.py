@@ -37,14 +37,25 @@ def normalize_url(url: str) -> str:
     if _SHORT_SSH.match(url):
         return url
     scheme, mark, rest = url.partition("://")
+    if not (rest if mark else scheme).strip():  # a script with an unset variable means no folder
+        raise UsageError(f"{url!r} names no source; write {_SCHEMES}")
     if not mark or scheme == "file":
-        return format_path(make_absolute(Path(rest if mark else url).expanduser()))
+        return _locate_folder(unquote(rest, errors="surrogateescape") if mark else url)
     if scheme == "mbox":
         return f"{scheme}://{quote(format_path(make_absolute(unquote(rest))))}"
     check_no_secret(url)
     if scheme not in _GIT_SCHEMES | _REMOTE_SCHEMES | _SITE_SCHEMES:
         raise UsageError(f"{scheme}:// names no kind of source; write {_SCHEMES}")
     return url
+
+
+def _locate_folder(path: str) -> str:
+    try:
+        return format_path(make_absolute(Path(path).expanduser()))
+    except RuntimeError:  # `~ana`, without such a user
+        raise UsageError(
+            f"{path!r} begins with the home of no user; write the whole path"
+        ) from None
 
 
 def check_no_secret(url: str) -> None:
