@@ -1,5 +1,6 @@
 """Sidecars at sources: what stands in their place, and what closes a document."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -142,12 +143,26 @@ def test_a_sidecar_that_the_server_refuses_closes_the_document(
     monkeypatch.setattr(
         FolderFiles,
         "get_path",
-        lambda files, name: get_path(files, name.replace(".readers.toml", ".away")),
+        lambda files, item: get_path(files, item).replace(".readers.toml", ".away"),
     )
     (failure,) = sync_with_failures(engine)
     assert f"is gone since it was listed; {sidecars.CLOSED}" in failure
     assert list_shown(engine, "hr") == {"two.md"}
     monkeypatch.undo()
+
+
+def test_documents_and_sidecars_on_sftp_may_have_names_that_are_not_utf_8(
+    engine: Engine, sftp: ServerWorld
+) -> None:
+    sftp.write(TEXTS)
+    folder = sftp.folder / os.fsdecode(b"F\xfc#1")
+    folder.mkdir()
+    for name, text in ((b"\xe4.md", "# A\n\nText.\n"), (b"\xe4.md.readers.toml", FOR_HR)):
+        (folder / os.fsdecode(name)).write_text(text)
+    engine.sources.add(sftp.url, name="world", **sftp.options)
+    assert sync_with_failures(engine) == []
+    assert list_shown(engine) == {"one.md", "two.md"}
+    assert list_shown(engine, "hr") == {"one.md", "two.md", "%E4.md"}
 
 
 def test_a_folder_that_may_not_be_listed_stops_no_other_one(

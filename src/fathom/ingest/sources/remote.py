@@ -32,6 +32,8 @@ READ_S = 60.0
 MOST_DEPTH = 100
 """The number of folders inside of each other from which a listing is refused."""
 _PAGE = 1000
+_BYTES = "surrogateescape"
+"""The way in which a text keeps the bytes of a name that is not UTF-8."""
 Entry = Mapping[str, Any]
 """The attributes that a file system reports of a file or a folder."""
 
@@ -48,11 +50,11 @@ class RemoteFiles(Protocol):
         """Yield all files."""
         ...
 
-    def get_path(self, name: str) -> str:
-        """Return the path of a file as the file system takes it."""
+    def get_path(self, item: SourceObject) -> str:
+        """Return the path of a listed file as the file system takes it."""
         ...
 
-    def read_token(self, name: str, stream: Any) -> str:  # noqa: ANN401 - of `fsspec`
+    def read_token(self, item: SourceObject, stream: Any) -> str:  # noqa: ANN401 - of `fsspec`
         """Return the token of a file whose content a stream has given."""
         ...
 
@@ -95,14 +97,14 @@ class RemoteSource:
         """
         with explain_errors(self._remote.place):
             try:
-                path = self._remote.get_path(item.name)
+                path = self._remote.get_path(item)
                 options = {"block_size": BLOCK_BYTES}
                 with (
                     self._remote.files.open(path, "rb", **options) as stream,
                     file.open("wb") as target,
                 ):
                     copy_limited(stream, target, self._most_bytes)
-                    token = item.token and self._remote.read_token(item.name, stream)
+                    token = item.token and self._remote.read_token(item, stream)
             except FileNotFoundError:
                 raise ObjectFailure("is gone since it was listed") from None
             except PermissionError as error:
@@ -223,12 +225,12 @@ class BucketFiles:
         """Drop the file system, which closes its connections with itself."""
         self._files = None
 
-    def get_path(self, name: str) -> str:
+    def get_path(self, item: SourceObject) -> str:
         """Return bucket and key."""
         bucket, prefix = self._split()
-        return f"{bucket}/{prefix}{name}"
+        return f"{bucket}/{prefix}{item.name}"
 
-    def read_token(self, name: str, stream: Any) -> str:  # noqa: ANN401, ARG002 - as the protocol
+    def read_token(self, item: SourceObject, stream: Any) -> str:  # noqa: ANN401, ARG002 - protocol
         """Return the token of the object that was opened; S3 gives parts of no other one."""
         return _make_bucket_token(stream.details["ETag"], stream.size)
 
@@ -281,10 +283,11 @@ class FolderFiles:
             elif entry["type"] == "directory":
                 self._enter(name, levels, refused)
         if refused:
-            raise FoldersUnread(f"{self.place}: {refused[0]} may not be listed")
+            raise FoldersUnread(f"{self.place}: {_display(refused[0])} may not be listed")
 
     def _make_object(self, name: str, token: str) -> SourceObject:
-        return SourceObject(name=name, address=f"{self.address}/{quote(name)}", token=token)
+        address = f"{self.address}/{quote(name, errors=_BYTES)}"
+        return SourceObject(name=_display(name), address=address, token=token)
 
     def _enter(
         self, name: str, levels: list[tuple[str, Iterator[Entry]]], refused: list[str]
@@ -299,7 +302,7 @@ class FolderFiles:
             return  # removed since the folder around it was listed
 
     def _list_folder(self, name: str) -> list[Entry]:
-        entries: list[Entry] = self.files.ls(self.get_path(name), detail=True)
+        entries: list[Entry] = self.files.ls(self._locate(name), detail=True)
         return sorted(entries, key=lambda entry: str(entry["name"]))
 
     def disconnect(self) -> None:
@@ -308,13 +311,21 @@ class FolderFiles:
             self.end(self._files)
         self._files = None
 
-    def get_path(self, name: str) -> str:
-        """Return the path of a file."""
+    def get_path(self, item: SourceObject) -> str:
+        """Return the path of a file, whose address alone has each byte of its name."""
+        return self._locate(unquote(item.address.removeprefix(f"{self.address}/"), errors=_BYTES))
+
+    def _locate(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root or "/"
 
-    def read_token(self, name: str, stream: Any) -> str:  # noqa: ANN401, ARG002 - as the protocol
+    def read_token(self, item: SourceObject, stream: Any) -> str:  # noqa: ANN401, ARG002 - protocol
         """Return the token that the file has now."""
-        return _make_token(self.files.info(self.get_path(name)))
+        return _make_token(self.files.info(self.get_path(item)))
+
+
+def _display(name: str) -> str:
+    """Return a name as text that can be stored and shown, even if it is not UTF-8."""
+    return name.encode(errors=_BYTES).decode(errors="backslashreplace")
 
 
 def _make_bucket_token(etag: object, size: object) -> str:
@@ -384,7 +395,7 @@ def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -
     check_connection(url, options, "sshfs")
     parts = urlsplit(url)
     host = str(parts.hostname)
-    root = unquote(parts.path).rstrip("/")
+    root = unquote(parts.path, errors=_BYTES).rstrip("/")
     address = f"sftp://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     def connect() -> Any:  # noqa: ANN401 - of `fsspec`
@@ -403,6 +414,7 @@ def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -
             connect_timeout=CONNECT_S,
             login_timeout=READ_S,
             keepalive_interval=15,
+            sftp_client_kwargs={"path_errors": _BYTES},
             skip_instance_cache=True,
         )
 
