@@ -32,10 +32,35 @@ from fathom.documents.formats.rtf import parse
         (rb"{\rtf1 no | row}", "no | row"),
         (rb"{\rtf1 \u-10179?\u-8704? ok}", "\U0001f600 ok"),
         (rb"{\rtf1 {\pict 00ff00ff}seen", "seen"),
+        (rb"{\rtf1\mac caf\'8e}", "caf\u00e9"),
+        (rb"{\rtf1\mac\ansicpg10007 \'8f\'f0\'e8}", "\u041f\u0440\u0438"),
+        (rb"{\rtf1\pc caf\'82}", "caf\u00e9"),
+        (rb"{\rtf1\pca\ansicpg850 \'9d}", "\u00d8"),
+        (
+            rb"{\rtf1 Intro.\par\trowd\pard\intbl A\par\par a\cell B\cell\row\pard One\par Two}",
+            "Intro.\n\nA a | B\n\nOne\n\nTwo",
+        ),
+        (rb"{\rtf1 {\v a\plain b\v c\v0 d}e}", "bde"),
+        (rb"{\rtf1{\stylesheet{\s1\v0 Normal;}}a{\deleted b\deleted0 c}}", "ac"),
+        (rb"{\rtf1 a{\pict\bin3 {}{00}b{\xe Fees}}", "ab"),
+        (rb"{\rtf1 a\emspace b\enspace c\column d}", "a b c\n\nd"),
     ],
 )
 def test_text_is_read(source: bytes, text: str) -> None:
     assert parse(source).text == text
+
+
+@pytest.mark.parametrize("word", [rb"\footnote", rb"\*\footnote", rb"\footnote\ftnalt"])
+def test_a_note_stands_behind_the_paragraph_that_refers_to_it(word: bytes) -> None:
+    note = rb"{\super\chftn}{" + word + rb"\pard\plain{\super\chftn} Without tax.\par Twice.}"
+    parsed = parse(rb"{\rtf1 The fee" + note + rb" is 9 crowns.\par Next}")
+    assert parsed.text == ("The fee[1] is 9 crowns.\n\n[1] Without tax. Twice.\n\nNext")
+    assert [block.kind for block in parsed.blocks] == ["paragraph", "footnote", "paragraph"]
+
+
+def test_a_note_of_a_header_is_hidden_with_it() -> None:
+    source = rb"{\rtf1{\header Head{\*\footnote note}}{\v x{\footnote y}} Text}"
+    assert parse(source).text == "Text"
 
 
 def test_endless_nesting_is_refused() -> None:
@@ -45,9 +70,10 @@ def test_endless_nesting_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "hidden", [rb"{\fs2 secret}", rb"\fs4 secret \fs24 ", rb"\fs1 secret\plain "]
+    "hidden",
+    [rb"{\v secret}", rb"{\fs2 secret}", rb"\fs4 secret \fs24 ", rb"\fs1 secret\plain "],
 )
-def test_tiny_text_is_left_out_and_reported(hidden: bytes) -> None:
+def test_hidden_text_is_left_out_and_reported(hidden: bytes) -> None:
     parsed = parse(rb"{\rtf1\fs24 The fee is " + hidden + rb"9 crowns.}")
     assert parsed.text == "The fee is 9 crowns."
     assert parsed.unread == "hidden text left out in 1 place"

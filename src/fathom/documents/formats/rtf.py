@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 
@@ -13,12 +13,16 @@ _TOKEN = re.compile(
 _UNSEEN = frozenset(
     b"fonttbl colortbl stylesheet info pict object fldinst themedata colorschememapping datastore "
     b"listtable listoverridetable rsidtbl generator xmlnstbl latentstyles filetbl revtbl "
-    b"header footer headerl headerr headerf footerl footerr footerf deleted".split()
+    b"header footer headerl headerr headerf footerl footerr footerf xe tc tcn rxe".split()
 )
-_CELL_END = "\x1f"  # not a bar, which the text of a cell may hold
+_NOTE, _PARAGRAPH_END, _CELL_END = "\x1d", "\x1e", "\x1f"
+_MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END)))
+_NOTE_MARK = re.compile(rf"{_NOTE}(\d+){_NOTE}")
 _SIGNS = {
-    b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"line": "\n", b"row": "\n\n",
+    b"par": _PARAGRAPH_END, b"sect": _PARAGRAPH_END, b"page": _PARAGRAPH_END,
+    b"column": _PARAGRAPH_END, b"row": _PARAGRAPH_END, b"line": "\n",
     b"tab": "\t", b"cell": _CELL_END, b"nestcell": _CELL_END,
+    b"emspace": " ", b"enspace": " ", b"qmspace": " ",
     b"emdash": "\u2014", b"endash": "\u2013",
     b"lquote": "\u2018", b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d",
     b"bullet": "\u2022",
@@ -29,9 +33,16 @@ _MOST_FONT_BYTES = 200_000
 _CHARSETS = {
     77: "mac_roman", 128: "cp932", 129: "cp949", 134: "cp936", 136: "cp950", 161: "cp1253",
     162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
-    222: "cp874", 238: "cp1250",
+    222: "cp874", 238: "cp1250", 254: "cp437", 255: "cp850",
 }  # fmt: skip
 """The encodings of fonts; those of all other sets are that of the file."""
+_FILE_SETS = re.compile(rb"\\(mac|pca?)(?![a-zA-Z])")
+_SET_NAMES = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}
+_MAC_PAGES = {
+    "10000": "mac_roman", "10001": "shift_jis", "10006": "mac_greek", "10007": "mac_cyrillic",
+    "10029": "mac_latin2", "10079": "mac_iceland", "10081": "mac_turkish",
+}  # fmt: skip
+"""The encodings of the code pages of the Macintosh, which Python has by other names."""
 _ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
 _DEEPEST = 1_000
 _TINIEST = 4
@@ -43,9 +54,26 @@ class _Group:
     """The state that a group inherits from the one around it and forgets at its end."""
 
     hidden: bool = False
+    unseen: bool = False  # hidden as a property of letters
+    deleted: bool = False
     tiny: bool = False
+    in_table: bool = False
+    note: int = 0  # the number of the note whose text it is; 0 for the document's own text
     font: int = -1
     stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
+
+    def copy(self) -> "_Group":
+        """Return another group with the same state; `dataclasses.replace` takes far longer."""
+        return _Group(
+            self.hidden,
+            self.unseen,
+            self.deleted,
+            self.tiny,
+            self.in_table,
+            self.note,
+            self.font,
+            self.stand_ins,
+        )
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -56,14 +84,25 @@ def parse(data: bytes) -> ParsedDocument:
     """
     builder = Builder()
     reader = RtfReader(data)
-    text = reader.read_text()
+    text, *notes = reader.read_texts()
     builder.skip_hidden(reader.hidden_places)
-    for paragraph in text.split("\n\n"):
-        if _CELL_END in paragraph:
-            builder.add_row(paragraph.removesuffix(_CELL_END).split(_CELL_END))
+    for paragraph in text.split(_PARAGRAPH_END):
+        if _NOTE in paragraph:
+            _add_paragraph(builder, _NOTE_MARK.sub(r"[\1]", paragraph))
+            for number in _NOTE_MARK.findall(paragraph):
+                builder.add_footnote(_NOTE_MARK.sub("", notes[int(number) - 1]), number)
         else:
-            builder.add_paragraph(paragraph)
+            _add_paragraph(builder, paragraph)
     return builder.build()
+
+
+def _add_paragraph(builder: Builder, text: str) -> None:
+    """Add a paragraph, or the row of a table."""
+    if _CELL_END in text:
+        builder.add_row(text.removesuffix(_CELL_END).split(_CELL_END))
+        return
+    for part in text.split("\n\n"):
+        builder.add_paragraph(part)
 
 
 class RtfReader:
@@ -75,17 +114,21 @@ class RtfReader:
         self._encodings = _read_font_encodings(data)
         self._decoder_name, self._decoder = self._encoding, _make_decoder(self._encoding)
         self._groups = [_Group()]
-        self._pieces: list[str] = []
+        self._pieces: list[list[str]] = [[]]
         self._to_skip = 0
-        self._was_tiny = False
+        self._was_unseen = False
         self.hidden_places = 0
 
-    def read_text(self) -> str:
-        """Return the text of the file."""
-        for token in _TOKEN.finditer(self._data):
+    def read_texts(self) -> list[str]:
+        """Return the text of the file, with the numbers of its notes, and the text of each note."""
+        at = 0
+        while token := _TOKEN.match(self._data, at):
+            at = token.end()
             word, number, octet, sign, brace, plain = token.groups()
             if brace:
                 self._handle_brace(brace)
+            elif word == b"bin":
+                at += max(int(number or 0), 0)  # the bytes of a picture, braces too
             elif word:
                 self._handle_word(word, int(number) if number else None)
             elif sign:
@@ -94,15 +137,18 @@ class RtfReader:
                 self._handle_octets(bytes.fromhex(octet.decode("ascii")))
             elif plain:
                 self._handle_octets(plain)
-        # RTF writes a character beyond the basic plane as two surrogates.
-        return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text, *notes = (_join_surrogates("".join(pieces)) for pieces in self._pieces)
+        return [
+            text,
+            *(note.replace(_PARAGRAPH_END, " ").replace(_CELL_END, " ") for note in notes),
+        ]
 
     def _handle_brace(self, brace: bytes) -> None:
         self._decoder.reset()
         if brace == b"{":
             if len(self._groups) > _DEEPEST:
                 raise ParseRefusal("failed", f"RTF groups are nested more than {_DEEPEST} deep")
-            self._groups.append(replace(self._groups[-1]))
+            self._groups.append(self._groups[-1].copy())
         elif len(self._groups) > 1:
             self._groups.pop()
         # A brace ends the stand-ins that an older reader would show.
@@ -111,22 +157,31 @@ class RtfReader:
     def _handle_word(self, word: bytes, number: int | None) -> None:
         group = self._groups[-1]
         self._decoder.reset()
-        if word in _UNSEEN or (word == b"v" and number != 0):
+        if word in _UNSEEN:
             group.hidden = True
-        elif word in {b"v", b"shptxt"}:
+        elif word == b"shptxt":
             group.hidden = False  # the text of a box stands in a group for newer readers
-        elif word in {b"fs", b"plain"}:
-            # `\plain` is text of the usual size.
-            group.tiny = word == b"fs" and number is not None and number <= _TINIEST
-        elif word in {b"f", b"deff"}:
-            group.font = number or 0
-        elif word == b"uc":
-            group.stand_ins = max(number or 0, 0)
+        elif word == b"footnote":
+            self._open_note()
         elif word == b"u" and number is not None:
-            self._append(chr(number % 0x10000))
+            self._append(chr(number % 0x10000).translate(_MARKS))
             self._to_skip = group.stand_ins
+        elif word == b"par" and group.in_table:
+            self._append("\n")
         elif word in _SIGNS:
             self._append(_SIGNS[word])
+        else:
+            _set_property(group, word, number)
+
+    def _open_note(self) -> None:
+        """Let the group be a note, whose number stands in the text around it."""
+        if len(self._groups) < 2 or self._groups[-2].hidden:
+            return
+        self._append(f"{_NOTE}{len(self._pieces)}{_NOTE}", at=-2)
+        group = self._groups[-1]
+        group.hidden = group.in_table = False
+        group.note = len(self._pieces)
+        self._pieces.append([])
 
     def _handle_sign(self, sign: bytes) -> None:
         if sign == b"*":
@@ -134,7 +189,7 @@ class RtfReader:
         elif sign in b"\\{}":
             self._handle_octets(sign)
         elif sign in b"\r\n":
-            self._append("\n\n")
+            self._append(_SIGNS[b"par"])
         else:
             self._append(_ESCAPED.get(sign, ""))
 
@@ -145,17 +200,43 @@ class RtfReader:
         if name != self._decoder_name:
             self._decoder_name, self._decoder = name, _make_decoder(name)
         # A letter may consist of two octets, each escaped by itself.
-        self._append(self._decoder.decode(octets[skipped:]))
+        text = self._decoder.decode(octets[skipped:])
+        self._append(text if text.isprintable() else text.translate(_MARKS))
 
-    def _append(self, text: str) -> None:
-        group = self._groups[-1]
-        if group.hidden:
+    def _append(self, text: str, at: int = -1) -> None:
+        """Add a text to the innermost group, or to another one."""
+        group = self._groups[at]
+        if group.hidden or group.deleted:
             return
+        is_unseen = group.tiny or group.unseen
         if text.strip():
-            self.hidden_places += group.tiny and not self._was_tiny
-            self._was_tiny = group.tiny
-        if not group.tiny or not text.strip():
-            self._pieces.append(text)
+            self.hidden_places += is_unseen and not self._was_unseen
+            self._was_unseen = is_unseen
+        if not is_unseen or not text.strip():
+            self._pieces[group.note].append(text)
+
+
+def _set_property(group: _Group, word: bytes, number: int | None) -> None:
+    """Set the property of letters or of a paragraph that a control word names."""
+    if word == b"v":
+        group.unseen = number != 0
+    elif word == b"deleted":
+        group.deleted = number != 0
+    elif word == b"fs":
+        group.tiny = number is not None and number <= _TINIEST
+    elif word == b"plain":
+        group.unseen = group.tiny = False  # text of the usual size
+    elif word in {b"pard", b"intbl"}:
+        group.in_table = word == b"intbl"
+    elif word in {b"f", b"deff"}:
+        group.font = number or 0
+    elif word == b"uc":
+        group.stand_ins = max(number or 0, 0)
+
+
+def _join_surrogates(text: str) -> str:
+    """Return a text in which RTF writes a character beyond the basic plane as two surrogates."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
@@ -171,10 +252,15 @@ def _read_font_encodings(data: bytes) -> dict[int, str]:
 
 
 def _read_code_page(data: bytes) -> str:
-    match = re.search(rb"\\ansicpg(\d{3,5})", data[:2000])
-    name = f"cp{match[1].decode('ascii')}" if match else "cp1252"
+    head = data[:2000]
+    file_set, page = _FILE_SETS.search(head), re.search(rb"\\ansicpg(\d{1,5})", head)
+    usual = _SET_NAMES[file_set[1]] if file_set else "cp1252"
+    if page is None:
+        return usual
+    number = page[1].decode("ascii")
+    name = _MAC_PAGES.get(number, f"cp{number}")
     try:
         codecs.lookup(name)
     except LookupError:
-        return "cp1252"
+        return usual
     return name
