@@ -112,3 +112,24 @@ def test_nothing_of_one_file_affects_the_next() -> None:
 def test_raised_figures_are_no_digits_and_soft_hyphens_part_no_words() -> None:
     text = "10<sup>6</sup>, **10**<SUP>9</SUP>, m<sup>2</sup>, Wald&shy;weg"
     assert parse(text.encode()).text == "10^6, 10^9, m2, Waldweg"
+
+
+def test_footnotes_of_any_length_are_read_and_numbered_in_the_text() -> None:
+    parsed = parse(
+        b"The fee is 9[^1] crowns[^note], `[^1]`, [^abc].\n\n"
+        b"[^1]: Net.\n[^note]: Of last\nyear.\n\n    - twice\n\nEnd.\n"
+    )
+    assert [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks] == [
+        ("paragraph", "The fee is 9[1] crowns[note], [^1], [^abc]."),
+        ("footnote", "[1] Net."),
+        ("footnote", "[note] Of last year."),
+        ("list_item", "- twice"),
+        ("paragraph", "End."),
+    ]
+
+
+def test_a_footnote_ends_a_paragraph_and_hides_no_target_of_a_link() -> None:
+    parsed = parse(
+        b"Text[^a]\n[^a]: one\n\n[b]: http://example.org\n\n[link][b]\n\n    [^a]: code\n"
+    )
+    assert parsed.text == "Text[a]\n\n[a] one\n\nlink\n\n[^a]: code"

@@ -16,7 +16,7 @@ def test_all_kinds_of_blocks_are_read() -> None:
     )
     assert describe_blocks(parsed) == [
         ("heading", "Guide"),
-        ("paragraph", "First paragraph with words 1."),
+        ("paragraph", "First paragraph with words [1]."),
         ("heading", "Steps"),
         ("list_item", "1. one"),
         ("list_item", "2. two"),
@@ -35,6 +35,42 @@ def test_a_cell_of_several_columns_or_rows_leaves_the_others_in_their_columns() 
         "+---+---+---+\n| 6     | 7 |\n+-------+---+\n"
     )
     assert parse(table.encode()).text == "A | B | C\n1 | 2 | 3\n| 4 | 5\n6 |  | 7"
+
+
+def test_the_titles_of_the_document_are_headings() -> None:
+    parsed = parse(b"====\nBook\n====\n\n----\nFees\n----\n\nFirst\n=====\n\nText.\n")
+    assert parsed.title == "Book"
+    assert parsed.blocks[-1].headings == ("Book", "Fees", "First")
+
+
+def test_the_title_of_a_table_or_a_box_heads_nothing_behind_it() -> None:
+    source = (
+        "Book\n====\n\n.. contents:: Contents\n\nFees\n----\n\n.. table:: Of boats\n\n"
+        "   ===  ===\n   A    B\n   ===  ===\n   1    2\n   ===  ===\n\n"
+        ".. topic:: A topic\n\n   Text.\n\n.. rubric:: Notes\n\nEnd.\n"
+    )
+    parsed = parse(source.encode())
+    assert describe_blocks(parsed) == [
+        ("heading", "Book"),
+        ("heading", "Fees"),
+        ("paragraph", "Of boats"),
+        ("table_head", "A | B"),
+        ("table_row", "1 | 2"),
+        ("paragraph", "A topic"),
+        ("paragraph", "Text."),
+        ("heading", "Notes"),
+        ("paragraph", "End."),
+    ]
+    assert [block.headings for block in parsed.blocks[6:]] == [
+        ("Book", "Fees"),
+        *[("Book", "Fees", "Notes")] * 2,
+    ]
+
+
+def test_superscripts_and_marks_of_notes_are_no_digits_of_a_number() -> None:
+    text = b"It costs 25 [1]_ or 10\\ :sup:`6`, H\\ :sub:`2`\\ O [Ana]_.\n\n"
+    source = text + b".. [1] Net.\n.. [Ana] Book."
+    assert parse(source).text == ("It costs 25 [1] or 10^6, H2O [Ana].\n\n[1] Net.\n\n[Ana] Book.")
 
 
 def test_items_have_the_labels_that_they_print() -> None:

@@ -4,6 +4,8 @@ import re
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.tree import SyntaxTreeNode as Node
 
 from fathom.documents.base import Builder, ParsedDocument
@@ -23,6 +25,11 @@ _READERS_BLOCK = re.compile(
 _ITEM = re.compile(r"^[ \t]*-[ \t]+([^\s#][^\n#]*)", re.MULTILINE)
 _COMMENT = re.compile(r"(?<!\s)\s+# ")
 _TAG = re.compile(r"<[^<>]*>")
+_NOTE = re.compile(r"\[\^(?P<label>[^\s\[\]]{1,100})\]:[ \t]*")
+"""The beginning of a footnote."""
+_NOTE_MARK = re.compile(r"\[\^(?P<label>[^\s\[\]]{1,100})\]")
+_NOTES = "notes"
+"""The key of the labels of footnotes that were read."""
 _MOST_NESTED = 60
 
 
@@ -58,7 +65,46 @@ def _get_parser() -> MarkdownIt:
 
     It keeps nothing of a text; making one takes longer than reading a small file.
     """
-    return MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
+    # Before links: a footnote of one word looks like the target of one.
+    parser.block.ruler.before(
+        "reference", "footnote", _read_note, {"alt": ["paragraph", "reference"]}
+    )
+    parser.inline.ruler.before("link", "footnote_mark", _read_note_mark)
+    return parser
+
+
+def _read_note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read a footnote; the lines that belong to it are indented by four spaces."""
+    start = state.bMarks[first] + state.tShift[first]
+    note = _NOTE.match(state.src, start, state.eMarks[first])
+    if note is None or state.is_code_block(first):
+        return False
+    if silent:
+        return True
+    state.env.setdefault(_NOTES, set()).add(note["label"])
+    state.push("footnote_open", "", 1).meta["label"] = note["label"]
+    kept = state.bMarks[first], state.tShift[first], state.sCount[first], state.parentType
+    state.bMarks[first], state.tShift[first] = note.end(), 0
+    state.blkIndent += 4
+    state.sCount[first] = state.blkIndent
+    state.parentType = "footnote"
+    state.md.block.tokenize(state, first, last)
+    state.blkIndent -= 4
+    state.bMarks[first], state.tShift[first], state.sCount[first], state.parentType = kept
+    state.push("footnote_close", "", -1)
+    return True
+
+
+def _read_note_mark(state: StateInline, silent: bool) -> bool:
+    """Read the mark of a footnote of this text, as it is printed."""
+    mark = _NOTE_MARK.match(state.src, state.pos)
+    if mark is None or mark["label"] not in state.env.get(_NOTES, ()):
+        return False
+    if not silent:
+        state.push("text", "", 0).content = f"[{mark['label']}]"
+    state.pos = mark.end()
+    return True
 
 
 def _is_front_matter(lines: str) -> bool:
@@ -93,10 +139,8 @@ def _add(builder: Builder, node: Node, label: str) -> None:
     match node.type:
         case "heading":
             builder.add_heading(_collect_text(node), int(node.tag[1:]))
-        case "paragraph" if label:
-            builder.add_item(_collect_text(node), label)
         case "paragraph":
-            builder.add_paragraph(_collect_text(node))
+            builder.add_labelled(_collect_text(node), label)
         case "fence" | "code_block":
             builder.add_code(node.content)
         case "html_block":
@@ -106,8 +150,20 @@ def _add(builder: Builder, node: Node, label: str) -> None:
         case "tr":
             head = node.parent is not None and node.parent.type == "thead"
             builder.add_row([_collect_text(cell) for cell in node.children], head=head)
+        case "footnote":
+            _add_note(builder, node)
         case _:
             _add_all(builder, node, label)
+
+
+def _add_note(builder: Builder, node: Node) -> None:
+    label = str(node.meta["label"])
+    for child in node.children:
+        if child.type == "paragraph":
+            builder.add_footnote(_collect_text(child), label)
+        else:
+            _add(builder, child, "")
+        label = ""
 
 
 def _add_list(builder: Builder, node: Node) -> None:

@@ -11,6 +11,7 @@ from fathom.documents.decode import decode_text
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.list_numbers import format_number
 from fathom.documents.formats.rst_directives import register_directives
+from fathom.documents.formats.superscripts import choose_sign
 
 _SILENT = 5
 _STYLES = {
@@ -50,9 +51,22 @@ def parse(data: bytes) -> ParsedDocument:
     for complaint in list(tree.findall(nodes.system_message)):
         # Some stand inside a block that is read as one text.
         complaint.parent.replace(complaint, _list_unread_blocks(complaint))
+    _mark_small_signs(tree)
     builder = Builder()
     _add_all(builder, tree, 0)
     return builder.build(_find_title(tree))
+
+
+def _mark_small_signs(tree: nodes.document) -> None:
+    """Keep superscripts, subscripts and marks of notes apart from a number before them."""
+    for mark in list(tree.findall(nodes.Element)):
+        if isinstance(mark, nodes.superscript | nodes.subscript):
+            previous = mark.previous_sibling()
+            before = previous.astext() if previous is not None else ""
+            raised = isinstance(mark, nodes.superscript)
+            mark.insert(0, nodes.Text(choose_sign(before, mark.astext(), raised=raised)))
+        elif isinstance(mark, nodes.footnote_reference | nodes.citation_reference):
+            mark[:] = [nodes.Text(f"[{mark.astext()}]")]
 
 
 def _list_unread_blocks(complaint: nodes.Element) -> list[nodes.Node]:
@@ -83,17 +97,24 @@ def _add(builder: Builder, node: nodes.Node, level: int) -> None:
             _add_list(builder, node, level)
         case nodes.thead() | nodes.tbody():
             _add_rows(builder, node)
-        case _ if isinstance(node, _UNSEEN):
+        case _ if isinstance(node, _UNSEEN) or _is_contents(node):
             return
         case _ if not _add_leaf(builder, node, level):
             _add_all(builder, node, level)
 
 
+def _is_contents(node: nodes.Node) -> bool:
+    """Return whether a block is a table of contents that was made from the headings."""
+    return isinstance(node, nodes.topic) and "contents" in node.get("classes", ())
+
+
 def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
     """Add a block without further blocks in it; return whether `node` was one."""
     match node:
-        case nodes.title() | nodes.rubric():
-            builder.add_heading(node.astext(), max(level, 1))
+        case nodes.title() if isinstance(node.parent, nodes.section):
+            builder.add_heading(node.astext(), level)
+        case nodes.rubric():
+            builder.add_heading(node.astext(), level + 1)
         case nodes.literal_block() | nodes.doctest_block() | nodes.math_block():
             builder.add_code(node.astext())
         case nodes.field() | nodes.option_list_item():
