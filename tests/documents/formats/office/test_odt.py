@@ -214,3 +214,29 @@ def test_text_of_shapes_stands_behind_their_paragraph() -> None:
     shape = f"<draw:custom-shape>{p('In the shape')}</draw:custom-shape>"
     blocks = describe_blocks(parse(make_package(p(f"Before{shape} and after"))))
     assert blocks == [("paragraph", "Before and after"), ("paragraph", "In the shape")]
+
+
+def test_a_merged_cell_of_a_sheet_counts_in_all_its_rows_and_columns() -> None:
+    def make_cell(text: str, more: str = "") -> str:
+        return f'<table:table-cell office:value-type="string" {more}>{p(text)}</table:table-cell>'
+
+    def make_number(text: str) -> str:
+        return f'<table:table-cell office:value-type="float">{p(text)}</table:table-cell>'
+
+    def make_line(*cells: str) -> str:
+        return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+    covered = "<table:covered-table-cell/>"
+    rows = make_line(
+        make_cell("Port"), make_cell("Fee", 'table:number-columns-spanned="2"'), covered
+    )
+    rows += make_line(make_cell(""), make_cell("boat"), make_cell("ship"))
+    rows += make_line(
+        make_cell("Rome", 'table:number-rows-spanned="2"'), make_number("1"), make_number("2")
+    )
+    rows += make_line(covered, make_number("3"), make_number("4"))
+    sheet = f'<table:table table:name="Fees">{rows}</table:table>'
+    assert parse(make_package(sheet, kind="spreadsheet")).text == (
+        "Fees\n\nPort | Fee boat | Fee ship\n"
+        "Port: Rome | Fee boat: 1 | Fee ship: 2\nPort: Rome | Fee boat: 3 | Fee ship: 4"
+    )

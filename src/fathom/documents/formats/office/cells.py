@@ -1,17 +1,19 @@
 """Text from the rows of sheets, in which each row can be understood alone."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import groupby, pairwise, repeat
 
-from fathom.documents.base import Builder
+from fathom.documents.base import Builder, ParseRefusal
 from fathom.documents.formats.csv import label_cells
 
 _LOOK_AHEAD = 3
-LONGEST_NAME = 60
+_LONGEST_NAME = 60
+MOST_CELLS = 1_000_000
+"""The cells that a sheet may hold, the empty ones between others too."""
 _PERIOD = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?")
 """A year or a day that may name a column."""
 
@@ -25,12 +27,14 @@ class SheetCell:
         is_text: Whether it holds words and not a number, a date or a truth value.
         bold: Whether it is set in bold type.
         columns: The number of columns that it spans; the cells behind it are empty.
+        rows: The number of rows that it spans, if the file says so at the cell.
     """
 
     text: str = ""
     is_text: bool = True
     bold: bool = False
     columns: int = 1
+    rows: int = 1
 
 
 SheetRow = Sequence[SheetCell]
@@ -44,6 +48,43 @@ def add_rows(builder: Builder, rows: Sequence[SheetRow]) -> None:
     for filled, group in groupby(rows, lambda row: any(cell.text for cell in row)):
         if filled:
             _add_table(builder, list(group))
+
+
+def limit_cells(cells: int) -> None:
+    """Refuse a sheet of too many cells."""
+    if cells > MOST_CELLS:
+        raise ParseRefusal("failed", f"sheet holds more than {MOST_CELLS} cells; split the file")
+
+
+def spread_merges(
+    rows: list[list[SheetCell]], merges: Iterable[tuple[int, int, int, int]], empty: SheetCell
+) -> None:
+    """Repeat short texts of merged cells in each of their rows that holds another text.
+
+    The merged cells note how many columns they span.
+
+    Args:
+        rows: The rows of a sheet.
+        merges: The first column and row and the last ones of each merge, from 1.
+        empty: The cell that fills a row up to a merge.
+
+    Raises:
+        ParseRefusal: `failed` for too many cells.
+    """
+    visited = 0
+    for left, top, right, bottom in merges:
+        if top > len(rows) or left > len(rows[top - 1]):
+            continue
+        cell = rows[top - 1][left - 1]
+        if not cell.text or len(cell.text) > _LONGEST_NAME:
+            continue
+        rows[top - 1][left - 1] = replace(cell, columns=right - left + 1)
+        for row in rows[top:bottom]:
+            visited += left
+            limit_cells(visited)
+            if row:
+                row.extend(repeat(empty, left - len(row)))
+                row[left - 1] = row[left - 1] if row[left - 1].text else cell
 
 
 def format_value(value: object) -> str:
@@ -118,7 +159,7 @@ def _is_header(row: SheetRow, below: Sequence[SheetRow]) -> bool:
     names = [cell.text for cell in row if cell.text]
     if not below or len(names) < 2 or len(set(names)) < len(names):
         return False
-    if any(len(name) > LONGEST_NAME for name in names):
+    if any(len(name) > _LONGEST_NAME for name in names):
         return False
     covered = sum(cell.columns - 1 for cell in row[:-1] if cell.text)
     if len(names) + covered != len(_trim_row(row)):  # a gap: not every column is named

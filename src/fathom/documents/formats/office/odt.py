@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.office.cells import SheetCell, add_rows
+from fathom.documents.formats.office.cells import MOST_CELLS, SheetCell, add_rows, spread_merges
 from fathom.documents.formats.office.hidden_styles import empty_hidden_text
 from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.pictures import Pictures
@@ -129,7 +129,19 @@ def _read_level(element: Element) -> _ListLevel:
 
 _GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
 _MOST_REPEATS = 1_000
-_MOST_CELLS = 1_000_000
+
+
+def read_sheet(table: Element, read_text: Callable[[Element], str]) -> list[list[SheetCell]]:
+    """Read a table as `read_rows`, with short texts of merged cells in each of their rows."""
+    rows = read_rows(table, read_text)
+    merges = [
+        (left, top, left + cell.columns - 1, top + cell.rows - 1)
+        for top, row in enumerate(rows, start=1)
+        for left, cell in enumerate(row, start=1)
+        if cell.columns > 1 or cell.rows > 1
+    ]
+    spread_merges(rows, merges, SheetCell())
+    return rows
 
 
 def read_rows(table: Element, read_text: Callable[[Element], str]) -> list[list[SheetCell]]:
@@ -149,9 +161,9 @@ def read_rows(table: Element, read_text: Callable[[Element], str]) -> list[list[
         # An empty row may be repeated a million times down to the sheet's end.
         times = _count_repeats(row, "number-rows-repeated") if row_cells else 1
         cells += len(row_cells) * times
-        if cells > _MOST_CELLS:
-            raise ParseRefusal("failed", f"table unfolds to more than {_MOST_CELLS} cells")
-        rows.extend([row_cells] * times)
+        if cells > MOST_CELLS:
+            raise ParseRefusal("failed", f"table unfolds to more than {MOST_CELLS} cells")
+        rows.extend(list(row_cells) for _ in range(times))
     return rows
 
 
@@ -171,7 +183,12 @@ def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]
         kind = get_attribute(element, "value-type")
         # Dates are read as ISO 8601, other values as they are printed.
         date = get_attribute(element, "date-value") if kind == "date" else None
-        cell = SheetCell(date or printed, is_text=kind in {None, "string"})
+        cell = SheetCell(
+            date or printed,
+            is_text=kind in {None, "string"},
+            columns=_count_repeats(element, "number-columns-spanned"),
+            rows=_count_repeats(element, "number-rows-spanned"),
+        )
         cells.extend([cell] * _count_repeats(element, "number-columns-repeated"))
     while cells and not cells[-1].text:
         cells.pop()
@@ -370,7 +387,7 @@ class _OdtWalk:
             self._page += 1
             self._builder.set_page(self._page)
             self._builder.add_heading(get_attribute(table, "name") or "", 1)
-            add_rows(self._builder, read_rows(table, self._read_cell))
+            add_rows(self._builder, read_sheet(table, self._read_cell))
             return
         groups = iter_children(table, "table-header-rows")
         heads = sum(1 for group in groups for _ in iter_children(group, "table-row"))

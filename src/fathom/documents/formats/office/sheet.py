@@ -1,8 +1,8 @@
 """Rows of a worksheet, read from its XML: the library that opens the workbook takes far longer."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import repeat
@@ -12,12 +12,15 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import column_index_from_string, range_boundaries
 from openpyxl.utils.datetime import from_excel, from_ISO8601
 
-from fathom.documents.base import ParseRefusal
-from fathom.documents.formats.office.cells import LONGEST_NAME, SheetCell, SheetRow, format_value
+from fathom.documents.formats.office.cells import (
+    SheetCell,
+    SheetRow,
+    format_value,
+    limit_cells,
+    spread_merges,
+)
 from fathom.documents.xml_members import Element, iter_elements
 
-MOST_CELLS = 1_000_000
-"""The cells that a sheet may hold, the empty ones between others too."""
 _MOST_EMPTY_ROWS = 1_000
 _MOST_KEPT = 100_000
 """The values whose printed cells are kept: the cells of a long sheet repeat each other."""
@@ -74,31 +77,12 @@ def read_rows(
         cells += len(row)
         if empty > _MOST_EMPTY_ROWS:
             break
-        _limit_cells(cells)
+        limit_cells(cells)
         rows.append(row)
     while rows and not rows[-1]:
         rows.pop()
-    _spread_merges(rows, reader.merges)
+    spread_merges(rows, map(range_boundaries, reader.merges), _EMPTY)
     return rows
-
-
-def _spread_merges(rows: list[list[SheetCell]], merges: Iterable[str]) -> None:
-    """Repeat short texts of merged cells in their rows, and note how many columns they span."""
-    visited = 0
-    for merge in merges:
-        left, top, right, bottom = range_boundaries(merge)
-        if top > len(rows) or left > len(rows[top - 1]):
-            continue
-        cell = rows[top - 1][left - 1]
-        if not cell.text or len(cell.text) > LONGEST_NAME:
-            continue
-        rows[top - 1][left - 1] = replace(cell, columns=right - left + 1)
-        for row in rows[top:bottom]:
-            visited += left
-            _limit_cells(visited)
-            if row:
-                row.extend(repeat(_EMPTY, left - len(row)))
-                row[left - 1] = row[left - 1] if row[left - 1].text else cell
 
 
 def make_printer(
@@ -170,7 +154,7 @@ class _SheetReader:
         """Return the cells of a row up to the last one with text."""
         cells: list[SheetCell] = []
         column = 0
-        _limit_cells(len(row))
+        limit_cells(len(row))
         for element in row:
             place = element.get("r")
             column = _find_column(place.rstrip(_DIGITS)) if place else column + 1
@@ -239,9 +223,3 @@ def _decode_signs(text: str) -> str:
         return text
     decoded = _CODE.sub(lambda code: chr(int(code[1], 16)), text)
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _limit_cells(cells: int) -> None:
-    """Refuse a sheet of too many cells."""
-    if cells > MOST_CELLS:
-        raise ParseRefusal("failed", f"sheet holds more than {MOST_CELLS} cells; split the file")
