@@ -154,3 +154,8 @@ def test_a_book_keeps_its_levels_listings_and_signs() -> None:
 def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
     data = b"<a><p>10<sup>6</sup>, <i>10</i><superscript>9</superscript>, m<sup>2</sup></p></a>"
     assert parse(data).text == "10^6, 10^9, m2"
+
+
+def test_soft_hyphens_part_no_word() -> None:
+    data = "<a><p>Wald\u00adweg, <i>Wald&#173;weg</i>, Wald\u00adweg, Wald&shy;weg</p></a>"
+    assert parse(data.encode()).text == "Waldweg, Waldweg, Waldweg, Waldweg"

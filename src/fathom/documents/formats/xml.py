@@ -245,10 +245,10 @@ def _is_split(element: Any) -> bool:  # noqa: ANN401
 
 def _split_mixed(element: Any) -> list[Any]:  # noqa: ANN401
     """Return the texts and the blocks of an element in order."""
-    parts: list[Any] = [element.text or ""]
+    parts: list[Any] = [_drop_soft_hyphens(element.text)]
     for child in element:
         if _get_name(child) in _BLOCKS:
-            parts += [child, child.tail or ""]
+            parts += [child, _drop_soft_hyphens(child.tail)]
         else:
             parts[-1] += "".join(_iter_part(child))
     return parts
@@ -293,7 +293,8 @@ def _join_words(text: str) -> str:
 
 def _iter_text(element: Any) -> Iterator[str]:  # noqa: ANN401
     """Yield the text of an element without comments; common signs stand for their names."""
-    yield element.text or "" if isinstance(element.tag, str) else ""
+    if isinstance(element.tag, str):
+        yield _drop_soft_hyphens(element.text)
     for child in element:
         yield from _iter_part(child)
 
@@ -301,10 +302,15 @@ def _iter_text(element: Any) -> Iterator[str]:  # noqa: ANN401
 def _iter_part(child: Any) -> Iterator[str]:  # noqa: ANN401
     """Yield the text of a child of an element, and the text behind it."""
     if child.tag is etree.Entity:
-        yield html5.get(f"{child.name};", child.text)
+        yield _drop_soft_hyphens(html5.get(f"{child.name};", child.text))
     else:
         yield from _iter_text(child)
-    yield child.tail or ""
+    yield _drop_soft_hyphens(child.tail)
+
+
+def _drop_soft_hyphens(text: str | None) -> str:
+    """Return a text without the signs that show where a word may be parted."""
+    return (text or "").replace("\u00ad", "")
 
 
 def _get_name(element: Any) -> str:  # noqa: ANN401

@@ -240,3 +240,53 @@ def test_a_merged_cell_of_a_sheet_counts_in_all_its_rows_and_columns() -> None:
         "Fees\n\nPort | Fee boat | Fee ship\n"
         "Port: Rome | Fee boat: 1 | Fee ship: 2\nPort: Rome | Fee boat: 3 | Fee ship: 4"
     )
+
+
+OUTLINE = (
+    '<text:outline-style><text:outline-level-style text:level="1" style:num-format="I"'
+    ' style:num-suffix="."/><text:outline-level-style text:level="2" style:num-format="1"'
+    ' style:num-prefix="Art. "/><text:outline-level-style text:level="3" style:num-format="1"'
+    ' text:display-levels="3"/><text:outline-level-style text:level="4" style:num-format=""/>'
+    "</text:outline-style>"
+)
+
+
+def test_headings_have_the_numbers_of_the_outline() -> None:
+    def make_heading(text: str, level: int, more: str = "") -> str:
+        return f'<text:h text:outline-level="{level}" {more}>{text}</text:h>'
+
+    parts = [
+        make_heading("Preface", 1, 'text:is-list-header="true"'),
+        make_heading("Fees", 1),
+        make_heading("Boats", 2),
+        make_heading("", 2),
+        make_heading("Ships", 2),
+        make_heading("Sails", 3),
+        make_heading("Cloth", 4),
+        make_heading("Rules", 1),
+        make_heading("Mooring", 3),
+        make_heading("Late", 1, 'text:restart-numbering="true" text:start-value="7"'),
+    ]
+    parsed = parse(make_package("".join(parts), OUTLINE))
+    assert parsed.text.split("\n\n") == [
+        *("Preface", "I. Fees", "Art. 1 Boats", "Art. 3 Ships", "I.3.1 Sails", "Cloth"),
+        *("II. Rules", "II.1.1 Mooring", "VII. Late"),
+    ]
+    assert [block.kind for block in parsed.blocks] == ["heading"] * 9
+
+
+def test_a_heading_in_a_list_has_the_number_of_the_list() -> None:
+    body = make_list(make_item('<text:h text:outline-level="1">Fees</text:h>'))
+    assert parse(make_package(body, LIST + OUTLINE)).text == "1. Fees"
+
+
+def test_a_list_level_without_a_number_prints_none() -> None:
+    style = (
+        '<text:list-style style:name="L"><text:list-level-style-number text:level="1"'
+        ' style:num-format=""/></text:list-style>'
+    )
+    assert parse(make_package(make_list(make_item(p("Dig"))), style)).text == "Dig"
+
+
+def test_soft_hyphens_part_no_word() -> None:
+    assert parse(make_package(p("Wald\u00ad<text:span>weg</text:span>"))).text == "Waldweg"

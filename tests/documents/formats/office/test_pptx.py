@@ -215,3 +215,8 @@ def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
     runs = '<a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>6</a:t></a:r></a:p>'
     parsed = parse(make_package([make_shape(runs)]))
     assert parsed.text == "10^6"
+
+
+def test_soft_hyphens_part_no_word() -> None:
+    runs = "<a:p><a:r><a:t>Wald\u00ad</a:t></a:r><a:r><a:t>weg</a:t></a:r></a:p>"
+    assert parse(make_package([make_shape(runs)])).text == "Waldweg"

@@ -33,7 +33,7 @@ _STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "uppe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ListLevel:
-    """The printing of one list level; `style` is empty for a bullet."""
+    """The printing of one list level; `style` is empty for a bullet, and `none` for no number."""
 
     style: str = ""
     prefix: str = ""
@@ -60,13 +60,7 @@ class ListCounter:
         level = self.levels.get(self.depth, _ListLevel())
         if not level.style:
             return BULLET
-        first = max(0, self.depth - level.display_levels)
-        numbers = [
-            format_number(value, self.levels.get(index + 1, _ListLevel()).style)
-            for index, value in enumerate(self.values)
-            if index >= first
-        ]
-        return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
+        return _format_label(self.values, self.levels)
 
 
 class ListStyles:
@@ -109,17 +103,60 @@ class ListStyles:
         return counter
 
 
+def _format_label(values: Sequence[int], levels: Mapping[int, _ListLevel]) -> str:
+    """Return the label of the numbers of all levels down to the one that is printed."""
+    level = levels.get(len(values), _ListLevel())
+    first = max(0, len(values) - level.display_levels)
+    styles = [levels.get(at, _ListLevel()).style for at in range(1, len(values) + 1)]
+    numbers = [
+        format_number(value, style)
+        for value, style in zip(values[first:], styles[first:], strict=True)
+        if style != "none"
+    ]
+    return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
+
+
+class OutlineNumbers:
+    """The numbers of the headings of a document; request labels in document order."""
+
+    def __init__(self, roots: Sequence[Element]) -> None:
+        self._levels: dict[int, _ListLevel] = {}
+        self._values: list[int] = []
+        for root in roots:
+            for style in iter_descendants(root, "outline-level-style"):
+                number = parse_number(get_attribute(style, "level"), 1)
+                self._levels.setdefault(number, _read_level(style))
+
+    def next_label(self, heading: Element, level: int) -> str:
+        """Count a heading and return its printed label; empty if none is printed.
+
+        Args:
+            heading: The `text:h`.
+            level: From 1.
+        """
+        style = self._levels.get(level)
+        if style is None or get_attribute(heading, "is-list-header") == "true":
+            return ""
+        for above in range(len(self._values) + 1, level):  # levels that were skipped
+            self._values.append(self._levels.get(above, style).start)
+        count = self._values[level - 1] + 1 if len(self._values) >= level else style.start
+        if get_attribute(heading, "restart-numbering") == "true":
+            count = parse_number(get_attribute(heading, "start-value"), 1)
+        self._values[level - 1 :] = [count]
+        return _format_label(self._values, self._levels) if style.style != "none" else ""
+
+
 def _has_number(item: Element) -> bool:
     """Return whether an item has a number; an item that only holds a deeper list has none."""
     return get_local_name(item) == "list-item" and any(True for _ in iter_children(item, "p", "h"))
 
 
 def _read_level(element: Element) -> _ListLevel:
-    if get_local_name(element) != "list-level-style-number":
+    if get_local_name(element) not in {"list-level-style-number", "outline-level-style"}:
         return _ListLevel()
     kind = get_attribute(element, "num-format") or ""
     return _ListLevel(
-        style=_STYLES.get(kind, "decimal"),
+        style=_STYLES.get(kind, "decimal") if kind else "none",
         prefix=get_attribute(element, "num-prefix") or "",
         suffix=get_attribute(element, "num-suffix") or "",
         start=parse_number(get_attribute(element, "start-value"), 1),
@@ -276,7 +313,7 @@ def _collapse_space(text: str | None) -> str:
     """Collapse white space as the format defines it: any run of it is one space."""
     if not text:
         return ""
-    words = " ".join(text.split())
+    words = " ".join(text.split()).replace("\u00ad", "")  # a soft hyphen parts no word
     before = " " if text[0].isspace() else ""
     after = " " if text[-1].isspace() and words else ""
     return before + words + after
@@ -329,6 +366,7 @@ class _OdtWalk:
         self._pictures = pictures
         self._styles = read_paragraph_styles(roots)
         self._lists = ListStyles(roots)
+        self._outline = OutlineNumbers(roots)
         self._notes = 0
         self._page = 0
 
@@ -354,7 +392,10 @@ class _OdtWalk:
     def _add_paragraph(self, paragraph: Element, label: str = "") -> None:
         inline = read_inline(paragraph, self._find_note)
         level = self._find_heading_level(paragraph)
-        self._builder.add_labelled(inline.text, label, level)
+        if not label and get_local_name(paragraph) == "h":
+            label = self._outline.next_label(paragraph, level)
+        # An empty heading is counted, but its number is no text.
+        self._builder.add_labelled(inline.text, label if inline.text else "", level)
         self._add_anchored(inline)
 
     def _add_anchored(self, inline: OdtInline) -> None:

@@ -253,7 +253,7 @@ def _read_text(paragraph: Element) -> str:
             words.append(sign)
         words.append("\n" if get_local_name(piece) == "br" else piece.text or "")
         last = shift
-    return "".join(words)
+    return "".join(words).replace("\u00ad", "")  # a soft hyphen parts no word
 
 
 def _make_labels(paragraphs: list[Element], is_list: bool) -> list[str]:
