@@ -53,3 +53,12 @@ def test_damaged_json_is_refused(data: bytes) -> None:
 )
 def test_json_is_recognised(text: str, expected: bool) -> None:
     assert is_json(text) is expected
+
+
+def test_numbers_keep_all_their_digits() -> None:
+    digits = "9" * 5_000
+    text = f'{{"fee": 19.90, "mass": 12345678901234567890.125, "id": {digits}, "n": -1E400}}'
+    assert is_json(text)
+    assert parse(text.encode()).text == (
+        f"fee: 19.90\nmass: 12345678901234567890.125\n\nid: {digits}\n\nn: -1E400"
+    )

@@ -22,7 +22,7 @@ def parse(data: bytes) -> ParsedDocument:
     text = decode_text(data)
     builder = Builder()
     try:
-        _add_value(builder, json.loads(text), 1)
+        _add_value(builder, _read_value(text), 1)
     except json.JSONDecodeError as error:
         lines = list(_read_lines(text, error))
         for number, value in enumerate(lines, 1):
@@ -41,9 +41,14 @@ def is_json(text: str) -> bool:
     return _is_container(text)
 
 
+def _read_value(text: str) -> Any:  # noqa: ANN401 - any value of JSON
+    """Return a value whose numbers are texts as they are written, with all their digits."""
+    return json.loads(text, parse_int=str, parse_float=str)
+
+
 def _is_container(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict | list)
+        return isinstance(_read_value(text), dict | list)
     except (ValueError, RecursionError):
         return False
 
@@ -53,7 +58,7 @@ def _read_lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
         if not line.strip():
             continue
         try:
-            yield json.loads(line)
+            yield _read_value(line)
         except (ValueError, RecursionError):
             raise ParseRefusal(
                 "failed", f"neither JSON ({error}) nor JSON lines (line {number})"
@@ -121,7 +126,7 @@ def _add_record(builder: Builder, value: dict[str, Any]) -> None:
 
 
 def _find_title(value: dict[str, Any]) -> str:
-    titles = (str(value[key]) for key in _TITLES if isinstance(value.get(key), str | int))
+    titles = (value[key] for key in _TITLES if isinstance(value.get(key), str))
     return next((title for title in titles if 0 < len(title) <= _LONG), "")
 
 
