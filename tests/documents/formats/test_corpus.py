@@ -85,6 +85,14 @@ def test_a_record_with_an_unusable_id_fails_alone_and_is_named_by_its_line() -> 
     assert failures[0].reason.startswith('line 1: its "_id" holds ".."')
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_record_with_an_empty_id_fails(name: str) -> None:
+    data = io.BytesIO(make_lines({"_id": name, "text": "One."}))
+    (failure,) = read_records(data, ParseLimits())
+    assert isinstance(failure, RecordFailure)
+    assert failure.reason == 'line 1 has an empty "_id"'
+
+
 def test_a_record_with_the_id_of_a_file_gets_another_id() -> None:
     data = make_lines({"_id": "0" * 16, "text": "One."}, {"_id": "a" * 16, "text": ""})
     values = list(read_records(io.BytesIO(data), ParseLimits()))

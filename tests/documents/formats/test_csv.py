@@ -41,6 +41,12 @@ def test_a_text_too_long_for_a_name_stands_before_no_value() -> None:
     )
 
 
+def test_a_quotation_mark_that_is_never_closed_swallows_no_rows() -> None:
+    assert parse(b'Pipe\tSize\nA\t"5 inch\nB\t6\n').text == (
+        'Pipe | Size\nPipe: A | Size: "5 inch\nPipe: B | Size: 6'
+    )
+
+
 def test_a_table_without_column_names_is_read() -> None:
     assert parse(b"1,2\na,b\n").text == "1 | 2\na | b"
 

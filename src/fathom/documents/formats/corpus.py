@@ -90,6 +90,9 @@ def _parse_line(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument
     if not isinstance(row, dict) or not isinstance(row.get("_id"), str | int):
         reason = f'line {number} is no record with an "_id"'
         return RecordFailure(line=number, outcome="failed", reason=reason)
+    if not str(row["_id"]).strip():
+        reason = f'line {number} has an empty "_id"'
+        return RecordFailure(line=number, outcome="failed", reason=reason)
     try:
         check_record_id(name := name_record(str(row["_id"])))
     except ValueError as error:  # the failure has no id: the id would become part of a place

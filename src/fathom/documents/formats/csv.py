@@ -12,6 +12,8 @@ _STATED_DELIMITER = re.compile(
     r"[\"']?sep=(?P<mark>[,;\t|])[\"']?[ \t]*(?:\r\n?|\n)", re.IGNORECASE
 )
 """The first line with which a file tells Excel its delimiter."""
+_END = "\x1e"
+"""The last row, which shows whether all quotations before it were closed."""
 _SAMPLE_ROWS = 50
 _LONGEST_NAME = 500
 """The most characters of a name that stands before each value of its column: a whole question of a
@@ -64,8 +66,13 @@ def _read_rows(text: str) -> list[list[str]]:
     stated = _STATED_DELIMITER.match(text)
     text = text[stated.end() :] if stated else text
     delimiter = stated["mark"] if stated else _detect_delimiter(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=False)
-    return [row for row in reader if any(cell.strip() for cell in row)]
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        # A mark of quotation that opens a cell and is never closed would swallow all rows below it.
+        stream = io.StringIO(f"{text}\n{_END}", newline="")
+        *rows, last = csv.reader(stream, delimiter=delimiter, quoting=quoting)
+        if last == [_END]:
+            break
+    return [row for row in rows if any(cell.strip() for cell in row)]
 
 
 def _detect_delimiter(text: str) -> str:
