@@ -22,8 +22,8 @@ class Editor:
     """A role that corrects a draft by a second reading of hits without the fault.
 
     Attributes:
-        reader: The reader of the second reading. faith: The lowest support of sentences and quotes
-            that stay, in [0, 1].
+        reader: The reader of the second reading.
+        faith: The lowest support of sentences and quotes that stay, in [0, 1].
         bar: The lowest support at which a draft may win because it lacks fewer requirements, in [0,
             1].
     """

@@ -66,9 +66,9 @@ class KeywordFilter:
     synonym from the domain counts as one occurrence of its word. Deterministic.
 
     Attributes:
-        count_words: The function that counts the stemmed content words of a text. domain: The
-            domain, with its terms and synonyms. floor: The lowest share of the best hit's weight at
-            which a hit stays, in [0, 1].
+        count_words: The function that counts the stemmed content words of a text.
+        domain: The domain, with its terms and synonyms.
+        floor: The lowest share of the best hit's weight at which a hit stays, in [0, 1].
         domain_weight: The factor for words that are terms of the domain, at least 1.
     """
 

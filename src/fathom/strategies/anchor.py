@@ -54,8 +54,8 @@ class AnchorState(StrategyState):
     """The state of a question so far.
 
     Attributes:
-        anchors: The anchors of the question, at most `settings.anchors`. pool: The retrieved hits,
-            best first.
+        anchors: The anchors of the question, at most `settings.anchors`.
+        pool: The retrieved hits, best first.
         hits: The hits of the pool that are read.
         read_ids: The ids of the chunks that earlier rounds read.
         signals: The signals of the draft.

@@ -64,8 +64,8 @@ class RoundEvidence:
         hits: The hits that were read for the draft.
         read_ids: The ids of the chunks that were read before.
         before: The signals of the round before; `None` in the first round.
-        progress: The rounds, edits and judge calls so far. baseline: The tokens that the baseline
-            spends, as in `GateSignals`.
+        progress: The rounds, edits and judge calls so far.
+        baseline: The tokens that the baseline spends, as in `GateSignals`.
         spent: The tokens spent on this question so far.
         left: The tokens that the chunks of one more call may have.
         context: The largest number of tokens of the next round's chunks.

@@ -22,8 +22,8 @@ class StrategyState:
     """The part of the state that all strategies share.
 
     Attributes:
-        question: The question, cleaned and standing alone. filters: The conditions on the documents
-            that may be used.
+        question: The question, cleaned and standing alone.
+        filters: The conditions on the documents that may be used.
         draft: The best draft so far.
         answer: The answer; `None` until the last node sets it.
     """

@@ -54,8 +54,8 @@ class HybridState(StrategyState):
             BRANCH`.
         rounds: The number of decisions of the supervisor so far.
         orders: The branches that run again, each with its order: to search or to filter.
-        doubted: The branches whose weight was reduced for low confidence. hits: The fused hits,
-            best first.
+        doubted: The branches whose weight was reduced for low confidence.
+        hits: The fused hits, best first.
     """
 
     weights: BranchWeights = field(default_factory=dict)

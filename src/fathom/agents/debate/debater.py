@@ -59,8 +59,8 @@ class Position:
         evidence: The part of the chunk that gives the answer; `None` without an answer.
         score: The probability that the answer is right, judged by the agent's chunk, in [0, 1].
         supports: The answers of other agents that the chunk supports too.
-        contradicts: The answers of other agents that the chunk contradicts. move: The change from
-            the agent's previous answer.
+        contradicts: The answers of other agents that the chunk contradicts.
+        move: The change from the agent's previous answer.
     """
 
     hit: Hit

@@ -157,8 +157,8 @@ class AnswerOption:
 
     Attributes:
         text: The text as it stands in the chunk, in one line.
-        span: Its place in the chunk's text. score: The probability that the chunk answers and that
-            this is the answer, in [0, 1].
+        span: Its place in the chunk's text.
+        score: The probability that the chunk answers and that this is the answer, in [0, 1].
     """
 
     text: str

@@ -45,8 +45,8 @@ class AnswerConfidence:
     """A logistic law of the probability that a model's answer is right.
 
     Attributes:
-        pairs: The cross-reader. laws: One slope of the logit for each of `FACTORS`, by the language
-            of the question.
+        pairs: The cross-reader.
+        laws: One slope of the logit for each of `FACTORS`, by the language of the question.
     """
 
     pairs: CrossReader

@@ -64,8 +64,9 @@ class LLMReader:
     not from the model.
 
     Attributes:
-        model: The language model. local: The reader that reads first. judge: The judge of the
-            model's sentences.
+        model: The language model.
+        local: The reader that reads first.
+        judge: The judge of the model's sentences.
         pruner: The pruner that chooses the sentences that the model is shown.
         confidence: The law of the confidence in the model's answer.
         skip_above_confidence: The local confidence from which on the model is not asked; a value

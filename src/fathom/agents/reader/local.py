@@ -175,7 +175,8 @@ class QuestionReading:
     """The reading of one question, which may be a side of a comparison or a part of another.
 
     Attributes:
-        reader: The reader, with its bounds and settings. question: The question.
+        reader: The reader, with its bounds and settings.
+        question: The question.
         session: The cross-reader's session for the question.
         law: The law of the question's language.
     """

@@ -51,7 +51,8 @@ class Rival:
     """The answer of another document.
 
     Attributes:
-        text: The answer in a few words. evidence: The sentence that gives it.
+        text: The answer in a few words.
+        evidence: The sentence that gives it.
     """
 
     text: str
