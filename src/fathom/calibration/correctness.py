@@ -20,14 +20,13 @@ RIDGES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 FOLDS = 10
 """The number of folds of cross-fitting."""
 _EASE = 0.1
-"""The penalty on the offset and on the weight of the law before, small so that both can move."""
+"""The penalty on the offset and on the weight of the earlier law, small so that both can move."""
 _ROUNDS = 50
 """The largest number of steps of Newton's method."""
 _FLAT = 1e-9
 """The size below which a spread, a step or a probability counts as 0."""
 _BOUND = 30.0
-"""The largest size of a logit; a larger one could make exp() overflow, but no probability differ.
-"""
+"""The largest size of a logit; a larger one changes no probability, but exp() could overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +136,13 @@ def fit_law(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Design:
-    """The columns of the regression: 1, the logit of the law before, and the scaled signals.
+    """The columns of the regression: 1, the logit of the earlier law, and the scaled signals.
 
     Attributes:
         names: The names of the signals that vary.
         means: The mean of each of these signals.
         scales: The standard deviation of each of these signals.
-        before: The law before; without one its column is 0.
+        before: The earlier law; without one its column is 0.
     """
 
     names: tuple[str, ...]
@@ -174,7 +173,7 @@ class _Design:
 
     @property
     def start(self) -> Matrix:
-        """The coefficients that the penalty pulls towards: those of the law before, or all 0."""
+        """The coefficients that the penalty pulls towards: those of the earlier law, or all 0."""
         return np.array([0.0, float(self.before is not None), *np.zeros(len(self.names))])
 
     def compute_penalties(self, ridge: float) -> Matrix:

@@ -24,8 +24,7 @@ Source = Literal["own questions", "public questions"]
 """The kind of questions that a calibration was learned from: the user's own, or public data."""
 
 _LEAST_COMPUTED = 0.6
-"""The least probability of a computed answer that is given, if the caution does not ask for more.
-"""
+"""The least probability of a computed answer that is given, unless the caution asks for more."""
 
 
 class LabelledAnswer(NamedTuple):
@@ -134,7 +133,7 @@ class Weigher:
         raises_confidence: Whether a high probability makes an answer sure although its draft is
             not; false in traces of earlier versions.
         is_bound: Whether an answer below `min_probability` is withheld, however sure its draft is.
-            With a language model, earlier versions gave it, and so do their traces.
+            With a language model, earlier versions gave it, and replays of their traces still do.
         tentative_from: The least probability of a sure answer that is shown as not sure if it is
             below `min_probability`; `None` if no answer is shown as not sure.
         unsure_from: The least probability of an unsure answer that is shown as not sure; `None`

@@ -214,8 +214,8 @@ class GateThresholds:
     def max_decisions(self) -> int:
         """The largest number of decisions until the gate stops or abstains, for any signals.
 
-        It is reached by `rounds - 1` further rounds, round 1b, all self-edits, and the last
-        verdict.
+        They are the verdicts for `rounds` - 1 further rounds, for round 1b and for all self-edits,
+        and the last one.
         """
         return self.rounds + 1 + self.reflections
 
@@ -309,9 +309,10 @@ def _can_reflect(signals: GateSignals, thresholds: GateThresholds) -> bool:
 
 
 def _can_mend(lack: _Lack, signals: GateSignals, thresholds: GateThresholds) -> bool:
-    """Return whether a self-edit may mend the lack: a doubt of the judge, or one that a hit fills.
+    """Return whether a self-edit may mend the lack.
 
-    A doubt of the judge needs no other hit, because the reader writes the draft anew.
+    It may if an uncited hit can meet all requirements. A doubt of the judge needs no such hit,
+    because the editor also drops sentences without support.
     """
     return (lack == "judge" or signals.mendable) and _can_reflect(signals, thresholds)
 

@@ -136,6 +136,7 @@ class Supervisor:
 
 
 def _join_names(names: Iterable[str]) -> str:
+    """Return the names in one line, separated by commas."""
     return ", ".join(names)
 
 

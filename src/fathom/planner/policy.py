@@ -69,8 +69,8 @@ class RulePolicy:
     - A chain of questions is split, however sure the reader is, unless a language model can read. A
       single reading often takes the answer to the first question for that to the last.
     - Everything else is tried only if no answer would be shown otherwise.
-    - The same reader never reads again. When a second reading made it sure after all, it was wrong
-      four times out of five (docs/strategies/adaptive.md).
+    - The rules never choose `deeper` or `expand`. If such a second look made the reader sure after
+      all, its answer was right in 2 of 11 cases (docs/strategies/adaptive.md).
 
     Attributes:
         min_confidence: The least confidence of a draft that is shown, in [0, 1]; the default is

@@ -144,6 +144,7 @@ class Excerpter:
         )
 
     def _make_excerpt(self, item: PrunedHit, document: Document | None) -> Excerpt:
+        """Return the excerpt of a pruned hit, with lines and context if the document is known."""
         chunk = item.hit.chunk
         start, end = chunk.span.start + item.spans[0].start, chunk.span.start + item.spans[-1].end
         excerpt = Excerpt(
@@ -195,10 +196,12 @@ def _measure(excerpt: Excerpt) -> int:
 
 
 def _measure_text(text: str) -> int:
+    """Return the number of characters of the lines of a text as they are printed."""
     return sum(map(_measure_line, text.split("\n")))
 
 
 def _measure_line(text: str) -> int:
+    """Return the number of characters of a line as it is printed."""
     return len(text) + MARGIN
 
 

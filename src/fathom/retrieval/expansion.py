@@ -98,6 +98,7 @@ class EnhancedScore:
         return rank_hits(sorted(above, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id)))
 
     def _score(self, query: str, hit: Hit) -> float:
+        """Return the score of a hit, rounded."""
         match = measure_key_match(query, hit.chunk, self.extract_terms)
         return round(self.weight * hit.score + (1 - self.weight) * match, DIGITS)
 

@@ -65,6 +65,7 @@ class KeywordFeedback:
         return self._search(query, " ".join([query.text] * self.repeats + list(words)), k)
 
     def _search(self, query: Query, text: str, k: int) -> list[Hit]:
+        """Search for a text under the filters of a query."""
         matches = self.index.keyword_search(text, k=k, filters=query.filters)
         return to_hits(matches, self.index, self.name)
 

@@ -138,9 +138,10 @@ class MultiHop:
     - The maximum, over all bridges that find the chunk, of `bridge_weight` * score * the strength
       of the bridge as a share of the strongest one's.
 
-    In the last two, the score is multiplied by `title_mismatch_weight` unless the anchor or bridge
-    is the title of the chunk's document alone. The best hits after this hop give at most
-    `second_hop_bridges` further bridges, whose weight is multiplied by `hop_decay`.
+    In the last two, the score is multiplied by `title_mismatch_weight` unless the chunk's document,
+    and no other one that the search found, has the anchor or bridge as its title. The best hits
+    after this hop give at most `second_hop_bridges` further bridges, whose weight is multiplied by
+    `hop_decay`.
 
     Attributes:
         search: The search, with scores of about [0, 1].
@@ -254,6 +255,7 @@ class MultiHop:
     def _require_hits(
         self, hits_by_name: Mapping[str, tuple[Hit, ...]], context: RunContext
     ) -> tuple[Hit, ...]:
+        """Return the hits of the search for the whole question; none if the budget refused it."""
         # A refusal by the budget is no error: the run goes on with the hits that it has.
         if _QUESTION_JOB not in hits_by_name and not context.refusals:
             raise RunError("the search for the question failed; the log has the reason")
@@ -274,11 +276,19 @@ class _Ranking:
             self._whole[hit.chunk.id] = hit.score
 
     def add_anchor(self, anchor: str, hits: Sequence[Hit]) -> None:
+        """Add the hits of the search for an anchor; scores of several anchors add up."""
         for hit, gain in self._weigh_hits(anchor, hits):
             weighted_gain = self._hops.settings.anchor_weight * gain
             self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + weighted_gain
 
     def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
+        """Add the hits of the search for a bridge; of several bridges the best score counts.
+
+        Args:
+            bridge: The bridge.
+            hits: The hits.
+            share: The factor on their scores.
+        """
         for hit, gain in self._weigh_hits(bridge.name, hits):
             # A bridge must lead to another document, so chunks of its own document get nothing.
             if hit.chunk.document_id != bridge.chunk.document_id:

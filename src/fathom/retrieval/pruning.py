@@ -216,6 +216,7 @@ def _list_heads(chunk: Chunk) -> list[Span]:
 
 
 def _list_unit_spans(chunk: Chunk) -> list[Span]:
+    """Return the spans of the units of a chunk, in order."""
     return [unit.span for unit in list_units(chunk)]
 
 

@@ -1,4 +1,4 @@
-"""Checks of the questions, and parsing of the conditions, that people type."""
+"""The checks of questions and the parsing of filters that people type."""
 
 import re
 from collections.abc import Sequence
@@ -56,6 +56,7 @@ def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
 
 
 def _parse_filter(text: str) -> Filter:
+    """Parse one condition into a filter."""
     try:
         text.encode()
     except UnicodeEncodeError:

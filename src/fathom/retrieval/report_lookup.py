@@ -1,4 +1,4 @@
-"""The lookup of reports: documents with financial statements that hits are parts of."""
+"""The lookup of reports: the documents of hits that contain financial statements."""
 
 import re
 from collections import deque

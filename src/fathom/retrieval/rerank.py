@@ -132,6 +132,7 @@ class Reranker:
         return sorted(scores, reverse=True)[keep - 1] >= self._mix_scores(1.0, share)
 
     def _mix_scores(self, hit_merit: float, share: float) -> float:
+        """Return the score of a hit from its merit and its scaled first-stage score."""
         return round(self.weight * hit_merit + (1 - self.weight) * share, DIGITS)
 
 
@@ -147,6 +148,7 @@ def measure_merit(reading: Reading) -> float:
 
 
 def _compute_logit(share: float) -> float:
+    """Return the logit of a probability, of at most `_MOST_LOGIT` in size."""
     least = 1 / (1 + math.exp(_MOST_LOGIT))
     bounded = max(least, min(1 - least, share))
     return math.log(bounded / (1 - bounded))

@@ -108,7 +108,7 @@ class Rrf(GraphStrategy):
         """Fuse the lists of all retrievers, empty ones for those that failed.
 
         Raises:
-            RunError: If all retrievers failed, for other reasons than the budget.
+            RunError: If all retrievers failed for reasons other than the budget.
         """
         check_messages(state.messages)
         lists = {name: message.hits for name, message in state.messages.items()}

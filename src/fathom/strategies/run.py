@@ -71,8 +71,8 @@ class Replay:
         difference: The first difference between the two runs; `None` if the answer is the same, or
             there is none.
         missing: The requests to which the record has no answer.
-        prompts: The names of the prompts that differ from those of the run; the caller fills them
-            in.
+        prompts: A line for each prompt that differs from that of the run; the caller of
+            `replay_run` fills them in.
     """
 
     trace: Trace
