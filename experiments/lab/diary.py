@@ -22,6 +22,7 @@ class Entry:
         seconds: Wall time.
         commit: Of the code that asked.
         code: Of the system; `None` in entries from before it was noted.
+        timed: Whether the answers were timed.
     """
 
     set: str
@@ -31,6 +32,7 @@ class Entry:
     seconds: float
     commit: str
     code: Code | None = None
+    timed: bool = True
 
 
 class Diary:
@@ -46,27 +48,29 @@ class Diary:
         self.entries.append(entry)
         append_line(self._file, asdict(entry))
 
-    def list_commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
+    def list_commits(
+        self, name: str, system: str, settings: Mapping[str, str], *, timed: bool
+    ) -> tuple[str, ...]:
         """Return the commits that made these records, the first one first."""
-        entries = self._select_entries(name, system, settings)
+        entries = self._select_entries(name, system, settings, timed=timed)
         return tuple(dict.fromkeys(entry.commit for entry in entries))
 
     def list_codes(
-        self, name: str, system: str, settings: Mapping[str, str]
+        self, name: str, system: str, settings: Mapping[str, str], *, timed: bool
     ) -> tuple[Code, ...] | None:
         """Return the code that made these records, the first one first; `None` if not all noted."""
-        codes = [entry.code for entry in self._select_entries(name, system, settings)]
+        codes = [entry.code for entry in self._select_entries(name, system, settings, timed=timed)]
         noted = [code for code in codes if code is not None]
         return tuple(dict.fromkeys(noted)) if noted and len(noted) == len(codes) else None
 
     def _select_entries(
-        self, name: str, system: str, settings: Mapping[str, str]
+        self, name: str, system: str, settings: Mapping[str, str], *, timed: bool
     ) -> Sequence[Entry]:
-        wanted = (name, system, settings)
+        wanted = (name, system, settings, timed)
         return [
             entry
             for entry in self.entries
-            if entry.asked and (entry.set, entry.system, entry.settings) == wanted
+            if entry.asked and (entry.set, entry.system, entry.settings, entry.timed) == wanted
         ]
 
     @property
