@@ -1,4 +1,4 @@
-"""The results of a parser: a text with its structure, or a refusal with its reason."""
+"""The results of a parser (a text with its structure, or a refusal), and their builder."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,20 @@ from fathom.types import Block, BlockKind, Scalar, Span
 ParseOutcome = Literal[
     "ok", "empty", "no_text_layer", "encrypted", "unsupported", "no_document", "failed"
 ]
-"""Outcomes of parsing. `unsupported`: a document that cannot be read; `no_document`: a picture, a
-program and so on."""
+"""The outcomes of parsing.
+
+`unsupported` is a document that cannot be read; `no_document` is a picture, a program and so on.
+"""
 
 
 TABLE_KINDS: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
 """The kinds of blocks that make up a table."""
 MOST_TITLE = 300
-"""The characters of a title or heading that chunks carry; the text holds it whole."""
+"""The largest number of characters of a title or heading in a chunk; the text has all of it."""
 MOST_LEVELS = 16
-"""The headings above a text that chunks carry."""
+"""The largest number of headings above a text that a chunk carries."""
 CELL_SEPARATOR = " | "
-"""The separator between the cells of a row; no cell holds it."""
+"""The separator between the cells of a row; no cell contains it."""
 NEEDS_OCR = "pip install 'fathom-qa[ocr]' to have it read"
 """The end of every reason that says that a page or picture needs text recognition."""
 
@@ -30,7 +32,7 @@ class ParseRefusal(Exception):
     """A parser's refusal of a file that gives no text.
 
     Attributes:
-        outcome: Any but `ok`.
+        outcome: The kind of refusal; any outcome but `ok`.
         reason: One line that names the cause and, where there is one, the next step.
     """
 
@@ -51,10 +53,11 @@ class ParsedDocument:
         text: The whole text; the spans of `blocks` point into it.
         title: The document's own title; empty when it has none.
         metadata: Typed values such as author or date.
+        blocks: The blocks of the text, in order.
         record: The id of a corpus record as `record_ids.name_record` makes it; `None` for a file.
         lines: Pairs of offset and line number, as in `Document`.
-        unread: One line about pages that could not be read, and hidden text; empty if there is
-            none.
+        unread: One line about pages that could not be read and hidden text that was left out;
+            empty if there are none.
     """
 
     text: str
@@ -66,7 +69,7 @@ class ParsedDocument:
     unread: str = ""
 
     def note_unread(self, note: str) -> "ParsedDocument":
-        """Return the document with a note after its other ones; an empty note adds nothing."""
+        """Return the document with a note added to `unread`; an empty note adds nothing."""
         return replace(self, unread="; ".join(filter(None, (self.unread, note))))
 
 
@@ -75,10 +78,10 @@ class RecordFailure:
     """The reason why one line of a corpus gave no document.
 
     Attributes:
-        line: Line number in the (unpacked) file, from 1.
-        outcome: Any but `ok`.
+        line: The number of the line in the unpacked file, from 1.
+        outcome: The kind of failure; any outcome but `ok`.
         reason: One line that names the cause.
-        record: The record's id, as in `ParsedDocument`, if its `_id` could be read.
+        record: The record's id, as in `ParsedDocument`; `None` if its `_id` could not be read.
     """
 
     line: int
@@ -89,19 +92,19 @@ class RecordFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """Limits for one file; for a corpus, time and CPU hold for each batch of records.
+    """The limits for reading one file; for a corpus, the times hold for each batch of records.
 
     Attributes:
-        memory_bytes: Address space of the reading process.
-        cpu_s: Seconds of processor time.
-        wall_s: Seconds by the clock.
-        file_bytes: Largest size of a file that is read as a whole.
-        text_chars: Most characters of text that one document may give.
-        corpus_bytes: Unpacked size of a corpus that is read record by record.
-        ocr_pages: Most pages of one file whose text is recognised; 0 for none.
-        ocr_memory_bytes: Address space of the process that recognises text.
-        ocr_cpu_s: Seconds of processor time of that process, for each page.
-        ocr_wall_s: Seconds by the clock for that process, for each page.
+        memory_bytes: The largest address space of the reading process, in bytes.
+        cpu_s: The longest processor time, in seconds.
+        wall_s: The longest time by the clock, in seconds.
+        file_bytes: The largest size of a file that is read as a whole, in bytes.
+        text_chars: The largest number of characters in the text of a document.
+        corpus_bytes: The largest unpacked size of a corpus, which is read record by record.
+        ocr_pages: The largest number of pages of a file whose text is recognised; 0 for none.
+        ocr_memory_bytes: The largest address space of the process that recognises text, in bytes.
+        ocr_cpu_s: The longest processor time of that process for a page, in seconds.
+        ocr_wall_s: The longest time of that process for a page by the clock, in seconds.
     """
 
     memory_bytes: int = 1 << 30
@@ -117,30 +120,30 @@ class ParseLimits:
 
 
 def cut_title(title: str) -> str:
-    """Return the part of a title or heading that every chunk below it carries.
+    """Cut a title or heading to the part that every chunk below it carries (`MOST_TITLE`).
 
-    Uncut, one long heading above many short sections would fill an index by itself.
+    Without the cut, one long heading above many short sections would fill an index by itself.
     """
     return title[:MOST_TITLE].rstrip()
 
 
 class Parser(Protocol):
-    """A function that turns the bytes of one format into text with structure.
+    """A function that turns the bytes of a file of one format into text with structure.
 
-    It runs inside the sandbox only. Every implementation passes `testing.FormatConformance`.
+    It runs only inside the sandbox. Every implementation passes `testing.FormatConformance`.
     """
 
     def __call__(self, data: bytes) -> ParsedDocument:
-        """Parse `data`.
+        """Parse the bytes of a whole file.
 
         Raises:
-            ParseRefusal: With the typed outcome when no text can be given.
+            ParseRefusal: If the file gives no text.
         """
         ...
 
 
 def _describe_hidden(count: int) -> str:
-    """Describe the texts that no reader sees, in one line; empty if there is none."""
+    """Describe the number of hidden texts that were left out, in one line; empty for 0."""
     places = "1 place" if count == 1 else f"{count} places"
     return f"hidden text left out in {places}" if count else ""
 
@@ -148,7 +151,7 @@ def _describe_hidden(count: int) -> str:
 class Builder:
     """A collector of a document's pieces in reading order, with their spans.
 
-    A blank line joins pieces; a line break joins adjacent table rows, list items and code lines.
+    A blank line joins pieces; a line break joins adjacent table rows and adjacent list items.
     Empty pieces are dropped. NUL and other control characters are removed and line ends become line
     feeds; the rest of the text is unchanged.
     """
@@ -163,27 +166,27 @@ class Builder:
         self._hidden = 0
 
     def set_sureness(self, sureness: float | None) -> None:
-        """Set how surely the pieces that follow were recognised on a picture.
+        """Set the sureness with which the following pieces were recognised on a picture.
 
         Args:
-            sureness: A share in [0, 1]; `None` for text that the file itself holds.
+            sureness: The sureness in [0, 1]; `None` for text that the file itself contains.
         """
         self._recognised = None if sureness is None else round(min(max(sureness, 0.0), 1.0), 3)
 
     def set_page(self, number: int) -> None:
-        """Set the page (slide, sheet) of the pieces that follow.
+        """Set the page (slide, sheet) of the following pieces.
 
         Args:
-            number: From 1.
+            number: The number of the page, from 1.
         """
         self._page = number
 
     def add_heading(self, text: str, level: int) -> None:
-        """Add a section title.
+        """Add the title of a section, which also closes the sections of its level and below.
 
         Args:
             text: The title.
-            level: 1 for the outermost.
+            level: The level, 1 for the outermost.
         """
         title = " ".join(clean_text(text).split())
         if not title:
@@ -211,8 +214,8 @@ class Builder:
 
         Args:
             text: The text.
-            label: Its printed label; the label of a heading is a part of it.
-            level: As for `add_heading`; 0 for a text that is no heading.
+            label: Its printed label, which becomes a part of a heading; empty for none.
+            level: The level, as for `add_heading`; 0 for a text that is no heading.
         """
         if level:
             self.add_heading(f"{label} {text}".strip(), level)
@@ -224,7 +227,7 @@ class Builder:
     def add_row(self, cells: list[str], *, head: bool = False) -> None:
         r"""Add a table row; cells are joined by ` | `, and a row without any text is dropped.
 
-        A bar inside a cell that would look like the mark between two cells becomes `\|`.
+        A bar inside a cell that would look like the separator of two cells becomes `\|`.
 
         Args:
             cells: The texts of the cells.
@@ -237,11 +240,11 @@ class Builder:
             self.add_joined_row(CELL_SEPARATOR.join(escaped), head=head)
 
     def add_joined_row(self, row: str, *, head: bool = False) -> None:
-        """Add a table row whose cells are joined already, such as one of another document."""
+        """Add a table row whose cells are joined already, such as a row of another document."""
         self._add_block("table_head" if head else "table_row", row)
 
     def add_code(self, text: str) -> None:
-        """Add preformatted text; inner line breaks and indentation stay."""
+        """Add preformatted text; its line breaks and indentation stay."""
         self._add_block("code", text.rstrip())
 
     def add_footnote(self, text: str, label: str = "") -> None:
@@ -264,10 +267,10 @@ class Builder:
         Args:
             title: The document's own title; a title that a program made up is dropped.
             metadata: Typed values, as in `ParsedDocument`.
-            opening: Use the heading that opens the document as its title if it has none.
+            opening: Whether a document without a title takes the heading that opens it.
 
         Raises:
-            ParseRefusal: `empty` when nothing but white space was added.
+            ParseRefusal: `empty` if nothing but white space was added.
         """
         if not self._blocks:
             raise ParseRefusal("empty", "holds no text")
@@ -285,7 +288,11 @@ class Builder:
         )
 
     def _find_opening_heading(self, text: str) -> str:
-        """Return the heading that opens the document, or the only one of the highest level."""
+        """Return the title that the headings give, or `""`.
+
+        It is the first block if that is a heading, or the first heading if it is the only one of
+        the highest level; numbered headings are no titles.
+        """
         headings = [block for block in self._blocks if block.kind == "heading"]
         highest = [block for block in headings if len(block.headings) == 1]
         if not headings or (headings[0] != self._blocks[0] and highest != headings[:1]):
@@ -294,6 +301,7 @@ class Builder:
         return "" if _NUMBERED.match(heading) else heading
 
     def _add_block(self, kind: BlockKind, raw: str) -> None:
+        """Add a block with its gap to the block before; nothing for mere white space."""
         text = clean_text(raw).strip("\n") if kind == "code" else clean_text(raw).strip()
         if not text.strip():
             return
@@ -314,15 +322,15 @@ class Builder:
         )
 
     def _end_table(self) -> None:
-        """Make the first row of the table at the end its head if it plainly names the columns."""
+        """Close the table at the end: its first row becomes the head if it names the columns."""
         first = len(self._blocks)
-        # A file that marks a head already has one: only a table without any is looked at.
+        # Only a table without a head that the file itself marks is looked at.
         while first and self._blocks[first - 1].kind == "table_row":
             first -= 1
         if first < len(self._blocks) - 1 and not (
             first and self._blocks[first - 1].kind in TABLE_KINDS
         ):
-            # Every block but the first has its gap before it, so a block takes two parts.
+            # Every block but the first has a gap before it, so each takes two parts.
             whole = "".join(self._parts[2 * first :])
             if names_columns(*(line.split(CELL_SEPARATOR) for line in whole.strip().split("\n"))):
                 self._blocks[first] = replace(self._blocks[first], kind="table_head")
@@ -335,11 +343,11 @@ _LABEL = re.compile(rf"[^\s:][^:\n]{{0,{_LONGEST_NAME - 1}}}:\s")
 
 
 def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
-    """Return whether the cells of a table's first row plainly name the columns of the other rows.
+    """Return whether the cells of a table's first row surely name the columns of the other rows.
 
-    They do if all are filled, short and without digits, and at least one column holds digits in
-    most of the rows that have as many cells. A table of words alone may as well begin with its
-    first entry.
+    They do if all are filled, short and without digits, and if at least one column has digits in
+    most of the rows that have as many cells. A table of words alone is not sure: it may begin with
+    its first entry.
     """
     if len(first) < 2 or not all(first) or any(len(name) > _LONGEST_NAME for name in first):
         return False
@@ -353,7 +361,7 @@ def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
 
 
 def has_labels(cells: Sequence[str]) -> bool:
-    """Return whether each cell tells its own name, as in a record: "name: value"."""
+    """Return whether each cell begins with its own name, as in a record: "name: value"."""
     return all(_LABEL.match(cell) for cell in cells)
 
 
@@ -371,7 +379,7 @@ _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFF
 
 
 def is_title(text: str) -> bool:
-    """Return whether a person gave this title, and not a program."""
+    """Return whether a title looks as if a person, and not a program, had given it."""
     return not _MADE_UP.fullmatch(text.strip())
 
 
@@ -387,8 +395,9 @@ def add_blocks(builder: Builder, inner: ParsedDocument, below: int = 0) -> None:
 
     Args:
         builder: The builder that receives the blocks.
-        inner: The document to add. Its pages are dropped because they count in another document.
-        below: Level of the heading under which the document stands; 0 for none.
+        inner: The document to add. Its page numbers are dropped, because they are those of another
+            document.
+        below: The level of the heading above the document; 0 for none.
     """
     for block in inner.blocks:
         text = block.span.cut(inner.text)

@@ -9,11 +9,14 @@ from fathom.types import Block, ChunkBlock, Span
 
 
 def select_blocks(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]:
-    """Return the blocks inside `span`, in order; blocks at its ends are cut to it.
+    """Return the blocks inside a span, in order; blocks at its ends are cut to the span.
 
     Args:
-        blocks: All blocks of the document; only those in the span are examined one by one.
-        span: A span of the document's text; the offsets returned count from its start.
+        blocks: All blocks of the document, in order.
+        span: A span of the document's text.
+
+    Returns:
+        The blocks, with offsets that count from the start of the span.
     """
     if isinstance(blocks, PackedBlocks):
         return blocks.find_blocks(span)
@@ -29,13 +32,13 @@ def select_blocks(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]
 
 
 def find_block(blocks: Sequence[Block], offset: int) -> Block | None:
-    """Return the block that holds the character at `offset` of the document's text."""
+    """Return the block with the character at `offset` of the document's text, or `None`."""
     index = _find_last_index(blocks, offset)
     return blocks[index] if index >= 0 and offset < blocks[index].span.end else None
 
 
 def find_table_head(blocks: Sequence[Block], offset: int) -> Block | None:
-    """Return the row that names the columns of the table row at `offset`, or `None` without one."""
+    """Return the head of the table whose row is at `offset`; `None` for a head, or without one."""
     index = _skip_rows(blocks, _find_last_index(blocks, offset))
     head = blocks[index] if index >= 0 else None
     row = find_block(blocks, offset)
@@ -52,7 +55,7 @@ def _find_last_index(blocks: Sequence[Block], offset: int) -> int:
 
 
 def _skip_rows(blocks: Sequence[Block], index: int) -> int:
-    """Return the index of the last block up to one that is no row of a table; -1 without one."""
+    """Return the index of the last block at or before an index that is no table row, or -1."""
     if isinstance(blocks, PackedBlocks):
         return blocks.skip_rows(index)
     while index >= 0 and blocks[index].kind == "table_row":

@@ -1,4 +1,4 @@
-"""Decoding of bytes as text, or a refusal: never silently the wrong letters."""
+"""Decoding of bytes as text; bytes of an uncertain encoding are refused."""
 
 import codecs
 import re
@@ -31,13 +31,14 @@ _CHARSET = re.compile(
 def decode_text(data: bytes, declared: Sequence[str] = ()) -> str:
     """Return the text in `data`, without byte order mark and NULs.
 
-    Tried in this order: byte order mark, UTF-16 by its NULs, UTF-8, the declared encodings, an old
-    encoding of one byte a letter whose letters make likely words, one of East Asia.
+    The encodings are tried in this order: the one of a byte order mark, UTF-16 by its NULs, UTF-8,
+    the declared ones, old encodings with one byte a letter, the encodings of East Asia. The old
+    ones count only if their letters make likely words.
 
     Args:
         data: A whole text file.
-        declared: Encodings that a file claims for itself; believed only if nothing speaks against
-            them. If they contradict each other, the one that gives the likelier text is used.
+        declared: The encodings that the file declares for itself, which may be wrong. If several
+            fit, the one that gives the likeliest text is used.
 
     Raises:
         ParseRefusal: `no_document` for binary data, `unsupported` for text in an unknown encoding.
@@ -57,13 +58,13 @@ def decode_text(data: bytes, declared: Sequence[str] = ()) -> str:
 
 
 def decode_markup(data: bytes) -> str:
-    """Decode like `decode_text`, with the encodings that an HTML or XML head declares."""
+    """Decode HTML or XML as `decode_text` does, with the encodings that its head declares."""
     matches = _CHARSET.finditer(data[:4096])
     return decode_text(data, [(match[1] or match[2]).decode("ascii") for match in matches])
 
 
 def looks_binary(data: bytes) -> bool:
-    """Return whether the first 64 KiB hold more control characters than text has."""
+    """Return whether the first 64 KiB have more control characters than a text has."""
     sample = data[:_SAMPLE]
     if not sample:
         return False
@@ -73,7 +74,10 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _detect_utf16(data: bytes) -> str | None:
-    """Detect UTF-16 without a mark: Latin letters leave a NUL in every other byte."""
+    """Return the kind of UTF-16 without a mark, or `None`.
+
+    Latin letters leave a NUL in every other byte.
+    """
     sample = data[:_SAMPLE]
     half = len(sample) // 2
     if half < 2:
@@ -87,6 +91,7 @@ def _detect_utf16(data: bytes) -> str | None:
 
 
 def _decode_utf8(data: bytes) -> str | None:
+    """Decode UTF-8 with at most a few broken bytes; `None` if it is none."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -98,7 +103,8 @@ def _decode_utf8(data: bytes) -> str | None:
 
 
 def _decode_declared(data: bytes, declared: Sequence[str]) -> str | None:
-    # A dict keeps the order: the first declaration wins where nothing decides.
+    """Decode by the declared encoding that gives the likeliest text; `None` if none fits."""
+    # A dict keeps the order, so the first declaration wins if nothing else decides.
     names = dict.fromkeys(filter(None, map(_normalize_codec, declared)))
     texts = {name: text for name in names if (text := _decode_as(data, name)) is not None}
     if len(texts) < 2:
@@ -122,6 +128,7 @@ def _normalize_codec(declared: str) -> str:
 
 
 def _decode_as(data: bytes, name: str) -> str | None:
+    """Decode by an encoding; `None` if the bytes do not fit it."""
     try:
         text = data.decode(name)
     except (LookupError, ValueError):  # some codecs give no text
@@ -131,7 +138,7 @@ def _decode_as(data: bytes, name: str) -> str | None:
 
 
 def _take_first_lines(data: bytes) -> bytes:
-    """Return the first lines: a cut anywhere else could split a letter."""
+    """Return the first lines; they end at a line break, so that no letter is split."""
     head = data[:_SAMPLE]
     return head if len(head) == len(data) else head.rpartition(b"\n")[0]
 
@@ -141,11 +148,15 @@ def _remove_nuls(text: str) -> str:
 
 
 _GUESSED_FROM = 20_000
+"""The number of characters from which an encoding is guessed."""
 _ENOUGH = 0.55
+"""The least score of an old encoding that is believed."""
 _MARGIN = 0.04
+"""The least lead over the next encoding, for each character in which their texts differ."""
 _LETTERS = 24
+"""The fewest letters beyond ASCII from which an encoding of East Asia is guessed."""
 _USUAL = 0.12
-"""The share of usual characters that a text of East Asia has at least."""
+"""The least share of usual characters in a text of East Asia."""
 _KANA = "".join(map(chr, (*range(0x3041, 0x3097), *range(0x30A1, 0x30FD))))
 _HANGUL = (
     "이다는에의을를가고하지한로기사도은어아시자인서수해리그대니나정라있일들으부만보습"
@@ -166,7 +177,7 @@ _EAST_ASIAN = (
     ("big5", _TRADITIONAL),
     ("cp949", _HANGUL),
 )
-"""Encodings with the most usual characters of their languages."""
+"""The encodings of East Asia, each with the commonest characters of its language."""
 
 _CYRILLIC = ("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ",)
 _GREEK = ("αοιετσνηυρπκμλςωάγέόίήθδχύβφώξζψ",)
@@ -189,10 +200,10 @@ class _Candidate:
     """An encoding with the alphabets of the languages that are written in it.
 
     Attributes:
-        encoding: Python's name of it.
+        encoding: Python's name of the encoding.
         alphabets: For each language its usual letters beyond ASCII, most frequent first.
-        prior: How much more usual the encoding is than others.
-        is_latin: Whether the letters stand in one word with those of ASCII.
+        prior: The bonus of a common encoding, in units of the score; negative for a rare one.
+        is_latin: Whether words mix these letters with those of ASCII.
     """
 
     encoding: str
@@ -224,10 +235,11 @@ _CANDIDATES = (
 
 
 def decode_legacy(data: bytes) -> str:
-    """Return the text of `data` in the likeliest legacy encoding.
+    """Return the text of `data` in the likeliest old encoding.
 
     Raises:
-        ParseRefusal: `unsupported` when no encoding gives likely words or two differ too little.
+        ParseRefusal: `unsupported` if no encoding gives likely words, or if the best two give
+            texts that are nearly as likely.
     """
     if _is_ebcdic(data):
         return data.decode("cp500").replace("\x85", "\n")
@@ -248,9 +260,9 @@ def decode_legacy(data: bytes) -> str:
 
 
 def _decode_east_asian(data: bytes) -> str | None:
-    """Return the text in the one encoding of East Asia that gives the usual characters.
+    """Return the text in the encoding of East Asia that gives the usual characters, or `None`.
 
-    A few letters do not decide it: nearly all bytes are letters in all of these encodings.
+    Nearly all bytes are letters in all of these encodings, so a few letters decide nothing.
     """
     guesses = []
     for encoding, usual in _EAST_ASIAN:
@@ -276,6 +288,7 @@ def _measure_usual(text: str, usual: Container[str]) -> float:
 
 
 def _is_odd(char: str) -> bool:
+    """Return whether a character is for private use or halfwidth katakana."""
     return "\ue000" <= char <= "\uf8ff" or "\uff66" <= char <= "\uff9f"
 
 
@@ -284,14 +297,14 @@ _Place = tuple[str, str, str]
 
 
 class _Guess(NamedTuple):
-    """A text in one of the encodings, with the mean usualness of its letters."""
+    """A text in one of the encodings, with its score; a higher score is likelier."""
 
     score: float
     text: str
 
 
 def _is_clear(guesses: Sequence[_Guess]) -> bool:
-    """Return whether the first guess is better than the next one where their texts differ."""
+    """Return whether the first guess is clearly better than the next one with another text."""
     best = guesses[0]
     head = best.text[:_GUESSED_FROM]
     letters = sum(char > "\x7f" for char in head)
@@ -303,9 +316,9 @@ def _is_clear(guesses: Sequence[_Guess]) -> bool:
 
 
 def _score_text(text: str, candidate: _Candidate) -> float:
-    """Return the mean usualness, in [-1, 1], of the characters beyond ASCII, with the prior.
+    """Return the mean score of the characters beyond ASCII, in [-1, 1], plus the prior.
 
-    The alphabet of the likeliest language counts.
+    The characters are scored by the alphabet of the likeliest language; 0 without any of them.
     """
     padded = f" {text} "
     places = Counter(
@@ -317,7 +330,7 @@ def _score_text(text: str, candidate: _Candidate) -> float:
     if not count:
         return 0.0
     best = max(_score_places(places, alphabet, candidate) for alphabet in candidate.alphabets)
-    # Few letters tell little, so that the usual encoding counts for more.
+    # Few letters tell little, so the prior counts for more.
     return best / count + candidate.prior * (1 + 2 / count)
 
 
@@ -327,6 +340,7 @@ def _is_mixed(previous: str, char: str, _following: str) -> bool:
 
 
 def _score_places(places: Mapping[_Place, int], alphabet: str, candidate: _Candidate) -> float:
+    """Return the sum of the scores of characters by one alphabet."""
     ranks = {letter: n for n, letter in enumerate(alphabet)}
     return sum(
         count * _score_letter(place, ranks, is_latin=candidate.is_latin)
@@ -335,6 +349,13 @@ def _score_places(places: Mapping[_Place, int], alphabet: str, candidate: _Candi
 
 
 def _score_letter(place: _Place, ranks: dict[str, int], *, is_latin: bool) -> float:
+    """Return the score of a character in its place, in [-1, 1].
+
+    Args:
+        place: The character with its neighbours.
+        ranks: The rank of each letter of the alphabet, from 0 for the commonest.
+        is_latin: Whether words mix these letters with those of ASCII.
+    """
     previous, char, following = place
     is_alone = not previous.isalpha() and not following.isalpha()
     if char in _MARKS:
@@ -354,7 +375,7 @@ def _score_letter(place: _Place, ranks: dict[str, int], *, is_latin: bool) -> fl
 
 
 def _splits_word(place: _Place) -> bool:
-    """Return whether a mark that never stands within a word does so."""
+    """Return whether a mark that never stands within a word is between two letters."""
     previous, char, following = place
     return previous.isalpha() and following.isalpha() and char not in _INNER_MARKS
 
@@ -366,10 +387,7 @@ def _is_inner_capital(place: _Place) -> bool:
 
 
 def _is_ebcdic(data: bytes) -> bool:
-    """Return whether `data` is EBCDIC: its space is 0x40 and its letters lie above 0x80.
-
-    ASCII bytes are therefore nearly absent.
-    """
+    """Return whether `data` is EBCDIC, in which the space is 0x40 and letters are above 0x80."""
     sample = data[:_GUESSED_FROM]
     if sample.count(0x40) < len(sample) // 20:
         return False

@@ -1,4 +1,4 @@
-"""Files below the paths that a user names, in a stable order, and digests to identify them."""
+"""The files below the paths that a user names, in a stable order, and digests to identify them."""
 
 import hashlib
 import os
@@ -19,26 +19,26 @@ _QUESTIONS = tuple(
     for name in ("queries.jsonl", "questions.jsonl", "qrels.tsv", "qrels")
     for packed in ("", ".gz")
 )
-"""The files beside a corpus that make its folder a data set: questions, and what they are about."""
+"""The files beside a corpus that make its folder a data set: questions and relevance judgements."""
 
 OnError = Callable[[Path, OSError], None]
 """A callback for each folder that could not be listed, with the error."""
 
 
 READERS_FILE = "readers.toml"
-"""The name of a file of rules; with a document's name and a dot before it, that of its sidecar."""
+"""The name of a file of reading rules; `NAME.readers.toml` is the sidecar of the file `NAME`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
     """A filter of files by shell patterns (`*`, `?`, `[ab]`; `*` matches slashes too).
 
-    A pattern without a slash is compared with the names of a file and of each folder around it, one
-    with a slash with their paths, relative to the folder that the user named.
+    A pattern without a slash is compared with the name of a file and of each folder around it. A
+    pattern with a slash is compared with their paths, relative to the folder that the user named.
 
     Attributes:
-        include: If there are any, a file must match one of these patterns.
-        exclude: A file must match none of these patterns.
+        include: Patterns of which a file must match one; without any, every file passes.
+        exclude: Patterns of which a file must match none.
     """
 
     include: tuple[str, ...] = ()
@@ -54,6 +54,7 @@ class FileFilter:
 
 
 def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
+    """Return whether a path, or a folder around it, matches one of the patterns."""
     whole = path.as_posix()
     around = [parent.as_posix() for parent in path.parents if parent.name]
     return any(
@@ -64,22 +65,23 @@ def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
 
 
 def make_absolute(path: str | Path) -> Path:
-    """Return the path from the root, without `..`; links stay as they are named."""
+    """Return the path from the root, without `..`; symbolic links are not followed."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
 
 
 def check_paths(
     paths: Sequence[Path], file_filter: FileFilter, is_known: Callable[[Path], bool]
 ) -> None:
-    """Check that the paths hold something to ingest, or something to remove from the index.
+    """Check that there is something to ingest at the paths, or something to remove.
 
     Args:
         paths: Files and folders.
         file_filter: The filter of files.
-        is_known: Returns whether something was read at a path before.
+        is_known: The function that returns whether something was read at a path before.
 
     Raises:
-        UsageError: If a path is missing, or there is no file below any of them.
+        UsageError: If a path is missing and unknown, or if there is no file below any path and
+            none of them is known.
     """
     for path in paths:
         if not path.exists() and not is_known(path):
@@ -102,17 +104,17 @@ def discover_files(
 ) -> Iterator[Path]:
     """Yield the regular files at and under `paths`, each once, in the order of their paths as text.
 
-    Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A link
-    is followed only if it leads to a file inside the named folder that is not yielded anyway;
-    linked folders are never entered. A data set, a folder with a corpus file and its questions
-    (`queries.jsonl`, `qrels`), yields only its corpus.
-    Memory holds the names of the folders on the way; files with several hard links are remembered
-    on disk.
+    Hidden files and folders (`.fathom` among them), files of reading rules, devices, pipes and
+    sockets are left out. A link is followed only if it leads to a file inside the named folder that
+    is not yielded anyway; linked folders are never entered. A data set, a folder with a corpus file
+    and its questions (`queries.jsonl`, `qrels`), yields only its corpus.
+    Memory holds only the names in the folders on the way; files with several hard links are
+    remembered on disk.
 
     Args:
         paths: Files and folders.
         file_filter: The filter of files; by default it accepts all.
-        on_error: Called for each folder that could not be listed.
+        on_error: A callback for each folder that cannot be listed.
 
     Raises:
         UsageError: If one of `paths` does not exist.
@@ -129,7 +131,7 @@ def discover_files(
                 status = file.stat()
             except OSError:
                 continue  # removed since it was listed
-            # Overlapping paths give a file twice; sorted, both stand side by side.
+            # Overlapping paths give a file twice, one after the other because of the order.
             if format_path(file) == last:
                 continue
             if status.st_nlink > 1 and not seen.add(f"{status.st_dev}:{status.st_ino}"):
@@ -146,10 +148,13 @@ def format_path(path: PurePath) -> str:
 def take_snapshot(
     paths: Iterable[Path], file_filter: FileFilter | None = None
 ) -> dict[str, tuple[int, ...]]:
-    """Return a fingerprint of each file that `discover_files` finds now, by path.
+    """Return a fingerprint of each file that `discover_files` finds now and of its sidecar.
 
-    A fingerprint is the inode, the size in bytes, and the times of modification and change. A path
-    that does not exist counts as an empty folder.
+    A path that does not exist counts as an empty folder.
+
+    Returns:
+        By path, the inode, the size in bytes, and the times of modification and of status change
+        in nanoseconds.
     """
     fingerprints: dict[str, tuple[int, ...]] = {}
     for file in discover_files((path for path in paths if os.path.lexists(path)), file_filter):
@@ -190,11 +195,12 @@ def is_left_out(name: str) -> bool:
 
 
 def locate_sidecar(file: Path) -> Path:
-    """Return the path at which a file may name the readers of a document."""
+    """Return the path of a document's sidecar, the file that may name its readers."""
     return file.with_name(f"{file.name}.{READERS_FILE}")
 
 
 def _walk_path(path: Path, file_filter: FileFilter, on_error: OnError) -> Iterator[Path]:
+    """Yield the accepted files at and under one path, in order."""
     if path.is_dir():
         root = path.resolve()
         for file in _walk_folder(path, root, file_filter, on_error):
@@ -208,6 +214,14 @@ def _walk_path(path: Path, file_filter: FileFilter, on_error: OnError) -> Iterat
 def _walk_folder(
     path: Path, root: Path, file_filter: FileFilter, on_error: OnError
 ) -> Iterator[Path]:
+    """Yield the candidate files under a folder, in order, without excluded folders.
+
+    Args:
+        path: The folder as the user named it.
+        root: The same folder, with links resolved.
+        file_filter: The filter of files.
+        on_error: A callback for each folder that cannot be listed.
+    """
     # A stack of iterators instead of recursion: no depth of folders can exhaust it.
     levels = [iter([(path, True)])]
     while levels:
@@ -222,6 +236,7 @@ def _walk_folder(
 
 
 def _list_folder(folder: Path, root: Path, on_error: OnError) -> list[tuple[Path, bool]]:
+    """List a folder as `_scan_folder` does; an error is reported and gives an empty list."""
     try:
         return _scan_folder(folder, root)
     except FileNotFoundError:
@@ -254,7 +269,7 @@ def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
 
 
 def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:
-    """Return whether a file is a link to a file that the folder `root` yields by itself."""
+    """Return whether a file is a link to another file that is yielded below `root` itself."""
     if not file.is_symlink():
         return False
     target = file.resolve()
@@ -269,6 +284,7 @@ def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:
 
 
 def _find_corpus_of_data_set(folder: Path) -> str | None:
+    """Return the name of the corpus file if a folder is a data set, else `None`."""
     corpus = next((name for name in _CORPORA if _is_regular(folder / name)), None)
     if corpus and any(os.path.lexists(folder / name) for name in _QUESTIONS):
         return corpus
@@ -276,6 +292,11 @@ def _find_corpus_of_data_set(folder: Path) -> str | None:
 
 
 def _is_regular(path: Path) -> bool:
+    """Return whether a path leads to a regular file; links are followed.
+
+    Raises:
+        PermissionError: If the folder around it may not be read.
+    """
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
@@ -287,14 +308,15 @@ def _is_regular(path: Path) -> bool:
 
 
 def _is_inside(file: Path, root: Path) -> bool:
+    """Return whether a file is no link, or a link to a place inside the folder `root`."""
     return not file.is_symlink() or file.resolve().is_relative_to(root)
 
 
 def digest_content(file: Path) -> str:
     """Return the sha256 of a file's bytes, as 64 hexadecimal digits.
 
-    If an extension reads such files, the digest covers its package and version too: a file that
-    another version may read differently is read again.
+    If an extension reads such files, the digest also covers its package and version, so that the
+    file is read again by another version.
 
     Raises:
         OSError: If the file cannot be read.

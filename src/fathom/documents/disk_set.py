@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Self
 
 BATCH_SIZE = 512
-"""The number of texts in memory during an iteration."""
+"""The number of texts that an iteration reads at a time."""
 
 
 class DiskSet:
-    """A sorted set of texts in an unnamed temporary file that ends with the set.
+    """A sorted set of texts in an unnamed temporary file, which is deleted with the set.
 
-    It takes about two megabytes of memory at most, however many texts it holds. It is a context
+    It takes about two megabytes of memory at most, however many texts it has. It is a context
     manager; a set that is not closed is closed when it is garbage-collected.
     """
 
@@ -42,7 +42,7 @@ class DiskSet:
 
     def __iter__(self) -> Iterator[str]:
         """Iterate in order; a text added meanwhile is yielded if its position is still ahead."""
-        # Each page starts after the last text: an open cursor would not allow additions meanwhile.
+        # A new query for each page, because an open cursor would not allow additions meanwhile.
         query = "SELECT text FROM texts WHERE text > ? ORDER BY text LIMIT ?"
         page = self._database.execute("SELECT text FROM texts ORDER BY text LIMIT ?", (BATCH_SIZE,))
         while texts := [text for (text,) in page.fetchall()]:

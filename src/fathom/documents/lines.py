@@ -1,6 +1,6 @@
-"""The headings of a document, and its lines that hold a pattern, with their places.
+"""The headings of a document, and its lines that match a pattern, with their places.
 
-Both work on the text as it was read, so they serve PDF and Office files as well as plain text.
+Both come from the text as it was read, so PDF and Office files have them as well as plain text.
 """
 
 import re
@@ -25,10 +25,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingLine:
-    """A line of a document's text that holds a pattern.
+    """A line of a document's text that matches a pattern.
 
     Attributes:
         document: The id of the document.
+        text: The line, without white space at its ends.
         start: The offset of the line in the document's text.
     """
 
@@ -52,7 +53,7 @@ def list_headings(document: Document) -> list[Heading]:
 
 
 def find_lines(document: Document, pattern: re.Pattern[str]) -> Iterator[MatchingLine]:
-    """Yield the lines of a document that hold a pattern, in order."""
+    """Yield the lines of a document that contain a match of a pattern, in order."""
     start = 0
     for line in document.text.split("\n"):
         if pattern.search(line):

@@ -1,4 +1,4 @@
-"""The blocks of a document in columns: a long document has too many to build each of them."""
+"""The blocks of a document in columns, because a long document has too many to build each."""
 
 from array import array
 from bisect import bisect_right
@@ -17,12 +17,12 @@ class PackedBlocks(Sequence[Block]):
 
     Attributes:
         paths: The heading paths, each once.
-        kinds: The place in `KINDS` of the kind of each block.
-        starts: The offset of each block.
-        lengths: The length of each block.
-        headings: The place of each block's heading path.
+        kinds: The index in `KINDS` of the kind of each block.
+        starts: The offset of each block in the document's text.
+        lengths: The length of each block in characters.
+        headings: The index in `paths` of the heading path of each block.
         pages: The page of each block; -1 without one.
-        recognised: The confidence in the text of recognised blocks.
+        recognised: The sureness of recognised blocks in [0, 1], by index.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PackedBlocks(Sequence[Block]):
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> Self:
-        """Return blocks in columns."""
+        """Pack blocks in columns."""
         paths: dict[tuple[str, ...], int] = {}
         kinds, recognised = bytearray(), dict[int, float]()
         starts, lengths, headings, pages = (array("q") for _ in range(4))
@@ -79,13 +79,13 @@ class PackedBlocks(Sequence[Block]):
         )
 
     def find_last(self, offset: int) -> int:
-        """Return the place of the last block that begins at or before an offset; -1 without one."""
+        """Return the index of the last block that begins at or before an offset; -1 without one."""
         return bisect_right(self.starts, offset) - 1
 
     def find_blocks(self, span: Span) -> tuple[ChunkBlock, ...]:
-        """Return the blocks of a span, relative to its start.
+        """Return the blocks inside a span, with offsets that count from its start.
 
-        The method builds no `Block`, because every hit calls it.
+        The method builds no `Block`, because it is called for every hit.
         """
         blocks = []
         # The last block that starts at or before the start of the span may reach into it.
@@ -100,5 +100,5 @@ class PackedBlocks(Sequence[Block]):
         return tuple(blocks)
 
     def skip_rows(self, at: int) -> int:
-        """Return the place of the last block, up to one, that is no row of a table; else -1."""
+        """Return the index of the last block at or before `at` that is no table row, or -1."""
         return len(self.kinds[: at + 1].rstrip(_ROW)) - 1

@@ -1,4 +1,4 @@
-"""Parsing of a file by the parser of its format; called in the sandbox only."""
+"""Parsing of a file by the parser of its format; it runs only in the sandbox."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
 
 VERSION = "2"
-"""Increased when a parser gives other text or facts than before, so that old indexes are known."""
+"""The version of the parsers, by which documents that an older version read are recognised.
+
+It is raised when a parser gives other text or facts than before.
+"""
 
 
 def parse_bytes(
@@ -26,16 +29,16 @@ def parse_bytes(
     limits: ParseLimits | None = None,
     recogniser: "Recogniser | None" = None,
 ) -> Iterator[ParsedDocument | RecordFailure]:
-    """Parse the content of a file; called in the sandbox only.
+    """Yield the documents in the bytes of a file, as `parse_stream` does.
 
     Args:
         data: The whole file.
-        name: The file's name, which decides between text formats only.
-        limits: The most that a document may give.
-        recogniser: Reads text on pictures, if wanted.
+        name: The file's name, which decides only between text formats.
+        limits: The limits; by default the usual ones.
+        recogniser: The recogniser of text on pictures; `None` reads no pictures.
 
     Raises:
-        ParseRefusal: With the typed outcome.
+        ParseRefusal: If the file gives no text.
     """
     return parse_stream(BytesIO(data), name, limits or ParseLimits(), recogniser=recogniser)
 
@@ -47,21 +50,21 @@ def parse_stream(
     extension: Extension | None = None,
     recogniser: "Recogniser | None" = None,
 ) -> Iterator[ParsedDocument | RecordFailure]:
-    """Parse an open file; a corpus is read record by record.
+    """Yield the document in an open file; for a corpus, a value for each record.
 
     Args:
-        file: Open for reading bytes.
-        name: As in `parse_bytes`.
-        limits: As in `parse_bytes`.
-        extension: Reads files of this name if Fathom itself does not.
-        recogniser: As in `parse_bytes`.
+        file: The file, open for reading bytes.
+        name: The file's name, which decides only between text formats.
+        limits: The limits.
+        extension: The extension that reads the file; by default Fathom's own parsers read it.
+        recogniser: The recogniser of text on pictures; `None` reads no pictures.
 
     Raises:
-        ParseRefusal: With the typed outcome.
+        ParseRefusal: If the file gives no text, or no more text.
     """
     from fathom.documents.formats import corpus
 
-    # A corpus goes first: it may be larger than any file that is read as a whole.
+    # A corpus is recognised first, because it may be larger than a file that is read as a whole.
     if corpus.is_corpus(file):
         yield from corpus.read_records(file, limits)
         return
@@ -82,6 +85,11 @@ def parse_stream(
 
 
 def _parse_with_extension(extension: Extension, data: bytes) -> ParsedDocument:
+    """Parse a file by an extension.
+
+    Raises:
+        ParseRefusal: `failed` if the extension cannot be loaded or gives something else.
+    """
     try:
         parse = extension.load()
     except UsageError as error:
@@ -95,6 +103,7 @@ def _parse_with_extension(extension: Extension, data: bytes) -> ParsedDocument:
 
 
 def _add_lines(parsed: ParsedDocument, kind: Format, data: bytes) -> ParsedDocument:
+    """Return a document with the lines of its file, if the format has lines."""
     if kind.lines is None:
         return parsed
     from fathom.documents.decode import decode_markup
@@ -108,10 +117,10 @@ def _add_lines(parsed: ParsedDocument, kind: Format, data: bytes) -> ParsedDocum
 
 
 def check_text(parsed: ParsedDocument, limits: ParseLimits) -> ParsedDocument:
-    """Return `parsed`, or refuse it if it has no text or too much.
+    """Return a document if its text is neither empty nor too long.
 
     Raises:
-        ParseRefusal: `empty` or `failed`.
+        ParseRefusal: `empty` without text, `failed` for more than `limits.text_chars` characters.
     """
     if not parsed.text.strip():
         raise ParseRefusal("empty", "holds no text")

@@ -1,7 +1,7 @@
 """The `_id` of a record: free text that becomes a document's id and a part of its place.
 
-Files have ids of 16 hexadecimal digits, made by `discover.derive_document_id`. A record is never
-stored under such an id: it would replace the file with that content, which would then not be read.
+Files have ids of 16 hexadecimal digits, made by `discover.derive_document_id`. No record is stored
+under such an id, because it would take the place of the file with that content.
 """
 
 import re
@@ -15,7 +15,7 @@ _MARK = "_"
 
 
 def check_record_id(name: str) -> None:
-    """Refuse the `_id` of a record that could lead elsewhere as a path, or cannot be displayed.
+    """Check that the `_id` of a record can be displayed and leads nowhere else as a path.
 
     Raises:
         ValueError: If the id is not acceptable; the message gives the reason in one line, without
@@ -37,9 +37,9 @@ def is_file_id(document_id: str) -> bool:
 
 
 def name_record(name: str) -> str:
-    """Return the id under which a record is stored: its `_id`, marked if it looks like a file's id.
+    """Return the id under which a record is stored: its `_id`, after a mark if it is like a file's.
 
-    Different ids stay different.
+    Different `_id`s give different ids.
     """
     return f"{_MARK}{name}" if _FILE_ID.fullmatch(name) else name
 

@@ -18,7 +18,7 @@ _QUOTES = "\"'"
 
 
 def parse_scalar(text: str) -> Scalar:
-    """Return the value that a text looks like: a truth value, a number, a date, otherwise the text.
+    """Return the value that a text looks like: a truth value, a number or a date, else the text.
 
     Dates become ISO 8601 texts (`2021-05-01`), which compare in the order of time. Quoted text
     stays text, and so do numbers with leading zeros, which are codes.
@@ -36,8 +36,8 @@ def parse_scalar(text: str) -> Scalar:
 def parse_date(text: str) -> str:
     """Return the date that a text gives as ISO 8601, with the time as written; `""` without one.
 
-    Accepted forms are `2021-5-1`, `2021/05/01`, `1 May 2021` and `May 1, 2021`; forms that two
-    countries read differently are not.
+    The accepted forms are `2021-5-1`, `2021/05/01`, `1 May 2021` and `May 1, 2021`. Forms that
+    different countries read differently, such as `1/5/2021`, give `""`.
     """
     match = _DATE.fullmatch(text)
     if match:

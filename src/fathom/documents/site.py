@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 _NAMING = ("domain", "site", "host", "url")
-"""The metadata keys that may name the site; the first one that does counts."""
+"""The metadata keys that may name the site, in the order of precedence."""
 
 
 def find_site(document_id: str, path: str, metadata: Mapping[str, object]) -> str:
-    """Return the site of a document; empty where nothing names one.
+    """Return the site of a document in small letters; empty if nothing names one.
 
     Args:
         document_id: The id of the document, which may be a web address.
@@ -25,7 +25,7 @@ def read_host(address: str) -> str:
     """Return the host of a web address; empty for any other text."""
     try:
         parts = urlsplit(address)
-    # Unbalanced brackets, which may stand in a file name.
+    # Raised for unbalanced brackets, which a file name may have.
     except ValueError:
         return ""
     return (parts.hostname or "") if parts.scheme in {"http", "https"} else ""

@@ -1,7 +1,7 @@
-"""The line of the file from which each part of a text comes.
+"""The lines of a file from which the parts of its text come.
 
-Parsers join wrapped lines, drop marks and turn rows into sentences; the words stay, in their
-order. So the words of the text are followed through the file, whichever parser made it.
+Parsers join wrapped lines, drop marks and turn rows into sentences, but they keep the words in
+their order. So the words of the text are followed through the file, whatever its format.
 """
 
 import html
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 LOOK_AHEAD = 400
-"""The most words of the file to skip because the text does not hold them."""
+"""The largest number of words of the file to skip because the text does not have them."""
 _SOFT_HYPHEN = "\u00ad"
 _WORD = re.compile(r"\w+")
 _UNSEEN = re.compile(
@@ -23,19 +23,22 @@ _UNSEEN = re.compile(
 def map_lines(
     text: str, file: str, starts: Sequence[int] = (), *, patience: int = 5_000_000
 ) -> tuple[tuple[int, int], ...]:
-    """Return where lines of the file begin in the text, as (offset, line from 1), both growing.
+    """Return the places in a text at which lines of its file begin.
 
     Args:
         text: The text that a parser made of the file.
         file: The whole file, decoded.
-        starts: Where blocks of the text start, ascending. Characters that a parser puts before the
-            first word of a block, such as the number of a list item, belong to that word's line.
-        patience: The most comparisons without a match, about two seconds' worth, before giving up.
+        starts: The offsets of the blocks of the text, ascending. Characters that a parser puts
+            before the first word of a block, such as the number of a list item, belong to the line
+            of that word.
+        patience: The number of comparisons without a match after which the search is given up; the
+            default takes about two seconds.
 
     Returns:
-        Empty after giving up: most lines would be wrong.
+        Pairs of offset and line number (from 1), both growing; empty if the search was given up,
+        because most lines would be wrong.
     """
-    if _SOFT_HYPHEN not in text:  # its parser drops them, and would leave one word of two
+    if _SOFT_HYPHEN not in text:  # the parser has dropped them and so joined the parts of a word
         file = file.replace(_SOFT_HYPHEN, "")
     words = _WordStream(file.replace("\r\n", "\n").replace("\r", "\n"))
     lines: list[tuple[int, int]] = []
@@ -48,14 +51,14 @@ def map_lines(
             continue
         if not lines or line > lines[-1][1]:
             block = starts[at - 1] if (at := bisect_right(starts, offset)) else 0
-            # The line may not begin before a word that an earlier line holds.
+            # The line may not begin before a word of an earlier line.
             lines.append((block if block > last_offset else offset, line))
         last_offset = offset
     return tuple(lines)
 
 
 def strip_tags(markup: str) -> str:
-    """Replace tags, comments and scripts of HTML or XML by spaces; the line numbers stay."""
+    """Replace tags, comments and scripts of HTML or XML by spaces; the lines keep their numbers."""
     bare = _UNSEEN.sub(lambda match: " " + "\n" * match[0].count("\n"), markup)
     return "\n".join(html.unescape(line).replace("\n", " ") for line in bare.split("\n"))
 
@@ -86,10 +89,15 @@ class _WordStream:
         self._fill()
 
     def find_line(self, word: str, after: str) -> int | None:
-        """Consume the words up to `word`, which `after` follows, and return its line.
+        """Consume the words up to a word, and return the line of that word.
+
+        Args:
+            word: The word.
+            after: The word that follows it, by which it is recognised among equal ones.
 
         Returns:
-            `None` if the word is not ahead; then no word is consumed.
+            The number of the line; `None` if the word is not within the look-ahead, and then no
+            word is consumed.
         """
         skipped = self._count_skipped(word, after)
         if skipped is None:
@@ -101,6 +109,7 @@ class _WordStream:
         return line
 
     def _count_skipped(self, word: str, after: str) -> int | None:
+        """Return the number of words before a word; `None` if it is not within the look-ahead."""
         # The counter answers for most words without a walk over those ahead.
         if not self._counts[word]:
             return None
@@ -114,6 +123,7 @@ class _WordStream:
         return None
 
     def _fill(self) -> None:
+        """Read words of the file until the look-ahead is full."""
         for word, line in islice(self._remaining, LOOK_AHEAD + 1 - len(self._ahead)):
             self._ahead.append((word, line))
             self._counts[word] += 1

@@ -1,7 +1,7 @@
 """XML without network, entities or unbounded trees, and look-up of elements by plain name.
 
-Names are compared without their namespace: the transitional and the ISO strict variant of an
-office file, and files with a wrong namespace prefix, then read the same.
+Names are compared without their namespace. So the transitional and the ISO strict variant of an
+office file give the same text, and so do files with a wrong namespace prefix.
 """
 
 import zipfile
@@ -22,11 +22,11 @@ def read_xml(data: bytes, name: str) -> Element:
 
     Args:
         data: The file's bytes.
-        name: The file's name in a refusal.
+        name: The file's name, for the refusal.
 
     Raises:
-        ParseRefusal: `failed` when it declares entities, is no XML at all, or is nested more than
-            256 levels deep.
+        ParseRefusal: `failed` if the file declares entities, is no XML at all, or is nested more
+            than 256 levels deep.
     """
     try:
         root = etree.fromstring(data, _make_parser(recover=False))
@@ -43,10 +43,10 @@ def read_xml(data: bytes, name: str) -> Element:
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return the bytes of a member, or `None` without a member of this name.
+    """Return the bytes of a member of a zip; `None` if there is no member of this name.
 
     Raises:
-        ParseRefusal: `failed` when the member is damaged.
+        ParseRefusal: `failed` if the member is damaged.
     """
     try:
         return unpack_member(archive, name)
@@ -57,10 +57,10 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
 
 
 def read_xml_member(archive: zipfile.ZipFile, name: str) -> Element | None:
-    """Return the root of an XML member, or `None` without a member of this name.
+    """Return the root of an XML member of a zip; `None` if there is no member of this name.
 
     Raises:
-        ParseRefusal: `failed` when the member is damaged or declares entities.
+        ParseRefusal: `failed` if the member is damaged, or as for `read_xml`.
     """
     data = read_member(archive, name)
     return None if data is None else read_xml(data, name)
@@ -73,7 +73,7 @@ def get_local_name(element: Element) -> str:
 
 
 def get_attribute(element: Element, name: str) -> str | None:
-    """Return the first attribute of this name in any namespace."""
+    """Return the first attribute of this name in any namespace; `None` without one."""
     for key, value in element.attrib.items():
         if key.rpartition("}")[2] == name:
             return str(value)
@@ -87,7 +87,7 @@ def get_value(element: Element | None, *path: str) -> str | None:
 
 
 def read_facts(items: Iterable[Element], keys: Mapping[str, str]) -> tuple[str, dict[str, Scalar]]:
-    """Return the title and other facts that the elements state, the last one of each name.
+    """Return the title (or `""`) and the other facts that elements state, the last of each name.
 
     Args:
         items: Elements such as `title` and `creator`.
@@ -99,7 +99,7 @@ def read_facts(items: Iterable[Element], keys: Mapping[str, str]) -> tuple[str, 
 
 
 def iter_elements(stream: IO[bytes], *tags: str) -> Iterator[Element]:
-    """Yield the elements of some names in a long XML file, each of which is gone after its turn.
+    """Yield the elements of some names in a long XML file; each is emptied after its turn.
 
     Args:
         stream: The file; it must declare no entities.
@@ -120,7 +120,7 @@ def iter_elements(stream: IO[bytes], *tags: str) -> Iterator[Element]:
     ):
         yield element
         element.clear()
-        # The parent would keep the empty elements.
+        # Otherwise the parent would keep the empty elements in memory.
         while element.getprevious() is not None:
             del element.getparent()[0]
 
@@ -131,7 +131,7 @@ def iter_children(element: Element, *names: str) -> Iterator[Element]:
 
 
 def find_child(element: Element | None, *path: str) -> Element | None:
-    """Return the first child along a path of names."""
+    """Return the first child along a path of names; `None` without one."""
     for name in path:
         if element is None:
             return None
@@ -140,12 +140,12 @@ def find_child(element: Element | None, *path: str) -> Element | None:
 
 
 def iter_descendants(element: Element, *names: str) -> Iterator[Element]:
-    """Yield all elements below with one of these names, in document order."""
+    """Yield all elements at any depth below with one of these names, in document order."""
     return (below for below in element.iterdescendants() if get_local_name(below) in names)
 
 
 def get_text(element: Element | None) -> str:
-    """Return all character data below an element."""
+    """Return all text below an element; `""` for `None`."""
     return "" if element is None else "".join(str(part) for part in element.itertext())
 
 
@@ -158,6 +158,11 @@ def parse_number(value: str | None, default: int = 0) -> int:
 
 
 def _parse_damaged(data: bytes, name: str, problem: str) -> Element:
+    """Return the root of a damaged XML file after its repair.
+
+    Raises:
+        ParseRefusal: `failed` if it cannot be repaired.
+    """
     try:
         root = etree.fromstring(data, _make_parser(recover=True))
     except etree.XMLSyntaxError:

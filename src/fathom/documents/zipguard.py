@@ -1,7 +1,7 @@
-"""Checks of a zip's directory before anything is inflated, against bombs.
+"""Checks of a zip's directory against bombs, before anything is inflated.
 
-Nothing is ever extracted to disk and archives inside archives are never opened, so a member's
-name can do no harm: members with unsafe names are simply taken out of the listing.
+Nothing is ever extracted to disk, and archives inside archives are never opened. Members with
+unsafe names are taken out of the listing.
 """
 
 import io
@@ -20,13 +20,14 @@ _DAMAGED = (zlib.error, lzma.LZMAError, EOFError, NotImplementedError, ValueErro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZipLimits:
-    """Limits for a zip; sizes in bytes.
+    """The limits for a zip; sizes in bytes.
 
     Attributes:
-        members: Most entries in the directory.
-        total: Most bytes after inflating everything.
-        ratio: Most inflated bytes per stored byte, checked only above `ratio_from`.
-        ratio_from: Inflated size below which any ratio is allowed.
+        members: The largest number of entries in the directory.
+        total: The largest size of all members together, inflated.
+        ratio: The largest number of inflated bytes for a stored byte, checked only above
+            `ratio_from`.
+        ratio_from: The inflated size up to which any ratio is allowed.
     """
 
     members: int = 20_000
@@ -39,15 +40,19 @@ _DEFAULT = ZipLimits()
 
 
 def open_zip(data: bytes, limits: ZipLimits = _DEFAULT) -> zipfile.ZipFile:
-    """Open `data` for reading after checking its directory.
+    """Open a zip for reading, after checks of its directory.
+
+    Args:
+        data: The bytes of the zip.
+        limits: The limits.
 
     Returns:
-        A zip whose listing holds only members with safe names.
+        A zip that lists only members with safe names.
 
     Raises:
         ParseRefusal: `failed` for a damaged zip or a bomb, `encrypted` for protected members.
     """
-    # Counted before zipfile builds an object per entry: a million entries would fill the memory.
+    # Counted before zipfile builds an object for each entry: a million would fill the memory.
     if data.count(_DIRECTORY_MARK) > limits.members:
         raise ParseRefusal("failed", f"zip holds more than {limits.members} members")
     try:
@@ -62,16 +67,16 @@ def open_zip(data: bytes, limits: ZipLimits = _DEFAULT) -> zipfile.ZipFile:
 
 
 def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DEFAULT) -> None:
-    """Refuse a zip whose directory already shows that it is unsafe.
+    """Check that the directory of a zip is within the limits.
 
     Args:
-        members: The directory's entries.
-        size: Bytes of the zip itself.
-        limits: The most that is allowed.
+        members: The entries of the directory.
+        size: The size of the zip itself in bytes.
+        limits: The limits.
 
     Raises:
-        ParseRefusal: `encrypted` for protected members, `failed` for too many, too big, too dense
-            or overlapping ones.
+        ParseRefusal: `encrypted` for protected members, `failed` for members that are too many, too
+            big, too dense or overlapping.
     """
     if any(info.flag_bits & _ENCRYPTED for info in members):
         raise ParseRefusal("encrypted", "zip members are encrypted; save it without a password")
@@ -79,7 +84,7 @@ def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DE
         raise ParseRefusal("failed", f"zip holds more than {limits.members} members")
     stored = sum(info.compress_size for info in members)
     total = sum(info.file_size for info in members)
-    # Overlapping members store the same bytes many times: their sum exceeds the file.
+    # The sizes of members that share bytes add up to more than the file has.
     if stored > size:
         raise ParseRefusal("failed", "zip members overlap, as in a zip bomb")
     if total > limits.total:
@@ -92,7 +97,7 @@ def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DE
 
 
 def unpack_member(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = -1) -> bytes:
-    """Return the first bytes of a member, or all of them.
+    """Return the first `most` bytes of a member; by default all of them.
 
     Raises:
         zipfile.BadZipFile: If the member is damaged, however it is packed.

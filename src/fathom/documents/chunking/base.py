@@ -11,13 +11,13 @@ from fathom.types import Chunk, Document, Span
 class Chunker(Protocol):
     """A cutter of documents into chunks.
 
-    `document.text[chunk.span] == chunk.text`, chunks come in order with ids
-    `<document id>#<ordinal>`, and every character but white space is in at least one.
+    The text of a chunk is `chunk.span.cut(document.text)`. Chunks come in order with ids
+    `<document id>#<ordinal>`, and every character but white space is in at least one of them.
     """
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The properties that must agree between two runs for their chunks to be the same."""
+        """The properties on which the chunks depend: two runs with equal ones give equal chunks."""
         ...
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
@@ -33,7 +33,15 @@ def build_chunk(
     headings: tuple[str, ...] = (),
     page: int | None = None,
 ) -> Chunk:
-    """Build the chunk of `document` at `span`."""
+    """Build the chunk of a document at a span.
+
+    Args:
+        document: The document.
+        span: The span of the chunk in the document's text.
+        ordinal: The number of the chunk in the document, from 0.
+        headings: The headings above the chunk, outermost first.
+        page: The page on which it begins; `None` without pages.
+    """
     return Chunk(
         id=f"{document.id}#{ordinal}",
         document_id=document.id,

@@ -15,7 +15,7 @@ _WORD = re.compile(r"\S+")
 
 
 class _FixedChunker(ABC):
-    """A chunker into pieces of `size` characters or tokens, of which neighbours share `overlap`."""
+    """A chunker into pieces of at most `size` units; neighbours share up to `overlap` units."""
 
     _name: ClassVar[str]
 
@@ -31,7 +31,7 @@ class _FixedChunker(ABC):
         return {"chunker": self._name, "size": f"{self._size}/{self._overlap}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """Return the pieces that hold more than white space, which is trimmed at their ends."""
+        """Return the chunks, with white space trimmed at their ends; none of white space alone."""
         return _build_chunks(document, self._iter_spans(document.text))
 
     @abstractmethod
@@ -39,7 +39,7 @@ class _FixedChunker(ABC):
 
 
 class CharacterChunker(_FixedChunker):
-    """A chunker into windows of `size` characters, each `size - overlap` after the one before."""
+    """A chunker into windows of `size` characters; each starts `size - overlap` after the last."""
 
     _name = "characters/2"
 
@@ -58,12 +58,12 @@ class CharacterChunker(_FixedChunker):
 
 
 class TokenChunker(_FixedChunker):
-    """A chunker into runs of whole words of at most `size` tokens, the last `overlap` repeated.
+    """A chunker into runs of whole words of at most `size` tokens.
 
     Args:
-        count: Counts the tokens of a text; words are counted one by one.
-        size: Most tokens of a chunk.
-        overlap: Tokens shared with the chunk before, rounded down to whole words.
+        count: The function that counts the tokens of a text; it is called for each word.
+        size: The largest number of tokens of a chunk.
+        overlap: The number of tokens shared with the chunk before, rounded down to whole words.
     """
 
     _name = "tokens/2"
@@ -87,6 +87,7 @@ class TokenChunker(_FixedChunker):
             yield Span(run[0][0].start, run[-1][0].end)
 
     def _iter_words(self, text: str) -> Iterator[tuple[Span, int]]:
+        """Yield the words of a text with their tokens; a word longer than a chunk in pieces."""
         sizes: dict[str, int] = {}
         for match in _WORD.finditer(text):
             word = match[0]
@@ -100,7 +101,12 @@ class TokenChunker(_FixedChunker):
                 yield from self._cutter.cut_span(text, span, "paragraph", self._size)
 
     def _take_overlap(self, run: list[tuple[Span, int]], coming: int) -> list[tuple[Span, int]]:
-        """Return the words at the end of `run` that the next repeats, with room for `coming`."""
+        """Return the words at the end of a chunk that the next chunk repeats.
+
+        Args:
+            run: The words of the chunk with their tokens.
+            coming: The tokens of the next word, for which there must be room.
+        """
         room = min(self._overlap, self._size - coming)
         at = len(run)
         while at and run[at - 1][1] <= room:
@@ -110,6 +116,7 @@ class TokenChunker(_FixedChunker):
 
 
 def _build_chunks(document: Document, spans: Iterator[Span]) -> tuple[Chunk, ...]:
+    """Build a chunk at each span, with the headings and the page of the block where it begins."""
     blocks = list(fill_gaps(document))
     chunks: list[Chunk] = []
     at = 0
@@ -119,7 +126,7 @@ def _build_chunks(document: Document, spans: Iterator[Span]) -> tuple[Chunk, ...
             continue
         while at + 1 < len(blocks) and blocks[at].span.end <= inner.start:
             at += 1
-        # A text with more than white space has a block, if only one that fills a gap.
+        # Every text with more than white space has a block, because `fill_gaps` adds missing ones.
         headings, page = blocks[at].headings, blocks[at].page
         chunks.append(build_chunk(document, inner, len(chunks), headings=headings, page=page))
     return tuple(chunks)

@@ -1,4 +1,4 @@
-"""Cutting of a document into the pieces from which chunks are packed."""
+"""The pieces of a document, from which chunks are packed, and their cutter."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from fathom.text import sentences
 from fathom.types import Block, BlockKind, Document, Span
 
 Count = Callable[[str], int]
+"""A function that counts the tokens of a text."""
 _LINES = re.compile(r"[^\n]+")
 _CHARS_PER_TOKEN = 10
 
@@ -18,9 +19,12 @@ class Piece:
     """A block, or a segment of a block that is too long.
 
     Attributes:
-        tokens: Size; never more than the limit it was cut for.
-        level: Depth of a heading from 1; 0 for everything else.
-        run: Number of the list or table the piece belongs to; `None` outside of both.
+        span: The span of the piece in the document's text.
+        tokens: The number of its tokens, at most the limit of the cutter; more only for a piece of
+            one character.
+        headings: The headings above it, outermost first; a heading is the last of its own.
+        level: The depth of a heading, from 1; 0 for any other piece.
+        run: The number of the list or table that the piece belongs to; `None` outside of both.
     """
 
     span: Span
@@ -35,8 +39,8 @@ class Piece:
 class Cutter:
     """A cutter of blocks at sentence ends, then at white space, then anywhere.
 
-    A text counts as at least a tenth of its characters, so that an endless "word" which a
-    tokenizer takes for one unknown token is cut too.
+    A text has at least one token for ten characters, so that an endless "word" which a tokenizer
+    takes for one unknown token is cut too.
     """
 
     def __init__(self, count: Count, most: int) -> None:
@@ -48,10 +52,13 @@ class Cutter:
         return max(self._count(text), -(-len(text) // _CHARS_PER_TOKEN))
 
     def cut_document(self, document: Document) -> list[Piece]:
-        """Return all of `document` in order; every character but white space is in one piece."""
+        """Return the pieces of a document in order.
+
+        Every character but white space is in one piece.
+        """
         pieces: list[Piece] = []
         run = 0
-        lead = 0  # tokens of the headings right before, which must fit together with the block
+        lead = 0  # the tokens of the headings right before a block, which should share its chunk
         last_kind: BlockKind | None = None
         for block in fill_gaps(document):
             if block.kind != last_kind and not {block.kind, last_kind} <= TABLE_KINDS:
@@ -64,6 +71,15 @@ class Cutter:
         return pieces
 
     def _cut_block(self, text: str, block: Block, run: int, lead: int) -> Iterator[Piece]:
+        """Yield the pieces of a block.
+
+        Args:
+            text: The text of the document.
+            block: The block.
+            run: The number of the list or table, if the block belongs to one.
+            lead: The tokens of the headings right before, for which room is left if they take at
+                most half of a chunk.
+        """
         most = self._most - lead if lead <= self._most // 2 else self._most
         for span, tokens in self.cut_span(text, block.span, block.kind, most):
             yield Piece(
@@ -77,7 +93,15 @@ class Cutter:
             )
 
     def cut_span(self, text: str, span: Span, kind: BlockKind, most: int) -> list[tuple[Span, int]]:
-        """Return segments of `span` with their sizes, none above `most` but a lone character."""
+        """Return the segments of a span with their tokens.
+
+        Args:
+            text: The text of the document.
+            span: The span to cut.
+            kind: The kind of its block; code is cut at line ends instead of sentence ends.
+            most: The largest number of tokens of a segment; only a segment of one character may
+                have more.
+        """
         if span.end - span.start <= most * _CHARS_PER_TOKEN:
             tokens = self.count_tokens(span.cut(text))
             if tokens <= most:
@@ -88,7 +112,10 @@ class Cutter:
         return packed
 
     def _halve(self, text: str, span: Span, most: int) -> list[tuple[Span, int]]:
-        """Cut in the middle until each segment fits; texts surely too long are not counted."""
+        """Cut a span in halves until each segment fits, and return them with their tokens.
+
+        The tokens of texts that are surely too long are not counted.
+        """
         todo, done = [span], []
         while todo:
             segment = todo.pop()
@@ -103,7 +130,7 @@ class Cutter:
 
 
 def _pack(packed: list[tuple[Span, int]], more: list[tuple[Span, int]], most: int) -> None:
-    """Append `more`, joined with the last segment if both fit."""
+    """Append segments to `packed`; each is joined with the last one if both fit into `most`."""
     for span, tokens in more:
         if packed and packed[-1][1] + tokens <= most:
             last, size = packed[-1]
@@ -113,7 +140,7 @@ def _pack(packed: list[tuple[Span, int]], more: list[tuple[Span, int]], most: in
 
 
 def fill_gaps(document: Document) -> Iterator[Block]:
-    """Yield the blocks, with text that no block covers as paragraphs between them."""
+    """Yield the blocks in order, and text that no block covers as paragraphs between them."""
     at = 0
     headings: tuple[str, ...] = ()
     page: int | None = None
@@ -128,6 +155,7 @@ def fill_gaps(document: Document) -> Iterator[Block]:
 def _iter_uncovered(
     text: str, gap: Span, headings: tuple[str, ...], page: int | None
 ) -> Iterator[Block]:
+    """Yield the text in a gap between blocks as a paragraph; nothing for white space."""
     span = trim_span(text, gap)
     if span.start < span.end:
         yield Block(kind="paragraph", span=span, headings=headings, page=page)
@@ -141,11 +169,12 @@ def trim_span(text: str, span: Span) -> Span:
 
 
 def _split_text(text: str, kind: BlockKind) -> list[Span]:
+    """Split a text into its sentences, or code into its lines."""
     if kind == "code":
-        # White space around a line would be at the ends of a chunk that begins or ends with it.
+        # Untrimmed lines would put white space at the ends of chunks.
         lines = (trim_span(text, Span(*line.span())) for line in _LINES.finditer(text))
         return [line for line in lines if line.start < line.end]
-    # Old indexes depend on where chunks end, so the later rule for marks of notes is off here.
+    # Chunks must end where they do in old indexes, so the later rule for marks of notes is off.
     return list(sentences.split(text, notes=False))
 
 

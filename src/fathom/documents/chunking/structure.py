@@ -13,15 +13,15 @@ _HEADER_CHARS = 300
 class StructureChunker:
     """A chunker whose chunks follow blocks and sections.
 
-    A section that is long enough starts its own chunk; short neighbours share one. A heading stays
-    with the text that follows it, a list or table in one piece as far as it fits. A block longer
-    than a chunk is cut at sentence ends, then at white space, then anywhere.
+    A section that is long enough gets a chunk of its own; short neighbours share one. A heading
+    stays with the text that follows it, and a list or table in one chunk as far as it fits. A block
+    longer than a chunk is cut at sentence ends, then at white space, then anywhere.
 
     Args:
-        count: Counts the tokens of a text.
-        max_tokens: Most tokens of a chunk.
-        min_tokens: A chunk of at least this size is closed by a heading of its own level or above;
-            a smaller chunk continues.
+        count: The function that counts the tokens of a text.
+        max_tokens: The largest number of tokens of a chunk.
+        min_tokens: The size from which a chunk is closed by a heading of its own level or above; a
+            smaller chunk continues.
     """
 
     def __init__(self, count: Count, max_tokens: int = 200, min_tokens: int = 40) -> None:
@@ -37,7 +37,7 @@ class StructureChunker:
         return {"chunker": "structure/2", "size": f"{self._min}-{self._max}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """Return the chunks of `document`; none if it holds only white space."""
+        """Return the chunks of a document; none if it has only white space."""
         pieces = self._cutter.cut_document(document)
         headers = _map_header_rows(document.text, pieces)
         return tuple(
@@ -52,6 +52,7 @@ class StructureChunker:
         )
 
     def _group_pieces(self, pieces: list[Piece]) -> list[list[Piece]]:
+        """Return the pieces in groups, one for each chunk."""
         ahead = _measure_runs(pieces)
         groups: list[list[Piece]] = []
         group: list[Piece] = []
@@ -70,7 +71,14 @@ class StructureChunker:
         return [*groups, group] if group else groups
 
     def _closes(self, group: list[Piece], size: int, piece: Piece, ahead: int) -> bool:
-        """Return whether the chunk ends before `piece`."""
+        """Return whether a chunk ends before a piece.
+
+        Args:
+            group: The pieces of the chunk so far.
+            size: Their tokens.
+            piece: The next piece.
+            ahead: The tokens of the piece, or of the whole list or table that it begins.
+        """
         if size + piece.tokens > self._max:
             return True
         if group[-1].kind == "heading":
@@ -83,7 +91,7 @@ class StructureChunker:
 
 
 def _measure_runs(pieces: list[Piece]) -> list[int]:
-    """Return each piece's size; for the first piece of a list or table the size of the whole."""
+    """Return the tokens of each piece; for the first of a list or table those of the whole."""
     sizes = [piece.tokens for piece in pieces]
     totals: dict[int, int] = {}
     for piece in pieces:
@@ -97,7 +105,7 @@ def _measure_runs(pieces: list[Piece]) -> list[int]:
 
 
 def _take_trailing_headings(group: list[Piece]) -> list[Piece]:
-    """Return the headings at the end, which belong to the text that follows."""
+    """Return the headings at the end of a group, which belong to the text that follows."""
     at = len(group)
     while at and group[at - 1].kind == "heading":
         at -= 1
@@ -105,9 +113,10 @@ def _take_trailing_headings(group: list[Piece]) -> list[Piece]:
 
 
 def _map_header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
-    """Map the start of each later row of a table to its first row, unless the row repeats it.
+    """Return the first row of its table for each later row, by the offset of the later row.
 
-    A first row that is a record ("name: value") is no head.
+    Rows that name their columns themselves ("name: value") are left out, and so are tables whose
+    first row is long, or a record without being marked as the head.
     """
     headers: dict[int, tuple[str, ...]] = {}
     first: Piece | None = None

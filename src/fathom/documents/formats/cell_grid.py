@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 _MOST_COLUMNS = 100
-"""The columns up to which cells keep their places; a page may claim any number."""
+"""The number of columns up to which cells keep their places; a page may claim any number."""
 
 
 class CellGrid:
@@ -13,12 +13,13 @@ class CellGrid:
         self._covered: dict[int, int] = {}
 
     def place_row(self, cells: Iterable[tuple[str, int, int]]) -> list[str]:
-        """Return the texts of a row, each in the first of its columns; the others are empty.
+        """Return the texts of a row by column.
 
-        Columns behind the last cell are left out.
+        The text of a cell stands in the first of its columns; its other columns, and those that
+        cells of earlier rows span, are empty. Columns after the last cell are left out.
 
         Args:
-            cells: The text of each cell, and the columns and rows that it spans.
+            cells: For each cell the text, and the numbers of columns and rows that it spans.
         """
         remaining = {column: rows - 1 for column, rows in self._covered.items() if rows > 1}
         texts: list[str] = []

@@ -1,4 +1,4 @@
-"""A corpus file: one JSON record with `_id` and `text` a line, read record by record."""
+"""A corpus file: a JSON record with `_id` and `text` on each line, read record by record."""
 
 import gzip
 import json
@@ -39,10 +39,14 @@ def is_corpus(file: BinaryIO) -> bool:
 
 
 def read_records(file: BinaryIO, limits: ParseLimits) -> Iterator[ParsedDocument | RecordFailure]:
-    """Yield one value per line, in file order; blank lines are skipped.
+    """Yield a document or a failure for each line, in file order; blank lines are skipped.
+
+    Args:
+        file: The file, gzip or plain.
+        limits: The limits for the file and for each record.
 
     Raises:
-        ParseRefusal: `failed` when the file itself breaks off or unpacks to too much.
+        ParseRefusal: `failed` if the file breaks off, unpacks to too much or has too long a line.
     """
     source = _open_file(file)
     number, read_bytes = 0, 0
@@ -63,6 +67,7 @@ def read_records(file: BinaryIO, limits: ParseLimits) -> Iterator[ParsedDocument
 
 
 def _open_file(file: BinaryIO) -> BinaryIO:
+    """Return the file from its beginning, unpacked if it is gzip."""
     file.seek(0)
     packed = file.read(2) == _GZIP
     file.seek(0)
@@ -70,6 +75,7 @@ def _open_file(file: BinaryIO) -> BinaryIO:
 
 
 def _is_record(line: bytes) -> bool:
+    """Return whether a line is a JSON object with `_id` and `text`."""
     if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
         return False
     try:
@@ -80,6 +86,7 @@ def _is_record(line: bytes) -> bool:
 
 
 def _parse_line(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument | RecordFailure:
+    """Return the document of a line, or the reason why it gives none."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -103,6 +110,7 @@ def _parse_line(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument
 def _build_record(
     row: dict[str, Any], name: str, number: int, limits: ParseLimits
 ) -> ParsedDocument | RecordFailure:
+    """Build the document of a record with a good id, or return the reason why it gives none."""
     title = row["title"] if isinstance(row.get("title"), str) else ""
     text = row.get("text")
     if not isinstance(text, str):
@@ -126,7 +134,11 @@ def _build_record(
 
 
 def _read_readers(row: dict[str, Any]) -> dict[str, Scalar]:
-    """Return those who may read a record, as a text; what is not understood lets nobody read."""
+    """Return the readers that a record names, as metadata; empty if it names none.
+
+    A value that is neither a text nor a list of texts becomes an empty text, so that nobody may
+    read the record.
+    """
     metadata = row.get("metadata")
     rows = (row, metadata if isinstance(metadata, dict) else {})
     given = [part["readers"] for part in rows if "readers" in part]
@@ -139,7 +151,7 @@ def _read_readers(row: dict[str, Any]) -> dict[str, Scalar]:
 
 
 def _split_paragraphs(text: str) -> Iterator[Block]:
-    """Yield the paragraphs; the text is unchanged, so that offsets are offsets into the record."""
+    """Yield the paragraphs; the text is unchanged, so their offsets are those in the record."""
     start = 0
     for gap in _GAP.finditer(text):
         if text[start : gap.start()].strip():
@@ -150,7 +162,7 @@ def _split_paragraphs(text: str) -> Iterator[Block]:
 
 
 def _select_scalars(value: object) -> dict[str, Scalar]:
-    """Return the flat values; nobody can filter by nested ones."""
+    """Return the flat values of a record's metadata; filters cannot use nested ones."""
     if not isinstance(value, dict):
         return {}
     return {str(k): v for k, v in value.items() if isinstance(v, str | int | float | bool)}

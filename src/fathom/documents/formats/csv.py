@@ -1,4 +1,4 @@
-"""Tables as text: each row repeats its headers, so that it can be understood alone."""
+"""Tables as text; each row repeats the headers, so that it can be understood alone."""
 
 import csv
 import io
@@ -19,6 +19,7 @@ _LONGEST_NAME = 500
 """The most characters of a name that stands before each value of its column: a whole question of a
 survey. A longer one would fill the memory of the reader."""
 _FIELD_BYTES = 10_000_000
+"""The longest accepted field, in characters."""
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -44,7 +45,7 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def label_cells(cells: list[str], headers: list[str]) -> list[str]:
-    """Return each filled cell with its header before it; surplus cells stay without one."""
+    """Return the filled cells of a row as `header: cell`; cells without a header stay alone."""
     names = headers + [""] * (len(cells) - len(headers))
     return [
         f"{name}: {cell.strip()}" if name else cell
@@ -54,7 +55,7 @@ def label_cells(cells: list[str], headers: list[str]) -> list[str]:
 
 
 def is_csv(text: str) -> bool:
-    """Return whether the first rows agree on a delimiter and on at least three columns."""
+    """Return whether the first lines agree on a delimiter and on at least three columns."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_ROWS] if line.strip()]
     if len(lines) < 3:
         return False
@@ -63,6 +64,7 @@ def is_csv(text: str) -> bool:
 
 
 def _read_rows(text: str) -> list[list[str]]:
+    """Return the rows that are not empty, split by the stated or the likeliest delimiter."""
     stated = _STATED_DELIMITER.match(text)
     text = text[stated.end() :] if stated else text
     delimiter = stated["mark"] if stated else _detect_delimiter(text)
@@ -78,7 +80,8 @@ def _read_rows(text: str) -> list[list[str]]:
 def _detect_delimiter(text: str) -> str:
     """Return the mark that splits the first rows most evenly into the most columns.
 
-    A mark that splits the first row like most others goes first: it is in no text of a cell.
+    A mark that splits the first row like most others is preferred, because it surely stands between
+    cells and not only in their texts.
     """
     sample = text[:200_000].splitlines()[:_SAMPLE_ROWS]
     best, best_score = ",", (False, 0.0)
@@ -95,6 +98,8 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _names_columns(cells: list[str]) -> bool:
+    """Return whether a first row names columns: several cells, none of them a number."""
+
     def is_number(cell: str) -> bool:
         return cell.replace(".", "").replace(",", "").replace("-", "").isdigit()
 

@@ -22,18 +22,18 @@ _MOST_ATTACHMENTS = 100
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\r\n]+\r?\n(?=[!-9;-~]+:)")
-"""The line before each message of a mailbox."""
+"""The line before each message of a mailbox file."""
 _MARKED = re.compile(rb"(?m)^>(?=>*From )")
 _MESSAGES = frozenset({"message/rfc822", "message/global", "message/news"})
 _ESCAPING = ("iso2022", "hz", "utf-7")
-"""The beginnings of the names of encodings that write all letters in ASCII."""
+"""The beginnings of the names of encodings that write all letters by ASCII bytes."""
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Parse an EML file or a mailbox; attached messages are read down to depth 2.
+    """Parse an EML file or a mailbox file; messages attached to a message are read, one level deep.
 
     Raises:
-        ParseRefusal: `empty`, or `failed` for more than 100 attachments.
+        ParseRefusal: `empty` without text, `failed` for a message with more than 100 attachments.
     """
     first, *others = _split_mailbox(data)
     message = message_from_bytes(first, policy=default)
@@ -75,7 +75,10 @@ def _add_message(
         builder: The builder that receives the message.
         message: The message.
         depth: 1 for the file itself, 2 for a message attached to it.
-        usual_heading: The heading of a message without a subject.
+        usual_heading: The heading of a message without a subject; empty for none.
+
+    Raises:
+        ParseRefusal: `failed` for too many attachments.
     """
     builder.add_heading(_get_header(message, "Subject") or usual_heading, depth)
     headers = [(name, _get_header(message, name)) for name in _SHOWN_HEADERS]
@@ -96,6 +99,7 @@ def _add_message(
 
 
 def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
+    """Add the text of a message, plain or HTML; say so if HTML cannot be read."""
     if body.get_content_subtype() == "html":
         try:
             _add_file(builder, _encode_page(body), "body.html", depth)
@@ -108,7 +112,7 @@ def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
 
 
 def _iter_parts(part: EmailMessage) -> Iterator[EmailMessage]:
-    """Yield the texts and attachments of a part in order, without other forms of the same text."""
+    """Yield the texts and attachments of a part in order; of several forms of a text the best."""
     if part.get_content_maintype() != "multipart" or not part.is_multipart():
         yield part
         return
@@ -117,14 +121,14 @@ def _iter_parts(part: EmailMessage) -> Iterator[EmailMessage]:
     if part.get_content_subtype() == "alternative":
         yield from _choose_text(list(inner_parts))
     elif part.get_content_subtype() == "related":
-        # The pictures that belong into the text.
+        # Without the pictures that belong into the text.
         yield from (leaf for leaf in inner_parts if not _is_inline(leaf, "image"))
     else:
         yield from inner_parts
 
 
 def _choose_text(parts: list[EmailMessage]) -> Iterator[EmailMessage]:
-    """Yield the best of several forms of a text, and what is no text."""
+    """Yield the best of several forms of a text, and the parts that are no form of it."""
     texts = [part for part in parts if _is_body(part)]
     plain = [part for part in texts if part.get_content_subtype() == "plain"]
     filled = (part for part in plain if _get_text(part).strip())
@@ -133,19 +137,22 @@ def _choose_text(parts: list[EmailMessage]) -> Iterator[EmailMessage]:
 
 
 def _is_form(part: EmailMessage) -> bool:
-    """Return whether a part is a form of a text, and no file."""
+    """Return whether a part is a form of a text and not an attached file."""
     return _is_body(part) or (_is_inline(part, "text") and not part.get_filename())
 
 
 def _is_body(part: EmailMessage) -> bool:
+    """Return whether a part can be the text of a message."""
     return _is_inline(part, "text") and part.get_content_subtype() in {"plain", "html"}
 
 
 def _is_inline(part: EmailMessage, kind: str) -> bool:
+    """Return whether a part has a main media type and is no attachment."""
     return part.get_content_maintype() == kind and not part.is_attachment()
 
 
 def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> None:
+    """Add an attachment below a heading with its name; say so if it cannot be read."""
     kind = attachment.get_content_type()
     name = attachment.get_filename() or kind
     builder.add_heading(f"Attachment: {name}", depth + 1)
@@ -164,7 +171,7 @@ def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> N
 
 
 def _unpack_message(message: EmailMessage) -> EmailMessage:
-    """Return an attached message, also one that a program wrote in base64 against the standard."""
+    """Return an attached message; one in base64, which the standard forbids, is decoded."""
     payload = message.get_payload()
     if len(message) or not isinstance(payload, str):
         return message
@@ -177,17 +184,17 @@ def _unpack_message(message: EmailMessage) -> EmailMessage:
 
 
 def _add_fields(builder: Builder, groups: Iterable[EmailMessage]) -> None:
-    """Add the fields of a report of delivery, a paragraph for each group of them."""
+    """Add the fields of a delivery report, a paragraph for each group of fields."""
     for group in groups:
         fields = [f"{name}: {value}" for name in group if (value := _get_header(group, name))]
         builder.add_paragraph("\n".join(fields))
 
 
 def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
-    """Add a file of any other format.
+    """Add a file of any format.
 
     Raises:
-        ParseRefusal: When it gives no text.
+        ParseRefusal: If it gives no text.
     """
     from fathom.documents.formats.sniff import detect_format
 
@@ -199,6 +206,7 @@ def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
 
 
 def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
+    """Add an attached message, or only its subject if it is nested too deep."""
     if depth < _DEEPEST:
         _add_message(builder, message, depth + 1)
     else:
@@ -207,7 +215,7 @@ def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
 
 
 def _get_header(message: EmailMessage, name: str) -> str:
-    """Return a header in one line, dates as ISO 8601; empty when it is missing or beyond repair."""
+    """Return a header in one line, a date as ISO 8601; empty if it is missing or malformed."""
     # The standard library fails on some malformed headers only when they are accessed.
     with suppress(ValueError, IndexError, AttributeError, TypeError, LookupError):
         value = " ".join(str(message[name] or "").split())
@@ -216,6 +224,7 @@ def _get_header(message: EmailMessage, name: str) -> str:
 
 
 def _format_date(value: str) -> str:
+    """Return a date as ISO 8601; a malformed one as it is."""
     with suppress(ValueError, TypeError):
         return parsedate_to_datetime(value).isoformat()
     return value
@@ -227,7 +236,10 @@ def _get_payload(part: EmailMessage) -> bytes:
 
 
 def _encode_page(part: EmailMessage) -> bytes:
-    """Return a page in bytes that state their encoding, as that of the mail counts."""
+    """Return an HTML part as bytes, in UTF-8 with a mark if the mail states its encoding.
+
+    The encoding that the mail states counts more than the one in the HTML itself.
+    """
     has_charset = part.get_content_charset() is not None
     return _get_text(part).encode("utf-8-sig") if has_charset else _get_payload(part)
 
@@ -239,6 +251,7 @@ def _get_text(part: EmailMessage) -> str:
 
 
 def _decode_payload(payload: bytes, charset: str) -> str:
+    """Decode the bytes of a text; the stated encoding may be wrong."""
     if payload.isascii():
         with suppress(LookupError, UnicodeDecodeError):
             if codecs.lookup(charset).name.startswith(_ESCAPING):

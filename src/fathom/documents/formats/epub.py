@@ -27,7 +27,8 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse an EPUB file.
 
     Raises:
-        ParseRefusal: `encrypted` for protected chapters, `failed`, `empty`.
+        ParseRefusal: `encrypted` for protected chapters, `failed` for a damaged file, `empty`
+            without text.
     """
     archive = open_zip(data)
     _refuse_protected(archive)
@@ -39,15 +40,21 @@ def parse(data: bytes) -> ParsedDocument:
             with suppress(_BlankPage):
                 add_blocks(builder, _parse_page(page))
     metadata = find_child(package, "metadata")
-    # Backwards, as of several authors the first one counts.
+    # Backwards, because the last fact of a name counts, but of several authors the first should.
     return builder.build(*read_facts(() if metadata is None else reversed(metadata), _METADATA))
 
 
 class _BlankPage(Exception):
-    """Raised for a page that holds no text."""
+    """A page that has no text."""
 
 
 def _parse_page(page: bytes) -> ParsedDocument:
+    """Parse a chapter.
+
+    Raises:
+        _BlankPage: If it has no text.
+        ParseRefusal: If it cannot be read.
+    """
     try:
         return parse_html(page)
     except ParseRefusal as refusal:
@@ -57,6 +64,11 @@ def _parse_page(page: bytes) -> ParsedDocument:
 
 
 def _refuse_protected(archive: zipfile.ZipFile) -> None:
+    """Check that no chapter is encrypted.
+
+    Raises:
+        ParseRefusal: `encrypted` if one is.
+    """
     rules = read_xml_member(archive, "META-INF/encryption.xml")
     references = [] if rules is None else list(iter_descendants(rules, "CipherReference"))
     # Fonts are often scrambled in books that anyone may read.
@@ -65,6 +77,11 @@ def _refuse_protected(archive: zipfile.ZipFile) -> None:
 
 
 def _find_package(archive: zipfile.ZipFile) -> tuple[str, Element]:
+    """Return the name and the root of the package file, which lists the chapters.
+
+    Raises:
+        ParseRefusal: `failed` if there is none.
+    """
     container = read_xml_member(archive, "META-INF/container.xml")
     files = [] if container is None else list(iter_descendants(container, "rootfile"))
     declared = [file.get("full-path") or "" for file in files]
@@ -77,6 +94,7 @@ def _find_package(archive: zipfile.ZipFile) -> tuple[str, Element]:
 
 
 def _list_chapters(package: Element, folder: str) -> Iterator[str]:
+    """Yield the names of the chapters in the order of the spine, without the contents page."""
     manifest, spine = find_child(package, "manifest"), find_child(package, "spine")
     items = (
         {}

@@ -5,40 +5,40 @@ from collections.abc import Mapping
 
 _LENGTH = re.compile(r"(-?\d*\.?\d+)\s*(px|pt|em|rem|%)?")
 _PIXELS = {"pt": 4 / 3, "em": 16.0, "rem": 16.0, "%": 0.16}
-"""Pixels of a unit of length in text of the usual size."""
+"""The number of pixels of each unit of length, in text of the usual size (16 pixels)."""
 _TINIEST = 2.0
-"""The size of letters in pixels that nobody can read."""
+"""The largest size of letters, in pixels, that nobody can read."""
 _FAINTEST = 0.1
-"""The opacity that nobody can see."""
+"""The largest opacity that nobody can see."""
 _OFF_PAGE = -500.0
-"""The pixels beyond the left or upper edge from which on no text reaches into the page."""
+"""The position, in pixels, from which on text left of or above the page does not reach into it."""
 _EDGES = ("left", "top", "right", "bottom")
 _SHIFTS = ("text-indent", "margin-left", "margin-top")
 _CLIPS = ("rect(0", "inset(50%", "inset(100%", "circle(0")
 _BRIGHTEST = 240
-"""The least value of red, green and blue, of 255, of a colour that white paper hides."""
+"""The least value of red, green and blue, of 255, in a colour that cannot be seen on white."""
 _HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})")
 _RGB = re.compile(r"rgba?\((\d{1,3})[, ]+(\d{1,3})[, ]+(\d{1,3})(?:[, /]+([\d.]{1,9}))?\)")
 Style = Mapping[str, str]
 
 
 def parse_style(text: str) -> Style:
-    """Parse the attribute `style` into its values by their names."""
+    """Parse the attribute `style`, and return its values by name, in small letters."""
     pairs = (part.partition(":") for part in text.lower().replace("!important", "").split(";"))
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def has_background(style: Style) -> bool:
-    """Return whether a style paints what lies behind its text."""
+    """Return whether a style paints the background of its text."""
     return any(name.startswith("background") for name in style)
 
 
 def hides_text(style: Style, *, on_white: bool) -> bool:
-    """Return whether nobody sees a text of this style.
+    """Return whether no reader sees a text of a style.
 
     Args:
-        style: The values of the element itself.
-        on_white: Whether the page behind the element is surely white.
+        style: The values of the element itself, as `parse_style` gives them.
+        on_white: Whether the background of the element is surely white.
     """
     return (
         0 <= _measure(style, "font-size", 16.0) <= _TINIEST
@@ -50,7 +50,7 @@ def hides_text(style: Style, *, on_white: bool) -> bool:
 
 
 def _measure(style: Style, name: str, usual: float) -> float:
-    """Return a length in pixels, or a bare number as it is."""
+    """Return a length of a style in pixels, or a bare number as it is; `usual` without one."""
     match = _LENGTH.match(style.get(name, ""))
     return float(match[1]) * _PIXELS.get(match[2] or "px", 1.0) if match else usual
 
@@ -89,7 +89,7 @@ def _has_colour_of_page(style: Style, *, on_white: bool) -> bool:
 
 
 def _parse_colour(text: str) -> tuple[float, float, float, float] | None:
-    """Return red, green, blue (of 255) and opacity (of 1); `None` if it is another colour."""
+    """Return red, green, blue (0 to 255) and opacity (0 to 1); `None` for an unknown form."""
     if text == "white":
         return (255, 255, 255, 1)
     if match := _HEX.fullmatch(text):

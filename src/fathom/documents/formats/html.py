@@ -29,7 +29,7 @@ _BLOCKS = frozenset({
     "tbody", "thead", "tfoot", "caption",
 })  # fmt: skip
 _ROW_GROUPS = frozenset({"table", "thead", "tbody", "tfoot"})
-"""The elements at whose beginning no cell spans further rows."""
+"""The elements that begin anew: no cell of an earlier row reaches into them."""
 _CELLS = frozenset({"td", "th"})
 _SHIFTED = frozenset({"sup", "sub"})
 _BARS = frozenset({"/", "\u2044"})
@@ -40,15 +40,17 @@ _HIDING = re.compile(
     re.IGNORECASE,
 )
 _PAINTED = frozenset({"class", "id", "bgcolor", "background"})
-"""Attributes that may paint what lies behind the text."""
+"""Attributes that may paint the background of the text."""
 _SPACE = re.compile(r"[ \t\r\n\f\u200b]+")
 _SOFT_HYPHEN = "\u00ad"
-"""A place where a word may be parted; nobody searches for it."""
+"""The mark of a place where a word may be hyphenated; it is dropped, so that words are found."""
 _STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
 @dataclass(slots=True)
 class _OpenList:
+    """A list that the walk is in, with the numbers of its next items."""
+
     ordered: bool
     style: str
     numbers: "count[int]"
@@ -56,7 +58,7 @@ class _OpenList:
 
 @dataclass(slots=True)
 class HtmlWalk:
-    """A walk over an element tree without recursion, so that no depth can exhaust the stack."""
+    """A walk over an element tree; it is no recursion, so no depth can exhaust the stack."""
 
     builder: Builder
     _words: list[str] = field(default_factory=list)
@@ -66,8 +68,9 @@ class HtmlWalk:
     _grid: CellGrid = field(default_factory=CellGrid)
 
     def add_tree(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
-        """Add all visible text under `root`."""
-        # Pairs of (element, entering?); the text after an element is added when the walk leaves it.
+        """Add all visible text under an element, itself included."""
+        # Each element with True on the way in, False on the way out; the text after an element is
+        # added when the walk leaves it.
         todo = [(root, True)]
         while todo:
             element, entering = todo.pop()
@@ -84,7 +87,7 @@ class HtmlWalk:
         self._flush()
 
     def _add_whole(self, element: Any) -> bool:  # noqa: ANN401
-        """Add an element that is read in one go; return whether `element` was one."""
+        """Add a heading, preformatted text or a table row; return whether the element is one."""
         tag = element.tag
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
             self._flush()
@@ -100,6 +103,7 @@ class HtmlWalk:
         return True
 
     def _enter(self, element: Any) -> None:  # noqa: ANN401
+        """Begin the block, list or item that an element is."""
         tag = element.tag
         if tag == "br":
             self._words.append("\x0b")
@@ -115,6 +119,7 @@ class HtmlWalk:
             self._label = self._make_label(element)
 
     def _leave(self, element: Any) -> None:  # noqa: ANN401
+        """End the block, list, item or term that an element is."""
         if element.tag == "dt":
             self._terms.append(_collapse_space("".join(self._words)))
             self._words.clear()
@@ -128,6 +133,7 @@ class HtmlWalk:
             self._label = None
 
     def _make_label(self, item: Any) -> str:  # noqa: ANN401
+        """Count an item of the innermost list and return its label."""
         if not self._lists or not self._lists[-1].ordered:
             return "-"
         number = _parse_number(item.get("value"), next(self._lists[-1].numbers))
@@ -135,6 +141,7 @@ class HtmlWalk:
         return f"{format_number(number, _STYLES.get(self._lists[-1].style, 'decimal'))}."
 
     def _add_row(self, element: Any) -> None:  # noqa: ANN401
+        """Add a row of a table, or the contents of its cells if it is only layout."""
         cells = [cell for cell in element if cell.tag in _CELLS]
         # A table inside a cell is layout: its contents are read as separate blocks.
         if any(next(cell.iter("table"), None) is not None for cell in cells):
@@ -150,6 +157,7 @@ class HtmlWalk:
             self.builder.add_row(self._grid.place_row(row), head=head)
 
     def _flush(self) -> None:
+        """Add the text so far as a definition, a list item or a paragraph."""
         text = _collapse_space("".join(self._words))
         self._words.clear()
         if not text:
@@ -165,14 +173,14 @@ class HtmlWalk:
             self.builder.add_paragraph(text)
 
     def _add_definition(self, text: str) -> None:
-        """Add a text with the terms that it explains, as an item of a list."""
+        """Add a text with the terms before it that it explains, as a list item."""
         terms = ", ".join(filter(None, self._terms))
         self._terms.clear()
         self.builder.add_item(": ".join(filter(None, (terms, text))))
 
 
 def _wrap_cells(element: Any) -> None:  # noqa: ANN401
-    """Put cells that stand in no row into one, as a browser does."""
+    """Put neighbouring cells that are in no row into a new row, as a browser does."""
     row = None
     for child in list(element):
         if child.tag not in _CELLS:
@@ -185,18 +193,24 @@ def _wrap_cells(element: Any) -> None:  # noqa: ANN401
 
 
 def _read_spans(cell: Any) -> tuple[int, int]:  # noqa: ANN401
-    """Return the columns and the rows that a cell spans; 0 rows are all of its group."""
+    """Return the numbers of columns and rows that a cell spans.
+
+    A `rowspan` of 0 means all rows of the group, for which the number is `_ALL_ROWS`.
+    """
     rows = _parse_number(cell.get("rowspan"), 1)
     return _parse_number(cell.get("colspan"), 1), rows or _ALL_ROWS
 
 
 def _parse_number(text: str | None, usual: int) -> int:
-    """Return the number that an attribute gives; `usual` if it gives none."""
+    """Return the number in an attribute; `usual` without one."""
     return int(text) if text and re.fullmatch(r"-?\d{1,6}", text) else usual
 
 
 def is_visible(element: Any) -> bool:  # noqa: ANN401
-    """Return whether a reader of the page sees the element."""
+    """Return whether an element is shown on the page.
+
+    Text in invisible letters is another matter: `hidden_style` detects it.
+    """
     tag = element.tag
     if not isinstance(tag, str) or tag in _UNSEEN:  # a comment's tag is a function
         return False
@@ -206,11 +220,11 @@ def is_visible(element: Any) -> bool:  # noqa: ANN401
 
 
 def get_visible_text(root: Any, *, keep_space: bool = False) -> str:  # noqa: ANN401
-    """Return the visible text under one element.
+    """Return the visible text under an element.
 
     Args:
         root: The element.
-        keep_space: Keep white space as it is, for preformatted text.
+        keep_space: Whether white space stays as it is, for preformatted text.
     """
     words: list[str] = []
     todo: list[Any] = [root]
@@ -234,13 +248,14 @@ def get_visible_text(root: Any, *, keep_space: bool = False) -> str:  # noqa: AN
 
 
 def _get_separator(tag: object, *, keep_space: bool) -> str:
+    """Return the mark that keeps the text of an element apart from the text before it."""
     if tag == "br":
         return "\n" if keep_space else "\x0b"
     return " " if tag in _BLOCKS or tag in {"td", "th", "tr"} else ""
 
 
 def _collapse_space(text: str) -> str:
-    """Collapse white space as a browser does; a forced line break stays one."""
+    """Collapse white space as a browser does; forced line breaks become line feeds."""
     lines = (_SPACE.sub(" ", line).strip() for line in text.replace(_SOFT_HYPHEN, "").split("\x0b"))
     return "\n".join(line for line in lines if line)
 
@@ -261,7 +276,7 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse an HTML page or fragment in any detectable encoding.
 
     Raises:
-        ParseRefusal: `failed` for pages built to exhaust a parser, `empty` for those without text.
+        ParseRefusal: `failed` for a page that is built to exhaust a parser, `empty` without text.
     """
     text = decode_markup(data)
     builder = Builder()
@@ -273,10 +288,11 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     """Add the visible text of a page.
 
     Returns:
-        The page's title and its author, date, description and key words.
+        The page's title, and its author, date, description and keywords as far as it has them.
 
     Raises:
-        ParseRefusal: `failed` for pages built to exhaust a parser.
+        ParseRefusal: `failed` for a page that is built to exhaust a parser, `empty` for a text that
+            is no HTML.
     """
     _check_size(text)
     try:
@@ -284,19 +300,19 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
         root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
     except (ParserError, ValueError) as error:
         raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
-    roots = [root, *root.itersiblings()]  # what follows the end of the page stands beside it
+    roots = [root, *root.itersiblings()]  # text after the end of the page is in its siblings
     _drop_hidden_text(builder, roots)
     for part in roots:
-        if isinstance(part.tag, str):  # a comment may stand beside the page
+        if isinstance(part.tag, str):  # a sibling may be a comment
             _mark_superscripts(part)
         HtmlWalk(builder).add_tree(part)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
 
 
 def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> None:
-    """Drop the text that is drawn so that no reader sees it, and count it for the report.
+    """Drop the text that is drawn so that no reader sees it, and count it for `unread`.
 
-    White letters are dropped only where the page behind them is surely white.
+    White letters are dropped only if their background is surely white.
     """
     sheets = "".join(sheet.text or "" for root in roots for sheet in root.iter("style"))
     is_plain = "background" not in sheets and not any(True for r in roots for _ in r.iter("link"))
@@ -316,7 +332,7 @@ def _drop_hidden_text(builder: Builder, roots: Sequence[html.HtmlElement]) -> No
 
 
 def _mark_superscripts(root: Any) -> None:  # noqa: ANN401
-    """Keep superscripts and subscripts apart from the text before them; note marks get brackets."""
+    """Put signs before superscripts and subscripts, and brackets around the marks of notes."""
     before = ""
     for event, element in iterwalk(root, events=("start", "end")):
         tag = element.tag
@@ -329,6 +345,12 @@ def _mark_superscripts(root: Any) -> None:  # noqa: ANN401
 
 
 def _mark_superscript(element: Any, before: str) -> None:  # noqa: ANN401
+    """Replace a superscript or subscript by its text with the sign that keeps it apart.
+
+    Args:
+        element: The `sup` or `sub`.
+        before: The end of the text before it.
+    """
     script = "".join(element.itertext()).strip()
     behind = element.getnext()
     if element.tag == "sup" and script.isdigit() and _leads_to_note(element, script):
@@ -344,7 +366,7 @@ def _mark_superscript(element: Any, before: str) -> None:  # noqa: ANN401
 
 
 def _leads_to_note(element: Any, script: str) -> bool:  # noqa: ANN401
-    """Return whether a raised text, and nothing else, is a link to a place of a page."""
+    """Return whether exactly the raised text is a link to a place in a page."""
     around = element.getparent()
     links = [*element.iter("a"), *([around] if around is not None and around.tag == "a" else [])]
     return any(
@@ -353,10 +375,10 @@ def _leads_to_note(element: Any, script: str) -> bool:  # noqa: ANN401
 
 
 def add_fragment(builder: Builder, text: str) -> None:
-    """Add the visible text of HTML inside of another format, if there is any.
+    """Add the visible text of HTML inside of another format, if it has any.
 
     Raises:
-        ParseRefusal: As for `add_html`.
+        ParseRefusal: `failed` for HTML that is built to exhaust a parser.
     """
     try:
         add_html(builder, text)
@@ -366,6 +388,11 @@ def add_fragment(builder: Builder, text: str) -> None:
 
 
 def _check_size(text: str) -> None:
+    """Check that a page has no more tags, and no deeper ones, than a parser can bear.
+
+    Raises:
+        ParseRefusal: `failed` if it has.
+    """
     depth = deepest = 0
     for number, tag in enumerate(_TAG.finditer(text)):
         if number > _MOST_TAGS:
@@ -378,6 +405,7 @@ def _check_size(text: str) -> None:
 
 
 def _read_facts(root: html.HtmlElement) -> dict[str, Scalar]:
+    """Return the facts that the `meta` elements state, the first of each name."""
     facts: dict[str, Scalar] = {}
     for meta in root.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").lower().removeprefix("article:")

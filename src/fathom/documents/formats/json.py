@@ -1,4 +1,4 @@
-"""JSON and JSON lines as readable rows: "key: value", with the nesting as headings."""
+"""JSON and JSON lines as readable rows ("key: value"), with headings for the nesting."""
 
 import json
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ _TITLES = ("title", "name", "judul", "nama", "heading", "subject", "id")
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Parse a JSON document, or one JSON value per line.
+    """Parse a JSON document, or a JSON value on each line.
 
     Raises:
-        ParseRefusal: `failed` when it is neither.
+        ParseRefusal: `failed` if the file is neither or is nested too deep, `empty` without text.
     """
     text = decode_text(data)
     builder = Builder()
@@ -33,8 +33,8 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def is_json(text: str) -> bool:
-    """Return whether `text` is JSON, or each of its first lines is."""
-    # Other separators of lines, such as U+2028, may stand in a text.
+    """Return whether a text, or each of its first lines, is a JSON object or array."""
+    # Only line feeds end a line: other separators, such as U+2028, may be in a JSON text.
     lines = [line for line in text[:1_000_000].split("\n")[: _SAMPLE_LINES + 1] if line.strip()]
     if len(lines) > 1 and all(_is_container(line) for line in lines[:_SAMPLE_LINES]):
         return True
@@ -47,6 +47,7 @@ def _read_value(text: str) -> Any:  # noqa: ANN401 - any value of JSON
 
 
 def _is_container(text: str) -> bool:
+    """Return whether a text is a JSON object or array."""
     try:
         return isinstance(_read_value(text), dict | list)
     except (ValueError, RecursionError):
@@ -54,6 +55,15 @@ def _is_container(text: str) -> bool:
 
 
 def _read_lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
+    """Yield the value of each line.
+
+    Args:
+        text: The text.
+        error: The error of the text as a single JSON value, for the refusal.
+
+    Raises:
+        ParseRefusal: `failed` if a line is no JSON.
+    """
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -66,6 +76,11 @@ def _read_lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
 
 
 def _add_value(builder: Builder, value: object, level: int) -> None:
+    """Add a value; `level` is the level of the headings in it.
+
+    Raises:
+        ParseRefusal: `failed` if it is nested too deep.
+    """
     if level > _DEEPEST:
         raise ParseRefusal("failed", f"JSON is nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
@@ -81,7 +96,7 @@ def _add_value(builder: Builder, value: object, level: int) -> None:
 
 
 def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
-    """Add plain values first, as rows, so that none of them falls under a nested heading."""
+    """Add an object: its plain values first, so that none of them falls under a nested heading."""
     nested: list[tuple[str, Any]] = []
     for key, item in value.items():
         if isinstance(item, dict | list) and not _is_short_list(item):
@@ -102,6 +117,7 @@ def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
 
 
 def _add_element(builder: Builder, value: object, number: int, level: int) -> None:
+    """Add an element of an array: a flat object as a row, a nested one under a heading."""
     if isinstance(value, dict):
         if all(
             not isinstance(item, dict | list) or _is_short_list(item) for item in value.values()
@@ -115,6 +131,7 @@ def _add_element(builder: Builder, value: object, number: int, level: int) -> No
 
 
 def _add_record(builder: Builder, value: dict[str, Any]) -> None:
+    """Add a flat object as one row."""
     cells = []
     for key, item in value.items():
         word = (
@@ -131,10 +148,12 @@ def _find_title(value: dict[str, Any]) -> str:
 
 
 def _is_short_list(value: object) -> bool:
+    """Return whether a value is an array of plain values."""
     return isinstance(value, list) and all(not isinstance(item, dict | list) for item in value)
 
 
 def _format_value(value: object) -> str:
+    """Return a plain value as text; empty for null."""
     if value is None:
         return ""
     if isinstance(value, bool):

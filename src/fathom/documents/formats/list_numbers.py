@@ -10,10 +10,9 @@ def format_number(value: int, style: str) -> str:
     """Format a number as a list prints it.
 
     Args:
-        value: From 0; letters and roman numbers start at 1 and fall back to digits below 1 and
-            from 4000 on.
-        style: `decimal`, `decimalZero`, `lowerLetter`, `upperLetter`, `lowerRoman`, `upperRoman`;
-            anything else counts as decimal.
+        value: The number. Below 1 and from 4000 on, letters and roman numbers become digits.
+        style: `decimal`, `decimalZero` (two digits), `lowerLetter`, `upperLetter`, `lowerRoman` or
+            `upperRoman`; any other style counts as `decimal`.
     """
     if style == "decimalZero":
         return f"{value:02d}"
@@ -24,11 +23,13 @@ def format_number(value: int, style: str) -> str:
 
 
 def _format_letters(value: int) -> str:
+    """Return a number as letters: a to z, then aa, bb and so on."""
     # Word continues with aa, bb, cc after z, not with aa, ab, ac.
     return chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1)
 
 
 def _format_roman(value: int) -> str:
+    """Return a number as small roman digits."""
     signs = []
     for worth, sign in _ROMAN:
         count, value = divmod(value, worth)

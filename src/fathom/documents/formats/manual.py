@@ -45,7 +45,8 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse a manual page; its title is its description under NAME.
 
     Raises:
-        ParseRefusal: For binary data, unknown encodings and mere white space.
+        ParseRefusal: `no_document` for binary data, `unsupported` for an unknown encoding, `empty`
+            for mere white space.
     """
     text = remove_overstrikes(decode_text(data)).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
@@ -70,13 +71,16 @@ def is_source(text: str) -> bool:
 
 
 def remove_printer_marks(text: str) -> str:
-    """Return the words of a text, line by line, without a manual page's marks for the printer."""
+    """Return a text without overstrikes and, for the source of a manual page, without escapes.
+
+    Each line stays a line.
+    """
     text = remove_overstrikes(text)
     return remove_escapes(text) if is_source(text) else text
 
 
 def remove_overstrikes(text: str) -> str:
-    """Remove the letters that a printer would have struck twice or underlined."""
+    """Remove each letter over which another one is printed, for bold type or underlining."""
     return _OVERSTRUCK.sub("", text) if "\x08" in text else text
 
 
@@ -105,7 +109,10 @@ def add_printed(builder: Builder, text: str) -> str:
 
 
 def _find_level(lines: list[str], at: int) -> int | None:
-    """Return the level of a section's title, which is less indented than the text below it."""
+    """Return the level of a line if it is the title of a section, else `None`.
+
+    Such a line is less indented than the text below it.
+    """
     match = _SECTION.fullmatch(lines[at].rstrip())
     previous = lines[at - 1] if at else ""
     # A subsection may begin right below a section's title, without a blank line.
@@ -156,6 +163,7 @@ def remove_escapes(text: str) -> str:
 
 
 def _get_macro(line: str) -> str:
+    """Return the name of the macro that a line calls; empty for a line of text."""
     match = re.match(r"[.'][ \t]*([A-Za-z]*)", line)
     return (match[1] or "ad") if match else ""
 

@@ -17,7 +17,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?
 _FRONT_START = re.compile(r"(?:#[^\n]*\n)*[\"']?[A-Za-z_][\w.-]*[\"']?[ \t]*:(?:\s|\Z)")
 _FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
 READERS = "readers"
-"""The key of those who may read the document."""
+"""The key of the readers of the document."""
 _READERS_BLOCK = re.compile(
     r"^[\"']?readers[\"']?[ \t]*:[^\n]*(?P<items>(?:\n[ \t]*(?:-[^\n]*|#[^\n]*)?(?=\n|\Z))*)",
     re.IGNORECASE | re.MULTILINE,
@@ -37,7 +37,8 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse a Markdown file: CommonMark, tables, and a block of `key: value` lines at its head.
 
     Raises:
-        ParseRefusal: For binary data, unknown encodings and files without text.
+        ParseRefusal: `no_document` for binary data, `unsupported` for an unknown encoding, `empty`
+            for a file without text.
     """
     text = decode_text(data).replace("\r\n", "\n").replace("\r", "\n")
     facts: dict[str, str] = {}
@@ -49,7 +50,7 @@ def parse(data: bytes) -> ParsedDocument:
     builder = Builder()
     add_markdown(builder, text)
     metadata = {key: parse_scalar(value) for key, value in facts.items()}
-    # Names of readers stay a text, also a group such as 2021.
+    # The names of readers stay a text, even if one looks like a number, such as the group 2021.
     readers = {READERS: facts[READERS]} if READERS in facts else {}
     return builder.build(title, {**metadata, **readers})
 
@@ -61,9 +62,9 @@ def add_markdown(builder: Builder, text: str) -> None:
 
 @cache
 def _get_parser() -> MarkdownIt:
-    """Return the shared Markdown parser.
+    """Return the Markdown parser, which is shared because its creation takes long.
 
-    It keeps nothing of a text; making one takes longer than reading a small file.
+    It keeps nothing of a text.
     """
     parser = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
     # Before links: a footnote of one word looks like the target of one.
@@ -108,13 +109,13 @@ def _read_note_mark(state: StateInline, silent: bool) -> bool:
 
 
 def _is_front_matter(lines: str) -> bool:
-    """Return whether lines between two rules hold values by their keys, and not a text."""
-    # Wherever readers are named, everybody else stays out.
+    """Return whether the lines between two rules are values by their keys, and no text."""
+    # Lines that name readers always count, so that a list of readers is never overlooked.
     return bool(_FRONT_START.match(lines) or _READERS_BLOCK.search(lines))
 
 
 def _drop_comment(value: str) -> str:
-    """Return a value without a comment; what ends with a quotation mark has none."""
+    """Return a value without its comment; a value that ends with a quotation mark has none."""
     return value if value.endswith(('"', "'")) else _COMMENT.split(value, 1)[0]
 
 
@@ -123,19 +124,21 @@ def _read_facts(lines: str) -> dict[str, str]:
     matches = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
     pairs = ((m["key"].lower(), _drop_comment(m["value"])) for m in matches if m)
     facts = {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
-    # Readers without a value, or in lines of their own: what is not understood lets nobody read.
+    # Readers may be on lines of their own; if no name is understood, nobody may read.
     if READERS not in facts and (block := _READERS_BLOCK.search(lines)):
         facts[READERS] = ", ".join(map(str.strip, _ITEM.findall(block["items"]))) or "[]"
     return facts
 
 
 def _add_all(builder: Builder, node: Node, label: str = "") -> None:
+    """Add the blocks in a node; the first one gets the label."""
     for child in node.children:
         _add(builder, child, label)
         label = ""  # the label of a list item belongs to its first block
 
 
 def _add(builder: Builder, node: Node, label: str) -> None:
+    """Add a block; a paragraph with a label is a list item."""
     match node.type:
         case "heading":
             builder.add_heading(_collect_text(node), int(node.tag[1:]))
@@ -167,6 +170,7 @@ def _add_note(builder: Builder, node: Node) -> None:
 
 
 def _add_list(builder: Builder, node: Node) -> None:
+    """Add the items of a list with their numbers or bullets."""
     start = int(node.attrs.get("start", 1))
     for number, item in enumerate(node.children, start):
         mark = item.markup if node.type == "ordered_list" else ""
@@ -174,6 +178,7 @@ def _add_list(builder: Builder, node: Node) -> None:
 
 
 def _add_html(builder: Builder, content: str) -> None:
+    """Add the visible text of a block of HTML, unless it has only tags."""
     if not _TAG.sub("", content).strip():
         return
     from fathom.documents.formats.html import add_fragment
@@ -182,7 +187,7 @@ def _add_html(builder: Builder, content: str) -> None:
 
 
 def _collect_text(node: Node) -> str:
-    """Return the words of a block without marks; wrapped lines are joined."""
+    """Return the text of a block without Markdown's marks; wrapped lines are joined."""
     words: list[str] = []
     script = ""
     for child in node.walk():
@@ -203,4 +208,4 @@ def _collect_text(node: Node) -> str:
                 script = child.content.lower()
             case _:
                 pass
-    return "".join(words).replace("\u00ad", "")  # a soft hyphen parts no word
+    return "".join(words).replace("\u00ad", "")  # soft hyphens are no part of a word

@@ -15,7 +15,7 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse a notebook of format 3 or 4.
 
     Raises:
-        ParseRefusal: `failed` when it is no notebook, `empty` when no cell holds text.
+        ParseRefusal: `failed` if the file is no notebook, `empty` if no cell has text.
     """
     try:
         notebook = json.loads(decode_text(data))
@@ -32,6 +32,7 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
+    """Add a cell, and the outputs of a code cell."""
     source = _join_lines(cell.get("source", cell.get("input")))
     match cell.get("cell_type"):
         case "markdown":
@@ -48,7 +49,10 @@ def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
 
 
 def _add_output(builder: Builder, output: dict[str, Any]) -> None:
-    """Add an output in the richest of its forms; plain text beside Markdown only names its kind."""
+    """Add an output in one of its forms: Markdown, an HTML table, plain text or other HTML.
+
+    The forms are tried in this order, because plain text beside a richer form only names its kind.
+    """
     data = output.get("data")
     forms = data if isinstance(data, dict) else {"text/plain": output.get("text")}
     plain, markdown, html = (
@@ -60,19 +64,21 @@ def _add_output(builder: Builder, output: dict[str, Any]) -> None:
     elif "<table" in html or not plain.strip():
         try:
             add_fragment(builder, html)
-        except ParseRefusal:  # an output that cannot be read does not keep the others away
+        except ParseRefusal:  # an output that cannot be read must not hide the others
             builder.add_code(plain)
     else:
         builder.add_code(plain)
 
 
 def _find_title(notebook: dict[str, Any]) -> str:
+    """Return the title in the metadata of a notebook; empty without one."""
     metadata = notebook.get("metadata")
     title = metadata.get("title") if isinstance(metadata, dict) else None
     return title if isinstance(title, str) else ""
 
 
 def _join_lines(lines: object) -> str:
+    """Return a text that a notebook stores as one text or as a list of lines."""
     if isinstance(lines, list):
         return "".join(str(line) for line in lines)
     return lines if isinstance(lines, str) else ""

@@ -1,4 +1,4 @@
-"""PNG, JPEG and TIFF: the text on pictures is recognised; each picture is a page."""
+"""PNG, JPEG and TIFF: the text on a picture is recognised; each picture is a page."""
 
 import io
 import re
@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
 KINDS = ("PNG", "JPEG", "TIFF")
 MOST_PIXELS = 80_000_000
-"""Most pixels that a file may claim for one picture: an A3 page at 600 dots an inch. More is
-refused before it is unpacked."""
+"""The largest number of pixels that a picture may claim: an A3 page at 600 dots an inch.
+
+A larger picture is refused before it is unpacked.
+"""
 READ_PIXELS = 9_000_000
-"""Most pixels to recognise, an A4 page at 300 dots an inch; a larger picture is scaled down."""
+"""The largest number of pixels that are recognised: an A4 page at 300 dots an inch.
+
+A larger picture is scaled down.
+"""
 _OBJECT = re.compile(r"(?:image file )?<[^\s<>]+ object at 0x[0-9a-f]+>")
-"""The name of a picture in messages of Pillow: its place in memory, which differs at each run."""
-_ORIENTATION = 0x0112  # the EXIF tag for how the camera was held
+"""The name of a picture in a message of Pillow; it has an address that differs in each run."""
+_ORIENTATION = 0x0112  # the EXIF tag for the turn of the camera
 _FEWEST_LETTERS = 12  # fewer are a sign or a logo
 
 
@@ -34,8 +39,8 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     """Parse a picture; without a recogniser every picture is refused.
 
     Raises:
-        ParseRefusal: `no_document` without recogniser and for pictures without text, `failed` for a
-            damaged or huge one.
+        ParseRefusal: `no_document` without a recogniser and for a picture with hardly any text,
+            `failed` for a damaged or huge picture.
     """
     if recogniser is None:
         raise ParseRefusal("no_document", f"is a picture; {NEEDS_OCR}")
@@ -53,10 +58,14 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
 
 
 def recognise_lines(data: bytes, recogniser: Recogniser) -> tuple[PrintedLine, ...]:
-    """Return the lines on one picture, after `Recogniser.begin`; none with hardly any text.
+    """Return the recognised lines of a picture; none if it has hardly any text.
+
+    Args:
+        data: The file of the picture.
+        recogniser: The recogniser, whose `begin` was called.
 
     Raises:
-        ParseRefusal: `failed` for a damaged or huge one.
+        ParseRefusal: `failed` for a damaged or huge picture.
     """
     with _open_picture(data) as picture:
         lines = recogniser.read(_prepare_pixels(picture))
@@ -65,7 +74,12 @@ def recognise_lines(data: bytes, recogniser: Recogniser) -> tuple[PrintedLine, .
 
 @contextmanager
 def _open_picture(data: bytes) -> "Iterator[Image]":
-    """Yield a picture; any error within the block that is no refusal means that it is damaged."""
+    """Open a picture for the `with` block.
+
+    Raises:
+        ParseRefusal: `failed` for any error of Pillow in the block, which means that the picture is
+            damaged.
+    """
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size before anything is unpacked
@@ -86,10 +100,12 @@ def _count_letters(lines: Iterable[PrintedLine]) -> int:
 
 
 def _count_frames(picture: "Image") -> int:
-    """Return how many pages a file has; a photograph may carry others, such as its depth.
+    """Return the number of pages of a file: 1, except for TIFF.
+
+    A photograph may contain further pictures, such as its depth, which do not count.
 
     Raises:
-        ParseRefusal: If the picture is an animation.
+        ParseRefusal: `no_document` if the picture is an animation.
     """
     frames = int(getattr(picture, "n_frames", 1))
     if picture.format == "PNG" and frames > 1:
@@ -100,16 +116,20 @@ def _count_frames(picture: "Image") -> int:
 
 
 def _recognise_pages(picture: "Image", frames: int, recogniser: Recogniser) -> Iterator[PageLines]:
+    """Yield the recognised lines of each page."""
     for frame in range(frames):
         picture.seek(frame)
         yield PageLines(number=frame + 1, lines=recogniser.read(_prepare_pixels(picture)))
 
 
 def _prepare_pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy is imported below
-    """Return the pixels upright, on white, and no larger than `READ_PIXELS`.
+    """Return the pixels of a picture, upright, on white, and at most `READ_PIXELS` of them.
+
+    Returns:
+        (height, width, 3) uint8, blue first.
 
     Raises:
-        ParseRefusal: If the picture claims to be larger than any page.
+        ParseRefusal: `failed` if the picture claims to be larger than any page.
     """
     import numpy as np
     from PIL import Image, ImageOps
@@ -124,7 +144,7 @@ def _prepare_pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy 
     share = min(1.0, (READ_PIXELS / (width * height)) ** 0.5)
     size = max(1, int(width * share)), max(1, int(height * share))
     if share < 1 and picture.format == "JPEG":
-        picture.draft("RGB", size)  # decodes at a half or a quarter of the size, which is faster
+        picture.draft("RGB", size)  # lets the decoder halve or quarter the size, which is faster
     whole = _reduce_depth(picture)
     flat = _paint_on_white(whole.resize(size, Image.Resampling.BOX) if share < 1 else whole)
     flat.getexif()[_ORIENTATION] = orientation
@@ -134,12 +154,13 @@ def _prepare_pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy 
 
 def _reduce_depth(picture: "Image") -> "Image":
     """Convert a picture to eight bits a colour, so that it can be scaled."""
-    if picture.mode.startswith(("I", "F")):  # convert() would cut off deep greys
+    if picture.mode.startswith(("I", "F")):  # convert() would clip greys of more than eight bits
         return picture.point(lambda value: value / 256).convert("L")
     return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
 
 
 def _paint_on_white(picture: "Image") -> "Image":
+    """Return a picture without transparency, on a white ground."""
     from PIL import Image
 
     if picture.mode != "RGBA":

@@ -1,7 +1,7 @@
 r"""Conditions of roff (`.if`, `.ie`, `.el`), decided as a formatter for terminals decides them.
 
-Pages have lines for printers and lines that only a translator's tools are to skip; what `man` shows
-is decided by conditions: `n` and `t`, strings (`'a'b'`), numbers with registers (`\n(.g>0`), names
+The source of a manual page has lines for printers and lines for other tools. Conditions decide
+which lines `man` shows: `n` and `t`, strings (`'a'b'`), numbers with registers (`\n(.g>0`), names
 that are defined (`d`, `r`), and `!` before any of them. A condition that cannot be read is false.
 """
 
@@ -32,13 +32,13 @@ _MOST_CHARS = 200
 _MOST_PARENTHESES = 20
 _MOST_VALUE = 2**31
 _TRUE_MODES = "no"
-"""The formatter is `nroff`, and the page is the first, an odd one."""
+"""The modes that are true: the formatter is `nroff`, and the page is the first, an odd one."""
 _MACROS = frozenset({
     "TH", "SH", "SS", "PP", "P", "LP", "TP", "TQ", "IP", "HP", "RS", "RE", "B", "I", "BR", "RB",
     "BI", "IB", "IR", "RI", "SM", "SB", "UR", "UE", "MT", "ME", "SY", "YS", "OP", "EX", "EE",
 })  # fmt: skip
 _REGISTERS = {".g": 1, ".x": 1, ".y": 23, "%": 1}
-"""Registers of GNU's formatter that pages ask for; others are 0."""
+"""The registers of GNU's formatter that manual pages ask for; all others are 0."""
 
 
 def list_printed_lines(text: str) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _tighten(line: str) -> str:
 
 
 class _Page:
-    """A page as it is known up to a line."""
+    """The macros, strings, registers and open conditions of a page up to a line."""
 
     def __init__(self) -> None:
         self.macros = set(_MACROS)
@@ -94,7 +94,7 @@ class _Page:
                 self._registers[register["name"]] = value
 
     def choose(self, line: str) -> str | None:
-        """Return what of a line is shown, without conditions; `None` if nothing is."""
+        """Return the part of a line that is shown, without conditions; `None` if nothing is."""
         shown = all(self._blocks)
         is_plain = True
         for _ in range(_MOST_CONDITIONS):
@@ -115,7 +115,14 @@ class _Page:
         return line if shown and (is_plain or line.strip(".' \t")) else None
 
     def _decide(self, name: str, line: str, at: int, shown: bool) -> tuple[bool, int]:
-        """Return whether a condition holds, and its end."""
+        """Return whether a condition holds, and the place in the line where it ends.
+
+        Args:
+            name: The request: `if`, `ie`, `el` or `while`.
+            line: The line.
+            at: The place in the line after the request.
+            shown: Whether the conditions around this one hold.
+        """
         if name == "el":
             return bool(shown and self._alternatives and self._alternatives.pop()), at
         holds, end = self._test(line, at)
@@ -124,7 +131,7 @@ class _Page:
         return holds and name != "while", end
 
     def _test(self, line: str, at: int) -> tuple[bool, int]:
-        """Return whether the condition that begins at a place is true, and its end."""
+        """Return whether the condition at a place of a line is true, and its end."""
         start = at
         while line.startswith("!", start):
             start += 1
@@ -135,7 +142,10 @@ class _Page:
         return holds != bool((start - at) % 2), end
 
     def _test_plain(self, line: str, at: int) -> tuple[bool | None, int]:
-        """Return what is true without `!`, and its end; `None` if it cannot be read."""
+        """Return whether a condition without `!` is true, and its end.
+
+        The first value is `None` if the condition cannot be read.
+        """
         if mode := _MODE.match(line, at):
             return mode[0][0] in _TRUE_MODES, mode.end()
         if defined := _DEFINED.match(line, at):
@@ -150,12 +160,12 @@ class _Page:
         return (None if number is None else number > 0), end
 
     def _fill_in(self, text: str) -> str:
-        """Return a text with the strings and numbers that it uses."""
+        """Return a text with the values of the strings and registers that it uses."""
         text = _STRING_USE.sub(lambda use: self._strings.get(_get_name(use), ""), text)
         return _REGISTER_USE.sub(lambda use: str(self._registers.get(_get_name(use), 0)), text)
 
     def _read_number(self, line: str, at: int) -> tuple[int | None, int]:
-        """Return the value of the expression at a place, and its end; `None` without one."""
+        """Return the value of the expression at a place (`None` without one), and its end."""
         expression = _Expression(line, at, self._registers)
         try:
             return expression.compute(), expression.at
@@ -164,7 +174,7 @@ class _Page:
 
 
 class _Expression:
-    """An expression of numbers, computed from left to right: no operator goes before another.
+    """An expression of numbers, computed from left to right: all operators are of equal rank.
 
     Attributes:
         at: The place up to which the expression is read.
@@ -180,7 +190,7 @@ class _Expression:
         """Return the value.
 
         Raises:
-            ValueError: If there is no number where one must be.
+            ValueError: If the expression is malformed or its value too large.
         """
         value = self._read_operand()
         while operator := self._take(_OPERATOR):
@@ -190,6 +200,7 @@ class _Expression:
         return value
 
     def _read_operand(self) -> int:
+        """Read a number, a register, a group in parentheses, or one of these with a sign."""
         if number := self._take(_NUMBER):
             return int(number["digits"])
         if register := self._take(_REGISTER_USE):
@@ -203,6 +214,7 @@ class _Expression:
         return {"-": -value, "!": int(value <= 0)}.get(sign, value)
 
     def _read_group(self) -> int:
+        """Read the rest of a group whose opening parenthesis was read."""
         value = self.compute()
         if self._line[self.at : self.at + 1] != ")":
             raise ValueError("no end")
@@ -210,7 +222,10 @@ class _Expression:
         return value
 
     def _take(self, form: re.Pattern[str]) -> re.Match[str] | None:
-        """Read what has a form, after blanks within parentheses."""
+        """Read a part of a form at the present place; `None` if there is none.
+
+        Blanks before it are skipped within parentheses only.
+        """
         while self._depth and self._line[self.at : self.at + 1] in {" ", "\t"}:
             self.at += 1
         match = form.match(self._line, self.at)
@@ -219,6 +234,7 @@ class _Expression:
 
 
 def _apply(operator: str, one: int, other: int) -> int:
+    """Return the value of an operation; comparisons give 1 or 0."""
     if operator in {"/", "%"} and not other:
         raise ValueError("division by 0")
     return {
@@ -239,4 +255,5 @@ def _apply(operator: str, one: int, other: int) -> int:
 
 
 def _get_name(use: re.Match[str]) -> str:
+    """Return the name in the use of a string or a register."""
     return use[1] or use[2] or use[3] or ""

@@ -28,7 +28,7 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse a reStructuredText file; unknown roles and directives keep their text.
 
     Raises:
-        ParseRefusal: `failed` when it cannot be read at all.
+        ParseRefusal: `failed` if the file cannot be read at all, `empty` without text.
     """
     settings = {
         "file_insertion_enabled": False,
@@ -49,7 +49,7 @@ def parse(data: bytes) -> ParsedDocument:
     except SystemMessage as error:
         raise ParseRefusal("failed", f"damaged reStructuredText: {error}"[:200]) from error
     for complaint in list(tree.findall(nodes.system_message)):
-        # Some stand inside a block that is read as one text.
+        # A complaint may be inside a block that is read as one text.
         complaint.parent.replace(complaint, _list_unread_blocks(complaint))
     _mark_small_signs(tree)
     builder = Builder()
@@ -70,13 +70,16 @@ def _mark_small_signs(tree: nodes.document) -> None:
 
 
 def _list_unread_blocks(complaint: nodes.Element) -> list[nodes.Node]:
-    """Return the blocks that the reader could not read, such as a table out of shape."""
+    """Return the blocks in a complaint that docutils could not read, such as a malformed table.
+
+    Directives that would read a file or pass raw text are left out.
+    """
     blocks = [child for child in complaint.children if isinstance(child, nodes.literal_block)]
     return [block for block in blocks if not _FORBIDDEN.match(block.astext())]
 
 
 def _find_title(tree: nodes.document) -> str:
-    """Return the title that a `:title:` field at the head, or a directive of this name, gives."""
+    """Return the title in a `:title:` field at the head, or in a `title` directive; else `""`."""
     head = next((child for child in tree.children if not isinstance(child, _UNSEEN)), None)
     fields = head.children if isinstance(head, nodes.docinfo | nodes.field_list) else ()
     entries = [entry for entry in fields if isinstance(entry, nodes.field)]
@@ -85,11 +88,13 @@ def _find_title(tree: nodes.document) -> str:
 
 
 def _add_all(builder: Builder, node: nodes.Node, level: int) -> None:
+    """Add the blocks in a node; `level` is the level of the section around them."""
     for child in node.children:
         _add(builder, child, level)
 
 
 def _add(builder: Builder, node: nodes.Node, level: int) -> None:
+    """Add a block, or the blocks in it."""
     match node:
         case nodes.section():
             _add_all(builder, node, level + 1)
@@ -109,7 +114,7 @@ def _is_contents(node: nodes.Node) -> bool:
 
 
 def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
-    """Add a block without further blocks in it; return whether `node` was one."""
+    """Add a block that has no further blocks in it; return whether the node is one."""
     match node:
         case nodes.title() if isinstance(node.parent, nodes.section):
             builder.add_heading(node.astext(), level)
@@ -140,6 +145,7 @@ def _add_rows(builder: Builder, node: nodes.Element) -> None:
 
 
 def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:
+    """Add the items of a list with their numbers or bullets."""
     style = _STYLES.get(node.get("enumtype", ""), "decimal")
     before, after = node.get("prefix", ""), node.get("suffix", ".")
     for number, item in enumerate(node.children, node.get("start", 1)):
@@ -154,6 +160,7 @@ def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:
 
 
 def _split_footnote(node: nodes.Element) -> tuple[str, str]:
+    """Return the text and the mark of a footnote or citation."""
     label, *rest = node.children
     return " ".join(_join_lines(part.astext()) for part in rest), label.astext()
 

@@ -18,9 +18,9 @@ _SILENT = frozenset({
     "toctree", "index", "highlight", "default-domain", "currentmodule", "tabularcolumns",
     "literalinclude",
 })  # fmt: skip
-"""Directives that print nothing of their own."""
+"""The directives that print nothing."""
 _CONDITIONS = frozenset({"only", "ifconfig", "rst-class"})
-"""Directives whose argument is not printed."""
+"""The directives whose argument is not printed, but whose content is."""
 _VERSIONS = {
     "versionadded": "Added in version",
     "versionchanged": "Changed in version",
@@ -30,20 +30,20 @@ _VERSIONS = {
 
 
 class _AnyOption(dict[str, Any]):
-    """The options of a directive; others than these are taken as they are."""
+    """The options of a directive; an unknown option is accepted with any value."""
 
     def __missing__(self, _name: str) -> Any:  # noqa: ANN401 - docutils has no types
         return directives.unchanged
 
 
 class _Listing(CodeBlock):  # type: ignore[misc]  # docutils has no types
-    """A listing, with the options of any program."""
+    """A directive for a listing that accepts the options of any program."""
 
     option_spec: ClassVar[dict[str, Any]] = _AnyOption(CodeBlock.option_spec)
 
 
 class _ForeignDirective(Directive):  # type: ignore[misc]
-    """A directive of another program: a paragraph of its argument, and its content."""
+    """A directive of another program; it gives a paragraph of its argument, then its content."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -66,7 +66,10 @@ class _ForeignDirective(Directive):  # type: ignore[misc]
 
 
 def register_directives(text: str) -> None:
-    """Let docutils read the directives of a text that it lacks, and listings with any options."""
+    """Register the directives of a text that docutils lacks, and listings with any options.
+
+    The registration holds for the whole process.
+    """
     for name in {match[1].lower() for match in _NAME.finditer(text)}:
         if name in _LISTINGS:
             directives.register_directive(name, _Listing)

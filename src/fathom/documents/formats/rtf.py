@@ -46,12 +46,19 @@ _MAC_PAGES = {
 _ESCAPED = {b"~": "\u00a0", b"_": "-", b"-": ""}
 _DEEPEST = 1_000
 _TINIEST = 4
-"""The size in half points that nobody can read."""
+"""The largest size of letters, in half points, that nobody can read."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """The state that a group inherits from the one around it and forgets at its end."""
+    """The state of a group, which a group inherits from the one around it.
+
+    Attributes:
+        hidden: Whether its text is not shown.
+        tiny: Whether its letters are too small to be read.
+        font: The number of its font; -1 for none.
+        stand_ins: The number of bytes after each `u` word, for readers without Unicode.
+    """
 
     hidden: bool = False
     unseen: bool = False  # hidden as a property of letters
@@ -60,7 +67,7 @@ class _Group:
     in_table: bool = False
     note: int = 0  # the number of the note whose text it is; 0 for the document's own text
     font: int = -1
-    stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
+    stand_ins: int = 1
 
     def copy(self) -> "_Group":
         """Return another group with the same state; `dataclasses.replace` takes far longer."""
@@ -80,7 +87,7 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse an RTF file.
 
     Raises:
-        ParseRefusal: `failed` when it nests too deeply, `empty` without text.
+        ParseRefusal: `failed` if its groups are nested too deep, `empty` without text.
     """
     builder = Builder()
     reader = RtfReader(data)
@@ -106,7 +113,11 @@ def _add_paragraph(builder: Builder, text: str) -> None:
 
 
 class RtfReader:
-    """A single pass over the tokens of a file."""
+    """A single pass over the tokens of a file.
+
+    Attributes:
+        hidden_places: The number of runs of tiny text that were left out so far.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -144,6 +155,7 @@ class RtfReader:
         ]
 
     def _handle_brace(self, brace: bytes) -> None:
+        """Begin or end a group."""
         self._decoder.reset()
         if brace == b"{":
             if len(self._groups) > _DEEPEST:
@@ -155,6 +167,7 @@ class RtfReader:
         self._to_skip = 0
 
     def _handle_word(self, word: bytes, number: int | None) -> None:
+        """Follow a control word with its number, if it has one."""
         group = self._groups[-1]
         self._decoder.reset()
         if word in _UNSEEN:
@@ -184,6 +197,7 @@ class RtfReader:
         self._pieces.append([])
 
     def _handle_sign(self, sign: bytes) -> None:
+        """Follow a control symbol, such as an escaped brace."""
         if sign == b"*":
             self._groups[-1].hidden = True  # "ignore this group if you do not know its name"
         elif sign in b"\\{}":
@@ -194,6 +208,7 @@ class RtfReader:
             self._append(_ESCAPED.get(sign, ""))
 
     def _handle_octets(self, octets: bytes) -> None:
+        """Add bytes of text, decoded by the encoding of the font, without stand-ins."""
         skipped = min(self._to_skip, len(octets))
         self._to_skip -= skipped
         name = self._encodings.get(self._groups[-1].font, self._encoding)
@@ -244,7 +259,7 @@ def _make_decoder(encoding: str) -> codecs.IncrementalDecoder:
 
 
 def _read_font_encodings(data: bytes) -> dict[int, str]:
-    """Return the encodings of the fonts that have one of their own, by their numbers."""
+    """Return the encodings of those fonts that have one of their own, by the font's number."""
     table = _FONT_TABLE.search(data)
     fonts = _FONT.finditer(data, table.end(), table.end() + _MOST_FONT_BYTES) if table else ()
     charsets = {int(font[1]): int(font[2]) for font in fonts}

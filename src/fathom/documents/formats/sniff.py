@@ -1,4 +1,4 @@
-"""Detection of a file's format; the name decides between text formats only."""
+"""Detection of a file's format by its content; the name decides only between text formats."""
 
 import re
 import zipfile
@@ -34,7 +34,7 @@ _HTML_START = re.compile(
     re.IGNORECASE,
 )
 _SHARED_ROOT = re.compile(r"<(?:article|section)\b([^>]{0,2000})>", re.IGNORECASE)
-"""The start of a text whose root DocBook or JATS share with HTML."""
+"""The start of a text whose root element DocBook or JATS shares with HTML."""
 _DECLARATION = re.compile(r"\s*<\?xml\s")
 _NAMESPACE = re.compile(r"""\sxmlns(?::[\w.-]+)?\s*=\s*["'][^"']""")
 _XHTML = "http://www.w3.org/1999/xhtml"
@@ -51,8 +51,8 @@ def detect_format(data: bytes, name: str) -> Format:
         name: The file's name.
 
     Raises:
-        ParseRefusal: `empty`, `encrypted`, `unsupported` or `no_document`; `failed` for a damaged
-            zip.
+        ParseRefusal: If no parser can read the file: `empty`, `encrypted`, `unsupported` or
+            `no_document`; `failed` for a damaged zip.
     """
     if not data:
         raise ParseRefusal("empty", "the file has no bytes")
@@ -63,7 +63,7 @@ def detect_format(data: bytes, name: str) -> Format:
 
 
 def refine_refusal(refusal: ParseRefusal, name: str) -> ParseRefusal:
-    """Return the refusal as `unsupported` if the file's name says that it should be a document.
+    """Return a refusal `no_document` as `unsupported` if the file has the name of a document.
 
     Other refusals are returned unchanged.
     """
@@ -73,10 +73,16 @@ def refine_refusal(refusal: ParseRefusal, name: str) -> ParseRefusal:
 
 
 def _get_ending(name: str) -> str:
+    """Return the ending of a file's name in small letters, without the dot."""
     return PurePath(name).suffix[1:].lower()
 
 
 def _detect_binary(data: bytes) -> Format | None:
+    """Return the format of binary data; `None` if it may be text.
+
+    Raises:
+        ParseRefusal: If it is of a known kind that is not read.
+    """
     # Readers accept a PDF header within the first kilobyte, so some files have bytes before it.
     at = data.find(b"%PDF-", 0, 1024)
     if at > 0 and b" obj" in data:
@@ -95,6 +101,7 @@ def _detect_binary(data: bytes) -> Format | None:
 
 
 def _refuse_ole(data: bytes) -> ParseRefusal:
+    """Return the refusal of a file in an old Office format, or of an encrypted one."""
     if "EncryptedPackage".encode("utf-16-le") in data:
         return ParseRefusal("encrypted", "protected by a password; save it without one")
     kinds = {"WordDocument": ".docx", "Workbook": ".xlsx", "PowerPoint Document": ".pptx"}
@@ -107,6 +114,11 @@ def _refuse_ole(data: bytes) -> ParseRefusal:
 
 
 def _detect_zip(data: bytes) -> Format:
+    """Return the format of a zip.
+
+    Raises:
+        ParseRefusal: `no_document` for a plain archive, or as for `open_zip`.
+    """
     with open_zip(data) as archive:
         names = archive.namelist()
         if "mimetype" in names:
@@ -120,6 +132,11 @@ def _detect_zip(data: bytes) -> Format:
 
 
 def _read_mimetype(archive: zipfile.ZipFile) -> Format | None:
+    """Return the format that the member `mimetype` of a zip states, or `None`.
+
+    Raises:
+        ParseRefusal: `unsupported` for an OpenDocument file that is not read.
+    """
     try:
         declared = unpack_member(archive, "mimetype", 200).strip().decode("latin-1")
     except zipfile.BadZipFile:
@@ -137,7 +154,10 @@ def _detect_text(data: bytes, named: Format | None) -> Format:
 
     Args:
         data: The whole file.
-        named: The format of the file's ending.
+        named: The format of the file's ending; `None` for an unknown one.
+
+    Raises:
+        ParseRefusal: If the data is no text, or of an unknown encoding.
     """
     from fathom.documents.formats import manual
 
@@ -156,11 +176,13 @@ def _detect_text(data: bytes, named: Format | None) -> Format:
 
 
 def _skip_comments(text: str) -> int:
+    """Return the place after the comments and processing instructions that begin a text."""
     match = _COMMENTS.match(text)
     return match.end() if match else 0
 
 
 def _detect_markup(start: str, named: Format | None, *, is_declared: bool) -> str:
+    """Return `html` or `xml`, or `""` for a text that is neither."""
     if named and named.by_ending and start.startswith("<"):
         # Markdown and text may begin with a tag; only a whole page overrules the name.
         whole = re.match(r"<(?:!doctype\s+html|html)\b", start, re.IGNORECASE)
@@ -174,11 +196,11 @@ def _detect_markup(start: str, named: Format | None, *, is_declared: bool) -> st
 
 
 def _is_xml_article(start: str, named: str, *, is_declared: bool) -> bool:
-    """Return whether an element that HTML has too is the root of XML, such as DocBook or JATS.
+    """Return whether the first element, which HTML has too, is the root of DocBook or JATS.
 
     Args:
         start: The beginning of the text, from the element on.
-        named: The name of the format of the file's ending.
+        named: The name of the format of the file's ending; empty for an unknown one.
         is_declared: Whether the text begins with an XML declaration.
     """
     root = _SHARED_ROOT.match(start)
@@ -188,6 +210,7 @@ def _is_xml_article(start: str, named: str, *, is_declared: bool) -> bool:
 
 
 def _detect_notation(start: str, text: str, named: Format | None) -> str:
+    """Return `notebook` or `json`, or `""` for a text that is neither."""
     if not start.startswith(("{", "[")) or (named and named.by_ending):
         return ""
     from fathom.documents.formats import json
@@ -198,6 +221,7 @@ def _detect_notation(start: str, text: str, named: Format | None) -> str:
 
 
 def _is_mail(data: bytes) -> bool:
+    """Return whether a file begins with the header of a mail, of three known fields or more."""
     head = data[:8192].lstrip()
     lines = head.split(b"\n")
     fields = 0
@@ -211,10 +235,11 @@ def _is_mail(data: bytes) -> bool:
 
 
 def _detect_by_content(text: str) -> str:
+    """Return the name of the text format that the content alone shows."""
     from fathom.documents.formats import csv, manual
 
     if manual.is_source(text):
-        return "manual"  # first, since its examples may look like any other format
+        return "manual"  # first, because its examples may look like any other format
     if len(_ATX.findall(text, 0, 100_000)) >= 2:
         return "markdown"
     return "csv" if csv.is_csv(text) else "text"

@@ -3,21 +3,25 @@
 import re
 
 LONGEST_BEFORE = 4
-"""The characters before a figure that decide whether it needs a sign."""
+"""The number of characters before a figure that decide whether it needs a sign."""
 _FIGURE = re.compile(r"\s*[+\-\u2212\u2013]?\d")
 _NUMBER_OR_WORD = re.compile(r"(?:\d|[^\W\d_]{4})\Z")
 
 
 def choose_sign(before: str, script: str, *, raised: bool) -> str:
-    """Return the sign to write between a text and the superscript or subscript behind it.
+    """Return the sign to write between a text and the superscript or subscript after it.
 
     `10` with a raised `6` becomes `10^6`, because `106` would be another number. `m2`, `CO2` and
-    `1st` need no sign. Behind a word of four letters or more a raised figure is the mark of a note.
+    `1st` need no sign. After a word of four letters or more a raised figure is the mark of a note,
+    which gets the sign too.
 
     Args:
         before: The text before the script; its last `LONGEST_BEFORE` characters suffice.
         script: The superscript or subscript.
-        raised: Whether it is raised.
+        raised: Whether it is a superscript.
+
+    Returns:
+        `^`, `_`, or `""` if no sign is needed.
     """
     if not _FIGURE.match(script) or not _NUMBER_OR_WORD.search(before):
         return ""

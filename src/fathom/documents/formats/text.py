@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, and the headings that are certain."""
+"""Plain text: paragraphs between blank lines, list items, and lines that surely are headings."""
 
 import re
 
@@ -29,7 +29,8 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse plain text in any detectable encoding.
 
     Raises:
-        ParseRefusal: For binary data, unknown encodings and mere white space.
+        ParseRefusal: `no_document` for binary data, `unsupported` for an unknown encoding, `empty`
+            for mere white space.
     """
     builder = Builder()
     add_text(builder, remove_running_heads(decode_text(data).replace("\r\n", "\n")))
@@ -37,7 +38,7 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def add_text(builder: Builder, text: str) -> None:
-    """Add the paragraphs, list items, typed commands and certain headings of `text`."""
+    """Add the paragraphs, list items, typed commands and sure headings of a text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for paragraph in _PARAGRAPHS.split(text):
         _add_paragraph(builder, paragraph.strip("\n"))
@@ -50,7 +51,7 @@ def add_piece(builder: Builder, text: str) -> None:
 
 
 def find_heading_level(line: str) -> int | None:
-    """Return the level of a line that is certainly a heading (`BAB I`, `Pasal 3`, `1.2 Title`)."""
+    """Return the level of a line that surely is a heading (`BAB I`, `Pasal 3`), else `None`."""
     line = line.strip()
     chapter = _CHAPTER.fullmatch(line)
     if chapter:
@@ -65,12 +66,13 @@ def find_heading_level(line: str) -> int | None:
 
 
 def _is_run_in_heading(first: str, rest: str) -> bool:
-    """Return whether a numbered line is a title right above its text, not the text's beginning."""
+    """Return whether a numbered line is the title of the text right below it, and no part of it."""
     is_deep = re.match(r"\s*\d{1,2}\.\d", first) is not None
     return is_deep and len(first.strip()) <= _SHORT and rest.lstrip()[:1].isupper()
 
 
 def _add_paragraph(builder: Builder, paragraph: str) -> None:
+    """Add a paragraph: its heading if it begins with one, then its list items."""
     if _PROMPT.match(paragraph):
         builder.add_code(paragraph)
         return

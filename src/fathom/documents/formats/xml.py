@@ -17,11 +17,11 @@ from fathom.documents.formats.superscripts import choose_sign
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
 _PLAIN_TITLES = frozenset({"head", "subject", "name"})
-"""The titles that are none if they hold parts of their own."""
+"""The elements that are no titles if they have parts of their own."""
 _ARTICLE_HEADS = frozenset({"title-group", "front", "front-stub", "article-meta"})
-"""The elements in which `article-title` names the article itself, not one that it cites."""
+"""The elements in which `article-title` is the title of the article, and not of a cited one."""
 _FRAMES = _ARTICLE_HEADS | {"teiheader", "filedesc", "titlestmt", "prolog", "caption"}
-"""The elements around a title that are no part of the text below it, beside DocBook's `info`."""
+"""The elements around a title that only frame it, in addition to DocBook's `info`."""
 _CAPTIONED = frozenset({
     "table", "informaltable", "table-wrap", "figure", "informalfigure", "fig", "fig-group",
     "example", "informalexample", "equation", "disp-formula", "formalpara", "note", "tip",
@@ -30,15 +30,15 @@ _CAPTIONED = frozenset({
     "bibliomset", "ref", "element-citation", "mixed-citation", "citation", "media",
     "supplementary-material",
 })  # fmt: skip
-"""The elements whose titles head no text: the text goes on behind them."""
+"""The elements whose titles are captions, and no headings of the text after them."""
 _PEOPLE = frozenset({"author", "contributor", "creator", "editor", "publisher", "owner", "person"})
 _JOINED = frozenset({
     "name", "string-name", "personname", "person-group", "element-citation", "pub-date", "date",
 })  # fmt: skip
-"""The elements whose parts are one text."""
+"""The elements whose parts are joined to one text."""
 _LISTINGS = frozenset({"programlisting", "screen", "preformat", "literallayout", "codeblock"})
 _TABLES = frozenset({"table", "informaltable", "tgroup", "thead", "tbody", "tfoot"})
-"""The elements at whose beginning no cell spans further rows."""
+"""The elements that begin anew: no cell of an earlier row reaches into them."""
 _ROWS = frozenset({"tr", "row"})
 _CELLS = frozenset({"td", "th", "entry", "cell"})
 _NUMBERED = frozenset({"orderedlist", "ol", "procedure", "steps", "substeps"})
@@ -63,7 +63,7 @@ _MARKUP = re.compile(
     r"|table|tr|td|th|pre|code|blockquote|html|body|font|center|section|article)\b[^<>]{0,500}>",
     re.IGNORECASE,
 )
-"""A tag of HTML; a manual of commands may show others, such as `<file>`."""
+"""A tag of HTML; other tags, such as `<file>` in a manual of commands, are text."""
 _PARAGRAPHS = re.compile(r"\n[ \t\r]*\n")
 
 
@@ -71,7 +71,7 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse an XML file; declared entities, document type definitions and the network are not used.
 
     Raises:
-        ParseRefusal: `failed` when it is no XML, `empty` when no element holds text.
+        ParseRefusal: `failed` if the file is no XML, `empty` if no element has text.
     """
     reader = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
@@ -87,7 +87,7 @@ def parse(data: bytes) -> ParsedDocument:
 
 
 def _mark_superscripts(root: Any) -> None:  # noqa: ANN401
-    """Keep superscripts and subscripts apart from the text before them in the same element."""
+    """Put signs before superscripts and subscripts, to keep them apart from the text before."""
     for element in root.iter("{*}sup", "{*}sub", "{*}superscript", "{*}subscript"):
         previous, around = element.getprevious(), element.getparent()
         if around is None:
@@ -104,7 +104,7 @@ class _XmlWalk:
     """A walk over the elements in order.
 
     Attributes:
-        title: The text of the first heading.
+        title: The text of the first heading; empty before it.
     """
 
     def __init__(self, builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no types
@@ -117,7 +117,10 @@ class _XmlWalk:
         self._mark = ""
 
     def add_tree(self, root: Any) -> None:  # noqa: ANN401
-        """Add leaves as paragraphs; an element with text between its children is one paragraph."""
+        """Add the blocks under an element, itself included.
+
+        An element without children, or with text between them, is one paragraph.
+        """
         todo: list[Any] = [root]
         while todo:
             part = todo.pop()
@@ -128,6 +131,7 @@ class _XmlWalk:
                 todo.extend(reversed(_split_mixed(part) if _has_mixed_content(part) else part))
 
     def _enter(self, element: Any) -> None:  # noqa: ANN401
+        """Begin the table or the list item that an element is."""
         name = _get_name(element)
         if name in _TABLES:
             self._grid = CellGrid()
@@ -142,7 +146,7 @@ class _XmlWalk:
         return f"{format_number(self._items[around], style)}." if style else "-"
 
     def _add_whole(self, element: Any) -> bool:  # noqa: ANN401
-        """Add an element that is read in one go; return whether `element` was one."""
+        """Add an element whose text is read as a whole; return whether the element is one."""
         name = _get_name(element)
         if name in _LISTINGS:
             self._label = ""
@@ -163,6 +167,7 @@ class _XmlWalk:
         return True
 
     def _add_row(self, row: Any) -> None:  # noqa: ANN401
+        """Add a row of a table."""
         self._label = ""
         cells = [cell for cell in row if isinstance(cell.tag, str)]
         is_head = all(_get_name(cell) == "th" for cell in cells)
@@ -170,12 +175,14 @@ class _XmlWalk:
         self._builder.add_row(placed, head=is_head or _get_name(row.getparent()) == "thead")
 
     def _add_title(self, element: Any) -> None:  # noqa: ANN401
+        """Add a title as a heading."""
         text = _join_text(element)
         self.title = self.title or text
         if text:
             self._builder.add_heading(self._take_mark(text), self._measure_level(element))
 
     def _add_text(self, text: str) -> None:
+        """Add a text as a list item or as paragraphs; HTML in it is read as such."""
         if _MARKUP.search(text):
             add_fragment(self._builder, text)  # a feed carries HTML as text
             return
@@ -187,12 +194,12 @@ class _XmlWalk:
                 self._builder.add_paragraph(self._take_mark(paragraph))
 
     def _take_mark(self, text: str) -> str:
-        """Return a text behind the mark that stands before it, such as `Table 1`."""
+        """Return a text after the label that was read before it, such as `Table 1`."""
         marked, self._mark = f"{self._mark} {text}".lstrip(), ""
         return marked
 
     def _measure_level(self, title: Any) -> int:  # noqa: ANN401
-        """Return the level of a title: below the titles of the elements around its own."""
+        """Return the level of a title: one for each element around it that has a title, plus 1."""
         around = list(_find_owner(title).iterancestors())
         level = 1 + sum(above in self._titled for above in around)
         is_entry = any(_get_name(above) in _ENTRIES for above in title.iterancestors())
@@ -200,7 +207,7 @@ class _XmlWalk:
 
 
 def _is_title(element: Any) -> bool:  # noqa: ANN401
-    """Return whether an element is the title of the text below it."""
+    """Return whether an element is the heading of the text below it."""
     name, parent = _get_name(element), element.getparent()
     if parent is None:
         return False
@@ -212,20 +219,21 @@ def _is_title(element: Any) -> bool:  # noqa: ANN401
 
 
 def _is_plain_title(element: Any, name: str, around: str) -> bool:  # noqa: ANN401
+    """Return whether a `head`, `subject` or `name` is a title, and no name of a person or topic."""
     has_parts = len(element) > 0 and not _has_mixed_content(element)
     names_person = name == "name" and around in _PEOPLE
     return not has_parts and not names_person and around != "subj-group"
 
 
 def _is_label(element: Any) -> bool:  # noqa: ANN401
-    """Return whether an element stands before the text of the elements behind it."""
+    """Return whether an element is the label of the text in the elements after it."""
     if _get_name(element) != "label" or _get_name(element.getparent()) not in _LABELLED:
         return False
     return any(_has_text(behind) for behind in element.itersiblings())
 
 
 def _find_owner(title: Any) -> Any:  # noqa: ANN401
-    """Return the element that a title names."""
+    """Return the element whose title an element is."""
     owner = title.getparent()
     while owner.getparent() is not None and _is_frame(_get_name(owner)):
         owner = owner.getparent()
@@ -233,11 +241,12 @@ def _find_owner(title: Any) -> Any:  # noqa: ANN401
 
 
 def _is_frame(name: str) -> bool:
+    """Return whether elements of a name only frame a title."""
     return name in _FRAMES or name.endswith("info")
 
 
 def _is_split(element: Any) -> bool:  # noqa: ANN401
-    """Return whether the parts of an element are texts of their own."""
+    """Return whether the parts of an element are read as texts of their own."""
     if _has_mixed_content(element):
         return any(_get_name(child) in _BLOCKS for child in element)
     return len(element) > 0 and _get_name(element) not in _JOINED and not _is_title(element)
@@ -255,12 +264,13 @@ def _split_mixed(element: Any) -> list[Any]:  # noqa: ANN401
 
 
 def _holds_cells(row: Any) -> bool:  # noqa: ANN401
+    """Return whether all children of a row are cells."""
     names = [_get_name(cell) for cell in row if isinstance(cell.tag, str)]
     return bool(names) and _CELLS.issuperset(names)
 
 
 def _read_spans(cell: Any) -> tuple[int, int]:  # noqa: ANN401
-    """Return the columns and the rows that a cell spans."""
+    """Return the numbers of columns and rows that a cell spans."""
     rows = _parse_number(cell.get("morerows"), 0) + 1
     return _parse_number(cell.get("colspan"), 1), _parse_number(cell.get("rowspan"), rows)
 
@@ -270,6 +280,7 @@ def _parse_number(text: str | None, usual: int) -> int:
 
 
 def _has_mixed_content(element: Any) -> bool:  # noqa: ANN401
+    """Return whether an element has text of its own, alone or between its children."""
     if any(child.tag is etree.Entity for child in element):
         return True
     texts = [element.text, *(child.tail for child in element)]
@@ -300,7 +311,7 @@ def _iter_text(element: Any) -> Iterator[str]:  # noqa: ANN401
 
 
 def _iter_part(child: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield the text of a child of an element, and the text behind it."""
+    """Yield the text of a child of an element, and the text after it."""
     if child.tag is etree.Entity:
         yield _drop_soft_hyphens(html5.get(f"{child.name};", child.text))
     else:
@@ -314,6 +325,7 @@ def _drop_soft_hyphens(text: str | None) -> str:
 
 
 def _get_name(element: Any) -> str:  # noqa: ANN401
+    """Return the name of an element in small letters, without namespace; empty for others."""
     if element is None or not isinstance(element.tag, str):
         return ""
     return str(etree.QName(element).localname.lower())

@@ -1,4 +1,4 @@
-"""Checks whether the extra `ocr` is installed, without loading it."""
+"""Checks for the extra `ocr`, which do not load it."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -9,12 +9,15 @@ from fathom.documents.base import NEEDS_OCR
 
 PACKAGE = "rapidocr"
 MODELS = {"Det": "PP-OCRv6_det_small.onnx", "Rec": "PP-OCRv6_rec_small.onnx"}
-"""The files that detect the lines of a page and that read one, in the package's models folder."""
+"""The files of the models that detect the lines of a page and read a line, by role.
+
+They are in the folder `models` of the package.
+"""
 
 
 @cache
 def find_models() -> dict[str, Path] | None:
-    """Return the files of the models; `None` if the extra, or one of them, is not installed."""
+    """Return the files of the models by role; `None` if the extra or a file is missing."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -24,7 +27,7 @@ def find_models() -> dict[str, Path] | None:
 
 
 def can_retry(reason: str) -> bool:
-    """Return whether a reason says that only the extra is missing, and it is installed by now."""
+    """Return whether a refusal's reason is only the missing extra, which is installed by now."""
     return reason.endswith(NEEDS_OCR) and find_models() is not None
 
 

@@ -1,4 +1,4 @@
-"""Recognised segments of text as lines of a page, in the order in which a person reads them."""
+"""Lines of a page from recognised segments of text, in the order in which a person reads them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,17 @@ _MOST_ACROSS = 0.3  # most of the segments that may cross a gutter, as titles an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Words recognised together; places in pixels from the top left of the upright page.
+    """Words that were recognised together, in a frame.
+
+    The places are in pixels from the top left of the upright page.
 
     Attributes:
-        sure: Share in [0, 1] of how surely the words were recognised.
+        text: The words; not empty.
+        sure: The sureness of the recognition in [0, 1].
+        left: The left edge of the frame.
+        top: The upper edge.
+        right: The right edge.
+        bottom: The lower edge.
     """
 
     text: str
@@ -45,7 +52,11 @@ class Segment:
 
 
 def build_lines(segments: Sequence[Segment]) -> tuple[PrintedLine, ...]:
-    """Return the lines of a page, column by column; segments side by side become cells."""
+    """Return the lines of a page, column by column; segments with a gap between become cells.
+
+    Args:
+        segments: The segments of the page, in any order.
+    """
     if not segments:
         return ()
     body = median(segment.height for segment in segments for _ in segment.text)
@@ -54,7 +65,12 @@ def build_lines(segments: Sequence[Segment]) -> tuple[PrintedLine, ...]:
 
 
 def _split_regions(segments: Sequence[Segment], body: float) -> Iterator[Sequence[Segment]]:
-    """Yield the regions of a page, each of which is read row by row."""
+    """Yield the regions of a page in reading order; each of them is read row by row.
+
+    Args:
+        segments: The segments of the page, or of a part of it.
+        body: The height of most lines of the page, in pixels.
+    """
     gutter = _find_gutter(segments, body)
     if gutter is None:
         yield segments
@@ -83,7 +99,7 @@ def _split_regions(segments: Sequence[Segment], body: float) -> Iterator[Sequenc
 
 
 def _find_gutter(segments: Sequence[Segment], body: float) -> float | None:
-    """Return where two columns of prose meet; `None` if the region has only one."""
+    """Return the place between two columns of prose; `None` if the region has only one."""
     best: tuple[int, float] | None = None
     best_gutter = None
     for left_end in sorted({segment.right for segment in segments}):
@@ -104,7 +120,7 @@ def _find_gutter(segments: Sequence[Segment], body: float) -> float | None:
 
 
 def _is_prose(column: Sequence[Segment]) -> bool:
-    """Return whether segments are running text: long, and most of them as wide as the column."""
+    """Return whether a column is running text: long lines, most of them as wide as the column."""
     if len(_group_rows(column)) < _FEWEST_LINES:
         return False
     width = max(segment.right for segment in column) - min(segment.left for segment in column)
@@ -113,7 +129,7 @@ def _is_prose(column: Sequence[Segment]) -> bool:
 
 
 def _group_rows(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Return segments of one height as rows, from the top; each row from left to right."""
+    """Group segments of about one height to rows, from the top; each row from left to right."""
     rows: list[list[Segment]] = []
     for segment in sorted(segments, key=lambda item: item.middle):
         above = rows[-1][-1] if rows else None
@@ -128,6 +144,7 @@ def _group_rows(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def _build_line(row: Sequence[Segment], body: float) -> PrintedLine:
+    """Build the line of a row; its places are scaled so that most lines are of usual height."""
     scale = _LINE_POINTS / body
     cells = [[row[0]]]
     for segment in row[1:]:
@@ -152,5 +169,8 @@ def _build_line(row: Sequence[Segment], body: float) -> PrintedLine:
 
 
 def _round_size(times: float) -> float:
-    """Return the size in points, in steps: the frames of equal lines differ a little in height."""
+    """Return the size of letters in points from their height as a multiple of most lines'.
+
+    The size is rounded, because the frames of equal lines differ a little in height.
+    """
     return _BODY_POINTS if times < _LARGER else _BODY_POINTS * round(times * 4) / 4

@@ -1,4 +1,4 @@
-"""PP-OCRv6 by RapidOCR: the segments of text on a picture, however it is turned."""
+"""Recognition of text on a picture by PP-OCRv6 (RapidOCR), in any orientation of the picture."""
 
 from collections.abc import Callable, Sequence
 from math import atan2, cos, hypot, sin
@@ -24,11 +24,12 @@ _WIDE = 3.0  # times as wide as high: such a line has the slope of the page
 
 
 class RapidRecogniser:
-    """A recogniser with models that are loaded with the first picture.
+    """A `Recogniser` whose models are loaded for the first file with pictures.
 
     Args:
-        most_pages: A file with more pictures is refused.
-        on_page: Called with how many of a file's pictures have been read, and of how many.
+        most_pages: The number of pictures above which a file is refused.
+        on_page: A callback with the number of a file's pictures that have been read, and the number
+            of all.
     """
 
     def __init__(self, most_pages: int, on_page: Callable[[int, int], None]) -> None:
@@ -38,7 +39,12 @@ class RapidRecogniser:
         self._done, self._pages = 0, 0
 
     def begin(self, pages: int) -> None:
-        """Begin a file with this number of pictures."""
+        """Begin a file with a number of pictures.
+
+        Raises:
+            ParseRefusal: `failed` if the file has too many, `no_text_layer` if the extra `ocr` is
+                not installed.
+        """
         if pages > self._most:
             raise ParseRefusal(
                 "failed",
@@ -50,14 +56,14 @@ class RapidRecogniser:
         self._on_page(0, pages)
 
     def read(self, picture: Picture) -> tuple[PrintedLine, ...]:
-        """Return the lines of a picture in reading order."""
+        """Return the lines of a picture (height, width, 3; blue first) in reading order."""
         lines = build_lines(_straighten(self._recognise_upright(picture)))
         self._done += 1
         self._on_page(self._done, self._pages)
         return lines
 
     def _recognise_upright(self, picture: Picture) -> "list[_TextBox]":
-        """Return the segments on a picture, after it was turned upright."""
+        """Return the segments on a picture, turned in steps of 90 degrees until it is upright."""
         boxes = self._recognise(picture)
         if not boxes:
             return boxes
@@ -73,6 +79,7 @@ class RapidRecogniser:
         )
 
     def _recognise(self, picture: Picture) -> "list[_TextBox]":
+        """Return the segments on a picture as it is."""
         output = self._engine(picture)
         if output.boxes is None:
             return []
@@ -84,7 +91,13 @@ class RapidRecogniser:
 
 
 class _TextBox:
-    """A segment of text and the corners of its frame, the first where the text begins."""
+    """A segment of text with the corners of its frame, in order from the beginning of the text.
+
+    Attributes:
+        width: The length of the frame along the text, in pixels.
+        height: The length of the frame across the text, in pixels.
+        slope: The angle of the text to the horizontal, in radians.
+    """
 
     def __init__(self, text: str, sure: float, corners: list[tuple[float, float]]) -> None:
         self.text, self.sure, self.corners = text, sure, corners
@@ -94,10 +107,12 @@ class _TextBox:
 
     @property
     def is_tall(self) -> bool:
+        """True if the text runs up or down the page."""
         return self.height > _TALL * self.width and len(self.text) > 1
 
 
 def _average_sureness(boxes: Sequence[_TextBox]) -> float:
+    """Return the mean sureness of the segments, weighted by letters; 0 without any."""
     letters = sum(len(box.text) for box in boxes)
     return sum(box.sure * len(box.text) for box in boxes) / letters if letters else 0.0
 
@@ -108,9 +123,9 @@ def _is_level(boxes: Sequence[_TextBox]) -> bool:
 
 
 def _straighten(boxes: Sequence[_TextBox]) -> list[Segment]:
-    """Return the segments as they would stand on a page that lies straight.
+    """Return the segments as they would be on a page that is not tilted.
 
-    Text that runs up or down beside the other text is dropped: it belongs to no line.
+    Text that runs up or down beside the other text is dropped, because it belongs to no line.
     """
     slopes = [box.slope for box in boxes if box.width > _WIDE * box.height]
     slope = median(slopes) if slopes else 0.0
@@ -135,6 +150,11 @@ def _straighten(boxes: Sequence[_TextBox]) -> list[Segment]:
 
 
 def _load_engine() -> Any:  # noqa: ANN401 - rapidocr is not typed
+    """Load the models.
+
+    Raises:
+        ParseRefusal: `no_text_layer` if the extra `ocr` is not installed.
+    """
     files = find_models()
     if files is None:
         raise ParseRefusal("no_text_layer", f"holds pictures; {NEEDS_OCR}")

@@ -1,4 +1,4 @@
-"""The reading process: it receives one path after the other and sends back the files' contents."""
+"""The reading process: it receives one open file after the other and sends back the contents."""
 
 import json
 import mimetypes
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
 
 _BATCH_CHARS = 1_000_000
+"""The number of characters from which on a batch of documents is sent."""
 _BATCH_VALUES = 500
+"""The number of documents from which on a batch is sent."""
 
 
 def main() -> None:
-    """Serve until the parent closes the pipe.
+    """Answer commands until the parent closes the line; the entry point of the process.
 
-    Arguments: limits and the folders of extensions as JSON, the parent's process id, and `ocr` for
-    a process that recognises.
+    The arguments of the process are the limits and the folders of extensions as JSON, the parent's
+    process id, and `ocr` for a process that recognises text on pictures.
     """
     limits = ParseLimits(**json.loads(sys.argv[1]))
     commands = CommandReader(os.dup(0))
@@ -42,15 +44,15 @@ def main() -> None:
 
 
 class ReadingServer:
-    """A loop that answers each command with the frames of a file."""
+    """A server that answers each command with the frames of a file."""
 
     def __init__(self, replies: BinaryIO, limits: ParseLimits, *, recognises: bool = False) -> None:
         """Create the server without reading anything.
 
         Args:
-            replies: Receives the frames.
-            limits: The most for one file; for a file that is recognised, the most for each page.
-            recognises: Read the text of pictures too.
+            replies: The stream that receives the frames.
+            limits: The limits for a file; for a file that is recognised, those for each page.
+            recognises: Whether to read the text of pictures too.
         """
         self._replies = replies
         self._limits = limits
@@ -63,7 +65,12 @@ class ReadingServer:
             )
 
     def serve(self, commands: CommandReader, gate: jail.AuditGate) -> None:
-        """Answer commands until there are no more."""
+        """Answer commands until there are no more.
+
+        Args:
+            commands: The commands.
+            gate: The gate that admits the modules of extensions.
+        """
         for command in commands:
             fields = command.extension
             extension = _admit_extension(fields, gate) if fields else None
@@ -71,11 +78,13 @@ class ReadingServer:
             self._answer(command, extension)
 
     def _send(self, frame: Frame) -> None:
+        """Send a frame, and begin the processor time for the next batch or page."""
         self._replies.write(encode_frame(frame))
         self._replies.flush()
         renew_cpu(self._limits.cpu_s)
 
     def _answer(self, command: Command, extension: Extension | None) -> None:
+        """Send the contents of a file; any error of a parser becomes a refusal."""
         final_refusal: ParseRefusal | None = None
         batch = _ValueBatch()
         try:
@@ -99,12 +108,13 @@ class ReadingServer:
     def _send_end(
         self, values: tuple[ParsedDocument | RecordFailure, ...], refusal: ParseRefusal | None
     ) -> None:
+        """Send the last frame of a file."""
         peak = jail.measure_peak()
         self._send(Frame(values=values, done=True, refused=refusal, peak_bytes=peak))
 
 
 class _ValueBatch:
-    """A batch of a file's values that are not sent yet."""
+    """The documents and failures of a file that are not sent yet."""
 
     def __init__(self) -> None:
         self._values: list[ParsedDocument | RecordFailure] = []
@@ -112,13 +122,16 @@ class _ValueBatch:
 
     @property
     def is_full(self) -> bool:
+        """True if the batch is to be sent."""
         return self._chars >= _BATCH_CHARS or len(self._values) >= _BATCH_VALUES
 
     def add(self, value: ParsedDocument | RecordFailure) -> None:
+        """Add a value."""
         self._values.append(value)
         self._chars += len(value.text) if isinstance(value, ParsedDocument) else 0
 
     def take_all(self) -> tuple[ParsedDocument | RecordFailure, ...]:
+        """Empty the batch and return its values."""
         values = tuple(self._values)
         self._values.clear()
         self._chars = 0
@@ -136,6 +149,7 @@ def _admit_extension(fields: Mapping[str, Any], gate: jail.AuditGate) -> Extensi
 
 
 def _describe_error(error: Exception) -> str:
+    """Return the reason of a refusal for an error of a parser, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
     words = " ".join(str(error).split())[:200]

@@ -1,6 +1,6 @@
-"""Commands to a reading process: each brings a file that is open already.
+"""Commands to a reading process; each of them passes a file that is open already.
 
-So the process need not open any file of the user, and the kernel can refuse it all of them.
+So the process need not open any file of the user, and the kernel can refuse to open them.
 """
 
 import errno
@@ -24,9 +24,10 @@ class Command:
 
     Attributes:
         name: The name of the file, without its folder.
-        extension: The fields of the extension that reads it; empty if Fathom itself does.
-        fault: The number of the error if the file could not be opened; 0 if it was.
-        handle: The open file.
+        extension: The fields of the extension that reads it, and its `folder`; empty if Fathom's
+            own parsers do.
+        fault: The number of the error (`errno`) if the file could not be opened; 0 if it is open.
+        handle: The descriptor of the open file; -1 if it could not be opened.
     """
 
     name: str
@@ -46,13 +47,19 @@ class Command:
 
 
 class CommandWriter:
-    """The parent's end of the line to a reading process."""
+    """The parent's end of the line to a reading process; it sends commands."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
 
     def send(self, path: Path, extension: Extension | None) -> int:
         """Open a file and request its contents.
+
+        A file that cannot be opened is requested too, and refused by the process.
+
+        Args:
+            path: The file.
+            extension: The extension that reads it; `None` for Fathom's own parsers.
 
         Returns:
             The size of the command in bytes.
@@ -74,7 +81,7 @@ class CommandWriter:
 
 
 class CommandReader:
-    """The reading process's end of the line."""
+    """The reading process's end of the line; it receives commands."""
 
     def __init__(self, descriptor: int) -> None:
         self._line = socket.socket(fileno=descriptor)
@@ -98,9 +105,9 @@ class CommandReader:
 
 
 def _open_regular(path: Path) -> tuple[int, int]:
-    """Return the handle of a regular file and 0, or -1 and the number of the error."""
+    """Open a regular file; return its descriptor and 0, or -1 and the number of the error."""
     try:
-        # A pipe that took the file's place would otherwise wait for a writer.
+        # Without O_NONBLOCK, opening a pipe in place of the file would wait for a writer.
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         return -1, error.errno or errno.EIO

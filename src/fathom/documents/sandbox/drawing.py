@@ -1,4 +1,4 @@
-"""Drawing of a PDF page as it looks, in a separate process under the limits of the sandbox."""
+"""Drawing of a PDF page, in a separate process under the limits of the sandbox."""
 
 import json
 import os
@@ -18,16 +18,16 @@ from fathom.documents.sandbox.parent import list_import_path
 from fathom.system import renew_cpu
 
 MOST_PIXELS = 4_000_000
-"""Most pixels of a page; a larger page is scaled down."""
+"""The largest number of pixels of a drawn page; a larger page is scaled down."""
 PixelBox = tuple[int, int, int, int]
-"""Left, top, right and bottom in a picture, in pixels."""
+"""The left, upper, right and lower edge of a part of a picture, in pixels."""
 _BOOT = (
     "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
     "from fathom.documents.sandbox.drawing import main; main()"
 )
 _NO_PAGE, _DAMAGED = 3, 4
 MOST_QUOTED = 4_000
-"""The number of characters of a quote to search for."""
+"""The number of characters to which a quote is cut before it is searched for."""
 INK = (1.0, 0.93, 0.5)
 """The shares of red, green and blue that the marker lets through."""
 
@@ -37,13 +37,17 @@ def draw_page(path: Path, page: int, *, width: int, limits: ParseLimits, quote: 
 
     Args:
         path: A PDF file.
-        page: From 1.
-        width: In pixels.
-        limits: The most that the process may use.
-        quote: Text to mark on the page, as with a text marker.
+        page: The number of the page, from 1.
+        width: The width of the picture in pixels.
+        limits: The limits for the process.
+        quote: The text to mark on the page, as with a text marker; empty for none.
+
+    Returns:
+        The bytes of the PNG.
 
     Raises:
-        ParseRefusal: If there is no such page, or it cannot be drawn within the limits.
+        ParseRefusal: `no_document` if there is no such page, `failed` if it cannot be drawn within
+            the limits.
     """
     command = [
         *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
@@ -98,6 +102,7 @@ def main() -> None:
 
 
 def _render_page(page: Any, width: int, quote: str) -> bytes:  # noqa: ANN401 - of pypdfium2
+    """Return a page as a PNG, with the quote marked."""
     page_width, page_height = max(page.get_width(), 1.0), max(page.get_height(), 1.0)
     scale = min(width / page_width, (MOST_PIXELS / (page_width * page_height)) ** 0.5)
     bitmap = page.render(scale=scale, rev_byteorder=True, no_smoothpath=False)
@@ -112,12 +117,12 @@ def _render_page(page: Any, width: int, quote: str) -> bytes:  # noqa: ANN401 - 
 
 
 def _locate_quote(page: Any, quote: str) -> list[tuple[float, float, float, float]]:  # noqa: ANN401
-    """Return where a quote stands on a page, as (left, bottom, right, top), one box a line."""
+    """Return the boxes of a quote on a page, one for each line, as (left, bottom, right, top)."""
     from pypdfium2 import raw
 
     words = page.get_textpage()
     chars = [chr(raw.FPDFText_GetUnicode(words.raw, at)) for at in range(words.count_chars())]
-    # Only letters and digits are sure to be the same in a text and its copy in the index.
+    # Only letters and digits surely are the same on the page and in the text of the index.
     letters = [at for at, char in enumerate(chars) if char.isalnum()]
     needle = "".join(char.casefold()[:1] for char in quote if char.isalnum())
     start = "".join(chars[at].casefold()[:1] for at in letters).find(needle) if needle else -1
@@ -133,6 +138,14 @@ def _convert_box(
     width: int,
     height: int,
 ) -> PixelBox:
+    """Convert a box from places on a page to pixels, with some room around it.
+
+    Args:
+        pixel: The function that converts a place on the page.
+        box: The left, lower, right and upper edge on the page.
+        width: The width of the picture.
+        height: The height of the picture.
+    """
     left, bottom, right, top = box
     across, down = zip(pixel(left, top), pixel(right, bottom), strict=True)
     room = max((max(down) - min(down)) // 6, 2)
@@ -145,7 +158,7 @@ def _convert_box(
 
 
 def encode_png(pixels: bytes, width: int, height: int) -> bytes:
-    """Encode red, green and blue bytes as a PNG file."""
+    """Encode a picture, three bytes (red, green, blue) for each pixel, as a PNG file."""
     row = 3 * width
     lines = b"".join(b"\0" + pixels[row * at : row * (at + 1)] for at in range(height))
     head = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)

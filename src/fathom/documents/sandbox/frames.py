@@ -1,8 +1,8 @@
-"""The frames of bytes that cross from the reading process to its parent.
+"""The frames of bytes that the reading process sends to its parent.
 
-A frame is two lengths, a JSON head with the structure, and the texts as UTF-8. Reading a frame
-runs no code of the sender's choice, and every value in it is checked: a hostile document may have
-taken over the sender.
+A frame is two lengths, a JSON head with the structure, and the texts as UTF-8. A hostile document
+may have taken over the sender: so reading a frame runs no code of the sender's choice, and every
+value in it is checked.
 """
 
 import json
@@ -24,7 +24,9 @@ from fathom.types import Block, BlockKind, Scalar, Span
 MEMORY_EXIT = 77
 """The exit status of a reading process that ran out of memory."""
 LENGTHS = struct.Struct("!II")
+"""The lengths of the head and of the texts, in bytes."""
 HEAD_BYTES = 32_000_000
+"""The largest accepted head, in bytes."""
 _KINDS = cast("tuple[BlockKind, ...]", get_args(BlockKind))
 _OUTCOMES = cast("tuple[ParseOutcome, ...]", get_args(ParseOutcome))
 _FIELDS = 6
@@ -36,12 +38,12 @@ class Frame:
     """A batch of a file's documents, or its end.
 
     Attributes:
-        values: Documents and failed records in file order.
-        done: Whether this is the file's last frame.
-        refused: The file's refusal; only in a last frame.
-        peak_bytes: Most memory the sender has held since it started; only in a last frame.
+        values: Documents and failed records, in file order.
+        done: Whether this is the last frame of the file.
+        refused: The refusal of the file, only in a last frame; `None` without one.
+        peak_bytes: The largest memory of the sender since it started, only in a last frame.
         page: The number of pages that have been recognised so far.
-        pages: The number of pages to recognise.
+        pages: The number of pages to recognise; 0 if none are.
     """
 
     values: tuple[ParsedDocument | RecordFailure, ...] = ()
@@ -53,7 +55,11 @@ class Frame:
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """Encode a frame as bytes, lengths first. Lone surrogates become `?`."""
+    """Encode a frame as bytes, lengths first; lone surrogates become `?`.
+
+    Raises:
+        ParseRefusal: `failed` if its structure is larger than `HEAD_BYTES`.
+    """
     texts = [
         value.text.encode("utf-8", "replace") if isinstance(value, ParsedDocument) else b""
         for value in frame.values
@@ -77,7 +83,7 @@ def decode_frame(head: bytes, text: bytes) -> Frame:
     """Decode a frame from its head and its text.
 
     Raises:
-        ValueError: If anything in it is not as `encode_frame` writes it.
+        ValueError: If it differs in any way from the form in which `encode_frame` writes it.
     """
     try:
         return _read_frame(json.loads(head), text)
@@ -86,6 +92,11 @@ def decode_frame(head: bytes, text: bytes) -> Frame:
 
 
 def _read_frame(head: dict[str, Any], text: bytes) -> Frame:
+    """Build a frame from its parsed head and its text.
+
+    Raises:
+        ValueError: If a value is malformed; the other errors of access if one is missing.
+    """
     values: list[ParsedDocument | RecordFailure] = []
     at = 0
     for packed in head["values"]:
@@ -106,6 +117,7 @@ def _read_frame(head: dict[str, Any], text: bytes) -> Frame:
 
 
 def _pack_value(value: ParsedDocument | RecordFailure, size: int) -> dict[str, Any]:
+    """Return a value as JSON; `size` is the length of its text in bytes."""
     if isinstance(value, RecordFailure):
         return {
             "line": value.line,
@@ -137,6 +149,7 @@ def _pack_value(value: ParsedDocument | RecordFailure, size: int) -> dict[str, A
 
 
 def _read_value(packed: dict[str, Any], text: str) -> ParsedDocument | RecordFailure:
+    """Build a value from its JSON and its text."""
     record = None if packed["record"] is None else _read_record_id(packed["record"])
     if "line" in packed:
         outcome, reason = _read_refusal(*packed["refused"])
@@ -157,6 +170,7 @@ def _read_value(packed: dict[str, Any], text: str) -> ParsedDocument | RecordFai
 
 
 def _read_lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
+    """Build the lines of a text of some length; both of their numbers must grow."""
     lines = tuple(zip(*[map(_read_whole, numbers)] * 2, strict=True))
     last = (-1, 0)
     for offset, line in lines:
@@ -167,6 +181,7 @@ def _read_lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
 
 
 def _read_blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, ...]:
+    """Build the blocks of a text of some length; they must be in order and must not overlap."""
     headings = [
         tuple(cut_title(_read_string(title)) for title in path[:MOST_LEVELS]) for path in paths
     ]
@@ -191,12 +206,14 @@ def _read_blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Blo
 
 
 def _read_refusal(outcome: object, reason: object) -> tuple[ParseOutcome, str]:
+    """Return an outcome and a reason of one line; the outcome must be known."""
     if outcome not in _OUTCOMES or outcome == "ok":
         raise ValueError(f"damaged frame: outcome {outcome!r}")
     return cast("ParseOutcome", outcome), " ".join(_read_string(reason)[:500].split())
 
 
 def _read_whole(value: object) -> int:
+    """Return a value if it is a whole number of at least 0."""
     # An exact type check, because `True` is an int too.
     if type(value) is not int or value < 0:
         raise ValueError(f"damaged frame: {value!r} is no whole number")
@@ -204,18 +221,21 @@ def _read_whole(value: object) -> int:
 
 
 def _read_string(value: object) -> str:
+    """Return a value if it is a text."""
     if not isinstance(value, str):
         raise ValueError(f"damaged frame: {value!r} is no text")  # noqa: TRY004 - one kind of fault
     return value
 
 
 def _read_record_id(value: object) -> str:
+    """Return a value if it is the id of a record."""
     name = _read_string(value)
     check_record_id(name)
     return name
 
 
 def _read_scalar(value: object) -> Scalar:
+    """Return a value if it can be a value of metadata."""
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"damaged frame: {value!r} is no scalar")  # noqa: TRY004
     return value

@@ -1,9 +1,10 @@
 """The rights that the reading process gives up before it reads a file.
 
-Layers, weakest assumption first: resource limits hold for native code too; the network namespace,
-if the system grants one, takes the network away from native code, Landlock, if the kernel has it,
-all files but libraries, and seccomp, if the kernel has it, sockets, programs and other processes;
-the audit hook stops Python code from the same. The file to read arrives open.
+There are several layers. Resource limits hold for native code too. A network namespace, if the
+system grants one, takes the network away from native code. Landlock, if the kernel has it, takes
+away all files but libraries; seccomp, if the kernel has it, takes away sockets, programs and acts
+on other processes. The audit hook keeps Python code from all of these. The file to read arrives
+open.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ _SYSTEM = (
     "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/fonts", "/proc/self", "/proc/cpuinfo",
     "/proc/meminfo", "/sys/devices/system/cpu",
 )  # fmt: skip
-"""The files of the system that libraries read while they work."""
+"""The files and folders of the system that libraries read while they work."""
 _LIBRARY_ENDINGS = (".zip", "-packages", "lib-dynload")
 
 
@@ -50,10 +51,10 @@ _STARTER = "_posixsubprocess"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelLayers:
-    """The layers of the sandbox that the kernel holds, also against native code.
+    """The layers of the sandbox that the kernel enforces, also against native code.
 
     Attributes:
-        namespace: Whether the process has a network of its own, which leads nowhere.
+        namespace: Whether the process has a network namespace of its own, without connections.
         landlock: The version of Landlock; 0 if files are not refused.
         seccomp: Whether sockets, programs and acts on other processes are refused.
     """
@@ -63,7 +64,7 @@ class KernelLayers:
     seccomp: bool = False
 
     def describe(self) -> str:
-        """Return one line with what the kernel adds to the sandbox, and what it lacks."""
+        """Describe in one line which layers the kernel adds to the sandbox, and which it lacks."""
         network = "a network of its own" if self.namespace else "no network namespace allowed"
         calls = (
             "seccomp refuses sockets and programs"
@@ -74,13 +75,16 @@ class KernelLayers:
 
 
 def report_layers() -> None:
-    """Enter the jail, and print what the kernel holds of it: the entry point of a process."""
+    """Give up rights as `enter_jail` does, and print the layers of the kernel as JSON.
+
+    This is the entry point of a process that probes the kernel.
+    """
     layers = _restrict_kernel(os.getppid(), ())
     sys.stdout.write(json.dumps([layers.namespace, layers.landlock, layers.seccomp]))
 
 
 class AuditGate:
-    """An audit hook that lets the interpreter's libraries be read, and no other file opened."""
+    """An audit hook that allows the interpreter's libraries to be read, and no other file."""
 
     def __init__(self) -> None:
         paths = sysconfig.get_paths()
@@ -90,13 +94,17 @@ class AuditGate:
         self._listable = {os.path.realpath(entry) for entry in sys.path}
 
     def allow_module(self, folder: str, module: str) -> None:
-        """Allow a module, or a package, in a folder outside of the interpreter's own."""
+        """Allow the import of a module or package from a folder outside of the interpreter's."""
         real = os.path.realpath(folder)
         self._listable.add(real)
         self._roots += tuple(f"{real}{os.sep}{module}{end}" for end in (os.sep, ".py"))
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Check an audited act; the interpreter calls this before each one.
+        """Check an audited act; the interpreter calls this before each act.
+
+        Args:
+            event: The name of the act, such as `open`.
+            args: The arguments of the act.
 
         Raises:
             PermissionError: If the act is not allowed.
@@ -111,6 +119,7 @@ class AuditGate:
             raise PermissionError(f"a document may not cause {event}")
 
     def _check_open(self, path: object, mode: object, flags: object) -> None:
+        """Check that a file is opened for reading and belongs to the libraries."""
         if isinstance(path, int):
             return
         name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
@@ -121,9 +130,11 @@ class AuditGate:
             raise PermissionError(f"a document may not cause the opening of {name!r}")
 
     def _is_readable(self, name: str) -> bool:
+        """Return whether a file belongs to the libraries."""
         return (os.path.realpath(name)).startswith(self._roots)
 
     def _check_listing(self, path: object) -> None:
+        """Check that a folder that is listed belongs to the libraries or the import path."""
         name = os.fsdecode(path) if isinstance(path, str | bytes) else "."
         real = os.path.realpath(name)
         if real not in self._listable and not (real + os.sep).startswith(self._roots):
@@ -131,9 +142,9 @@ class AuditGate:
 
 
 def open_reply() -> BinaryIO:
-    """Return the standard output for replies alone; the standard streams lead nowhere from then on.
+    """Return the standard output for replies alone, and lead the standard streams nowhere.
 
-    Native libraries print messages, and none of them may reach the replies or the terminal.
+    Native libraries print messages, and none of these may reach the replies or the terminal.
     """
     reply = os.fdopen(os.dup(1), "wb")
     silence = os.open(os.devnull, os.O_RDWR)
@@ -146,12 +157,12 @@ def enter_jail(limits: ParseLimits, parent: int, folders: Sequence[str] = ()) ->
     """Give up everything that reading an open file does not need; this cannot be undone.
 
     Args:
-        limits: The memory this process may take.
-        parent: Process id of the parent; when it dies, so does this process.
-        folders: Folders of modules that may be allowed later.
+        limits: The limits, of which the memory is set here.
+        parent: The process id of the parent; the kernel kills this process when the parent dies.
+        folders: The folders of modules that may be allowed later.
 
     Returns:
-        The gate through which further modules are allowed.
+        The gate by which further modules can be allowed.
     """
     _restrict_kernel(parent, folders)
     limit_resource("AS", limits.memory_bytes)
@@ -165,7 +176,7 @@ def enter_jail(limits: ParseLimits, parent: int, folders: Sequence[str] = ()) ->
 
 
 def _disable_starter() -> None:
-    """Disable the function that starts programs, for modules that import it later too."""
+    """Replace the function that starts programs by one that refuses, in all modules."""
 
     def refuse(*_: object) -> None:
         raise PermissionError("a document may not cause the start of a program")
@@ -180,7 +191,7 @@ def _disable_starter() -> None:
 
 
 def measure_peak() -> int:
-    """Return the most memory this process has held in bytes; 0 if the system does not report it."""
+    """Return the largest memory of this process so far, in bytes; 0 if the system reports none."""
     # `ru_maxrss` would count the parent's memory from before the exec.
     with contextlib.suppress(OSError), Path("/proc/self/status").open("rb", buffering=0) as status:
         _, label, rest = status.read(_STATUS_BYTES).partition(b"VmHWM:")
@@ -189,6 +200,10 @@ def measure_peak() -> int:
 
 
 def _restrict_kernel(parent: int, folders: Sequence[str]) -> "KernelLayers":
+    """Give up rights that the kernel can take away, as far as this one can; return the layers.
+
+    The process ends if its parent is not `parent` any more.
+    """
     if not sys.platform.startswith("linux"):
         return KernelLayers()
     import ctypes
@@ -207,7 +222,11 @@ def _restrict_kernel(parent: int, folders: Sequence[str]) -> "KernelLayers":
 
 
 def _list_readable(folders: Sequence[str]) -> list[str]:
-    """Return the files and folders that libraries need at work; documents are none of them."""
+    """Return the files and folders that libraries need at work, and no documents.
+
+    Args:
+        folders: The folders of modules that may be allowed later.
+    """
     paths = sysconfig.get_paths()
     library = sysconfig.get_config_var("LIBDIR") or ""
     package = str(Path(__file__).parents[2])

@@ -1,6 +1,6 @@
-"""Landlock: the Linux kernel refuses a process acts that native code could try, too.
+"""Landlock: the Linux kernel takes rights away from a process, also from its native code.
 
-The rights that a process gives up so cannot come back, and its children lack them as well. Source:
+A process cannot get back the rights that it gives up, and its children lack them as well. Source:
 linux/landlock.h and Documentation/userspace-api/landlock.rst of the kernel.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-"""Numbers of system calls, the same on all machines."""
+"""The numbers of system calls, the same on all machines."""
 _GIVE_VERSION = 1
 _PATH_BENEATH = 1
 _EXECUTE = 1 << 0
@@ -22,7 +22,7 @@ _REFER, _TRUNCATE, _CONTROL_DEVICES = 1 << 13, 1 << 14, 1 << 15
 _ALL_TCP = 0b11
 _ALL_SCOPES = 0b11
 _MOST_KNOWN = 6
-"""The version of the kernel's interface whose rights are given up; later ones only add others."""
+"""The version of the kernel's interface whose rights are given up; later versions add others."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -35,7 +35,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def find_version() -> int:
-    """Return the version of Landlock in this kernel; 0 where there is none."""
+    """Return the version of Landlock in this kernel; 0 if it has none."""
     if not sys.platform.startswith("linux"):
         return 0
     version = ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _GIVE_VERSION)
@@ -43,10 +43,10 @@ def find_version() -> int:
 
 
 def describe_landlock(version: int) -> str:
-    """Describe in one line what the kernel adds to the sandbox, and what it lacks.
+    """Describe in one line which acts a version of Landlock refuses, and which it cannot.
 
     Args:
-        version: The version of Landlock, as `find_version` gives it.
+        version: The version of Landlock; 0 without Landlock.
     """
     if not version:
         return (
@@ -59,15 +59,16 @@ def describe_landlock(version: int) -> str:
 
 
 def give_up_rights(readable: Iterable[str]) -> bool:
-    """Give up files, TCP, and signals to other processes.
+    """Give up files, TCP, and signals to other processes, as far as the kernel can refuse them.
 
-    Files that are open stay so.
+    Open files stay open. The process must have set `no_new_privs` before.
 
     Args:
-        readable: The files and folders that may still be read; those that are absent are left out.
+        readable: The files and folders that may still be read; those that do not exist are left
+            out.
 
     Returns:
-        Whether the kernel has Landlock. New privileges must have been given up before.
+        Whether the rights were given up; `False` if the kernel has no Landlock or refuses.
     """
     version = min(find_version(), _MOST_KNOWN)
     if not version:
@@ -84,7 +85,7 @@ def give_up_rights(readable: Iterable[str]) -> bool:
     try:
         _allow(libc, handle, os.devnull, _WRITE_FILE | _READ_FILE)
         for path in readable:
-            # The kernel refuses the right to a folder for what is none.
+            # The kernel refuses a rule that gives a file the right to be listed.
             _allow(libc, handle, path, _READ_FILE | (_READ_FOLDER if Path(path).is_dir() else 0))
         return bool(libc.syscall(_RESTRICT_SELF, handle, 0) == 0)
     finally:
@@ -92,6 +93,7 @@ def give_up_rights(readable: Iterable[str]) -> bool:
 
 
 def _allow(libc: ctypes.CDLL, handle: int, path: str, rights: int) -> None:
+    """Add a rule that keeps rights to a file, or to a folder with its contents, if it exists."""
     try:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

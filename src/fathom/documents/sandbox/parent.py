@@ -39,16 +39,19 @@ _READ_BYTES = 1 << 20
 _SLACK_BYTES = 8_000_000
 _LEAST_COMMAND_BYTES = 1
 _PENDING_BYTES = 16_000
-"""The most bytes of waiting commands: they fit into any pipe, so that the sides never deadlock."""
+"""The size of waiting commands above which no more are sent, in bytes.
+
+So many fit into any pipe, so the two sides never wait for each other.
+"""
 
 
 class ReadingProcess:
     """A running reading process; its replies are as untrusted as the documents.
 
     Args:
-        limits: The most that one file may use.
-        folder: Working directory of the process.
-        recognises: Read the text of pictures too; each page may then use as much as a file.
+        limits: The limits for a file.
+        folder: The working directory of the process.
+        recognises: Whether to read the text of pictures too; the times then hold for each page.
     """
 
     def __init__(self, limits: ParseLimits, folder: str, *, recognises: bool = False) -> None:
@@ -94,18 +97,23 @@ class ReadingProcess:
 
     @property
     def pending_files(self) -> int:
-        """The number of requested files whose reply has not begun."""
+        """The number of requested files whose reply was not begun."""
         return len(self._pending)
 
     @property
     def has_room(self) -> bool:
-        """The readiness for another request before the next reply is received."""
+        """True if another file may be requested before the next reply is received."""
         return sum(self._pending) < _PENDING_BYTES
 
     def send(self, path: Path, extension: Extension | None) -> None:
-        """Request the file at `path`; `extension` reads it if Fathom itself does not."""
+        """Request the contents of a file.
+
+        Args:
+            path: The file.
+            extension: The extension that reads it; `None` for Fathom's own parsers.
+        """
         self._pending.append(_LEAST_COMMAND_BYTES)
-        # The wait for its reply reports an ended process, with the reason.
+        # If the process has ended, the wait for its reply reports the reason.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._pending[-1] = self._commands.send(path, extension)
 
@@ -118,7 +126,7 @@ class ReadingProcess:
         """Receive the next frame of the reply that was begun.
 
         Raises:
-            ParseRefusal: `failed`, naming the limit, if the process broke one or died.
+            ParseRefusal: `failed` if the process broke a limit, which is named, or died.
         """
         deadline = time.monotonic() + self._limits.wall_s
         sizes = LENGTHS.unpack(self._read_exactly(LENGTHS.size, deadline))
@@ -143,6 +151,11 @@ class ReadingProcess:
         self._replies.close()
 
     def _read_exactly(self, count: int, deadline: float) -> bytes:
+        """Return the next bytes of the replies.
+
+        Raises:
+            ParseRefusal: If they do not come before the deadline, or the process has ended.
+        """
         while len(self._unread) < count:
             self._wait_for_bytes(deadline)
             received = os.read(self._replies.fileno(), _READ_BYTES)
@@ -154,12 +167,14 @@ class ReadingProcess:
         return content
 
     def _wait_for_bytes(self, deadline: float) -> None:
+        """Wait for bytes, and watch the memory of the process meanwhile."""
         while not select.select([self._replies], [], [], _TICK_S)[0]:
             self._largest = max(self._largest, _measure_resident(self.pid))
             if time.monotonic() > deadline:
                 raise ParseRefusal("failed", f"took longer than {self._limits.wall_s:g} s")
 
     def _explain_end(self) -> str:
+        """Return the reason why the process ended, in words for a refusal."""
         code = self._process.wait()
         if is_end_by(code, "SIGXCPU"):
             return f"took more than {self._limits.cpu_s} s of processor time"
@@ -172,7 +187,7 @@ class ReadingProcess:
 
 
 def _receive_frame(child: ReadingProcess) -> Frame:
-    """Receive the next frame; a broken limit or a dead process gives a last frame that refuses."""
+    """Receive the next frame; a broken limit or an ended process gives a last, refusing frame."""
     try:
         return child.receive()
     except ParseRefusal as refusal:
@@ -180,9 +195,9 @@ def _receive_frame(child: ReadingProcess) -> Frame:
 
 
 def _list_extension_folders() -> list[str]:
-    """Return the folders, outside of the installed packages, of modules that read files."""
+    """Return the folders, outside of the installed packages, of extensions that read files."""
     installed = {*list_import_path().split("\n"), ""}
-    # Extensions are looked for only where some could lie elsewhere.
+    # The search for extensions takes a while, and is needless if all are installed packages.
     if installed.issuperset(sys.path):
         return []
     formats = (entry for entry in iterate_extensions() if entry.kind == "format")
@@ -190,7 +205,11 @@ def _list_extension_folders() -> list[str]:
 
 
 def probe_layers() -> KernelLayers:
-    """Return what the kernel holds of the sandbox on this machine, tried in a process."""
+    """Return the layers that the kernel of this machine enforces, tried in a process.
+
+    Raises:
+        subprocess.SubprocessError: If the process fails or takes more than a minute.
+    """
     script = _BOOT.replace("child import main; main", "jail import report_layers; report_layers")
     done = subprocess.run(  # noqa: S603 - our own interpreter with our own code
         [sys.executable, "-I", "-S", "-X", "utf8", "-c", script, list_import_path()],
@@ -204,7 +223,7 @@ def probe_layers() -> KernelLayers:
 
 
 def list_import_path() -> str:
-    """Return the folders from which our processes import modules, one a line."""
+    """Return the folders from which our processes import modules, one on each line."""
     package = str(Path(__file__).parents[3])
     # The user's own folders stay out: a module beside a document must never be imported.
     libraries = [p for p in sys.path if p.endswith((".zip", "-packages", "lib-dynload"))]
@@ -213,6 +232,7 @@ def list_import_path() -> str:
 
 
 def _measure_resident(pid: int) -> int:
+    """Return the resident memory of a process in bytes; 0 if it is unknown."""
     with contextlib.suppress(OSError, IndexError):
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -220,12 +240,13 @@ def _measure_resident(pid: int) -> int:
 
 
 def _format_size(size: int) -> str:
+    """Return a number of bytes in GiB or MiB."""
     gib = size / (1 << 30)
     return f"{gib:g} GiB" if gib >= 1 else f"{size >> 20} MiB"
 
 
 OnPage = Callable[[int, int], None]
-"""A callback for how many pages of a file have been recognised, and of how many."""
+"""A callback with the number of recognised pages of a file, and the number of all to recognise."""
 
 
 def _ignore_page(_page: int, _pages: int) -> None:
@@ -235,11 +256,10 @@ def _ignore_page(_page: int, _pages: int) -> None:
 class Sandbox:
     """A reader of files in a child process under `ParseLimits`, one file at a time.
 
-    The child is started once and lives until it breaks a limit, crashes or has grown large; then
-    the next file gets a new one. It reads ahead the files that were begun. If a file turns out to
-    hold pictures of text, a second child that can recognise text reads it, with its own limits,
-    provided that the extra `ocr` is installed. Use the sandbox as a context manager, from one
-    thread.
+    The child is started once and used until it breaks a limit, crashes or has grown large; then the
+    next file gets a new child. It reads ahead the files that were begun. A file with pictures of
+    text is read by a second child, which can recognise text and has its own limits, if the extra
+    `ocr` is installed. The sandbox is a context manager for use by one thread.
     """
 
     def __init__(self, limits: ParseLimits | None = None) -> None:
@@ -252,7 +272,7 @@ class Sandbox:
 
     @property
     def limits(self) -> ParseLimits:
-        """The most that one file may use."""
+        """The limits for a file."""
         return self._limits
 
     def __enter__(self) -> Self:
@@ -268,7 +288,7 @@ class Sandbox:
             self._folder = None
 
     def begin(self, path: Path) -> None:
-        """Announce a file to be parsed after those begun before; it is read meanwhile."""
+        """Begin to read a file ahead; `parse` must be called for files in the order of `begin`."""
         self._next.append(path)
         if not self._receiving:
             self._prepare_child()
@@ -276,17 +296,17 @@ class Sandbox:
     def parse(
         self, path: Path, on_page: OnPage = _ignore_page
     ) -> Iterator[ParsedDocument | RecordFailure]:
-        """Yield the contents of the file at `path`, in file order.
+        """Yield the contents of a file, in file order.
 
-        Files that were begun come in their order: earlier ones are skipped. A file that was not
-        begun is read by a separate process.
+        Files that were begun earlier are skipped. If other files were begun but not this one, or
+        another file is being read, a separate process reads it.
 
         Args:
             path: A regular file.
-            on_page: Called with how many pages have been recognised, and of how many.
+            on_page: A callback for each recognised page.
 
         Raises:
-            ParseRefusal: When the file gives no (more) text; `failed` names the limit it broke.
+            ParseRefusal: If the file gives no text, or no more text; `failed` names a broken limit.
         """
         try:
             for value in self._parse_file(path):
@@ -300,12 +320,16 @@ class Sandbox:
             yield from self._recognise_file(path, on_page)
 
     def _can_recognise(self, reason: str) -> bool:
+        """Return whether recognition of text can help against the reason of a refusal."""
         return can_retry(reason) and self._limits.ocr_pages > 0
 
     def _add_scanned_pages(
         self, document: ParsedDocument, path: Path, on_page: OnPage
     ) -> ParsedDocument:
-        """Return a document with its scanned pages too, or without them if they cannot be read."""
+        """Return a document with the text of its scanned pages.
+
+        If they cannot be read, the document is returned as it is, with the reason in `unread`.
+        """
         try:
             whole = next(self._recognise_file(path, on_page))
         except ParseRefusal as refusal:
@@ -314,6 +338,7 @@ class Sandbox:
         return whole if isinstance(whole, ParsedDocument) else document
 
     def _parse_file(self, path: Path) -> Iterator[ParsedDocument | RecordFailure]:
+        """Yield the contents of a file, without recognition of text."""
         if self._receiving or (self._next and path not in self._next):
             with Sandbox(self._limits) as other:
                 yield from other._parse_file(path)
@@ -327,7 +352,7 @@ class Sandbox:
             values: tuple[ParsedDocument | RecordFailure, ...] = ()
             while True:
                 frame = _receive_frame(child)
-                # In a process that has grown, the next file would break the limit.
+                # In a process that has grown, the next file could break the limit.
                 healthy = frame.done and frame.peak_bytes * 2 < self._limits.memory_bytes
                 # The values are yielded one frame late: a caller may stop after a file's only
                 # document, and by then the last frame has shown that the process can go on.
@@ -344,9 +369,9 @@ class Sandbox:
                 self._drop_child()
 
     def _skip_to(self, path: Path) -> None:
-        """Make this file the next one."""
+        """Make a file the next one; files that were begun before it are dropped."""
         if self._next and self._next[0] != path:
-            self._drop_child()  # it is reading a file that nobody requested
+            self._drop_child()  # it is reading a file that is not wanted any more
         while self._next and self._next[0] != path:
             self._next.popleft()
         if not self._next:
@@ -355,6 +380,7 @@ class Sandbox:
     def _recognise_file(
         self, path: Path, on_page: OnPage
     ) -> Iterator[ParsedDocument | RecordFailure]:
+        """Yield the contents of a file, with the recognised text of its pictures."""
         child = self._prepare_recogniser()
         values: list[ParsedDocument | RecordFailure] = []
         healthy = False
@@ -377,6 +403,7 @@ class Sandbox:
         yield from values
 
     def _prepare_child(self) -> ReadingProcess:
+        """Return a running child, and send it the files that were begun."""
         if self._child is None or self._child.has_ended():
             self._drop_child()
             self._child = ReadingProcess(self._limits, self._get_folder())
@@ -386,6 +413,7 @@ class Sandbox:
         return self._child
 
     def _prepare_recogniser(self) -> ReadingProcess:
+        """Return a running child that can recognise text."""
         if self._recognising is None or self._recognising.has_ended():
             self._drop_recognising()
             limits = dataclasses.replace(
@@ -398,6 +426,7 @@ class Sandbox:
         return self._recognising
 
     def _get_folder(self) -> str:
+        """Return the working directory of the children; it exists inside the `with` block."""
         if self._folder is None:
             raise RuntimeError("a sandbox is used inside its with statement only")
         return self._folder.name
@@ -414,7 +443,7 @@ class Sandbox:
 
 
 def begin_file(path: Path, sandbox: Sandbox) -> None:
-    """Announce that `read_file` will be called for this file after those begun before."""
+    """Begin to read a file ahead, as `Sandbox.begin` does; an unreadable file is ignored."""
     with contextlib.suppress(ParseRefusal):
         _check_readable(path)
         sandbox.begin(path)
@@ -423,21 +452,26 @@ def begin_file(path: Path, sandbox: Sandbox) -> None:
 def read_file(
     path: Path, sandbox: Sandbox, on_page: OnPage = _ignore_page
 ) -> Iterator[ParsedDocument | RecordFailure]:
-    """Yield the contents of the file at `path`: one document, or one value per record of a corpus.
+    """Yield the contents of a file: a document, or a value for each record of a corpus.
 
     Args:
         path: Any path.
-        sandbox: Reads the file.
-        on_page: As for `Sandbox.parse`.
+        sandbox: The sandbox that reads the file.
+        on_page: A callback for each recognised page.
 
     Raises:
-        ParseRefusal: With the typed outcome when the file gives no (more) text.
+        ParseRefusal: If the file gives no text, or no more text.
     """
     _check_readable(path)
     yield from sandbox.parse(path, on_page)
 
 
 def _check_readable(path: Path) -> None:
+    """Check that a path is a regular file with contents.
+
+    Raises:
+        ParseRefusal: `failed`, `no_document` or `empty` if it is not.
+    """
     try:
         status = path.stat()
     except OSError as error:

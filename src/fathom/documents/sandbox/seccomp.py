@@ -1,7 +1,7 @@
-"""Seccomp: the Linux kernel refuses a process the system calls that no reading of a file needs.
+"""Seccomp: the Linux kernel refuses system calls that reading a file does not need.
 
-The filter is a program of the kernel's packet filter, as Documentation/userspace-api/
-seccomp_filter.rst of the kernel tells; the numbers are those of its tables of system calls.
+The filter is a program for the kernel's packet filter. Source: Documentation/userspace-api/
+seccomp_filter.rst of the kernel, and its tables of system calls for the numbers.
 """
 
 import ctypes
@@ -14,12 +14,12 @@ from typing import Any
 _PR_GET_SECCOMP, _PR_SET_SECCOMP = 21, 22
 _FILTER_MODE = 2
 _ALLOW, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
-"""Return values of the program: go on, fail with EPERM, fail with ENOSYS."""
+"""The return values of the program: the call goes on, fails with EPERM, fails with ENOSYS."""
 _LOAD, _RETURN, _IF_EQUAL, _IF_LEAST, _IF_BITS = 0x20, 0x06, 0x15, 0x35, 0x45
 _NUMBER, _MACHINE, _FIRST_ARGUMENT = 0, 4, 16
-"""Places in the description of a call that the program can load."""
+"""The offsets of the fields in the description of a call, which the program can load."""
 _FOREIGN_CALLS = 0x40000000
-"""The calls of x32, from this number on, are others by other numbers."""
+"""The number from which on calls are those of x32, which have other numbers."""
 _CLONE_THREAD = 0x10000
 
 _MACHINES: Mapping[str, int] = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -63,10 +63,12 @@ def is_available() -> bool:
 
 
 def refuse_calls() -> bool:
-    """Refuse this process sockets, programs, and acts on other processes; threads may start.
+    """Give up sockets, programs, and acts on other processes; threads may still start.
+
+    The process must have set `no_new_privs` before.
 
     Returns:
-        Whether the kernel refuses them now. New privileges must have been given up before.
+        Whether the kernel refuses them from now on.
     """
     if not is_available():
         return False
@@ -78,7 +80,13 @@ def refuse_calls() -> bool:
 
 
 def _build_program(kind: int, machine: int, process: int) -> list[_Instruction]:
-    """Build the program; each test ends in one of the returns that follow it or jumps over them."""
+    """Build the program; each test ends in one of the returns that follow it or jumps over them.
+
+    Args:
+        kind: The kernel's number of the machine.
+        machine: The index of the machine in the tables above.
+        process: The id of this process, to which signals may still be sent.
+    """
 
     def step(code: int, value: int, jump_if: int = 0, jump_else: int = 0) -> _Instruction:
         return _Instruction(code, jump_if, jump_else, value)
@@ -104,7 +112,7 @@ def _build_program(kind: int, machine: int, process: int) -> list[_Instruction]:
         step(_IF_LEAST, _FOREIGN_CALLS, 0, 1),
         step(_RETURN, _REFUSE),
         *(part for numbers in _REFUSED.values() for part in answer(numbers[machine], _REFUSE)),
-        # glibc starts threads by `clone` where `clone3`, whose flags cannot be seen, is unknown.
+        # The filter cannot see the flags of `clone3`; without it glibc starts threads by `clone`.
         *answer(_CLONE3[machine], _UNKNOWN),
         *allow_if(_CLONE[machine], _IF_BITS, _CLONE_THREAD),
         *allow_if(_TGKILL[machine], _IF_EQUAL, process),

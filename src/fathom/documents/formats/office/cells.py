@@ -1,4 +1,4 @@
-"""Text from the rows of sheets, in which each row can be understood alone."""
+"""Text from the rows of sheets; each row has its headers, so that it can be understood alone."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _PERIOD = re.compile(r"(?:19|20)\d\d(?:-\d\d-\d\d)?")
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
-    """One cell as printed.
+    """A cell as it is printed.
 
     Attributes:
         text: Empty for an empty cell.
@@ -43,7 +43,7 @@ SheetRow = Sequence[SheetCell]
 def add_rows(builder: Builder, rows: Sequence[SheetRow]) -> None:
     """Add the tables of a sheet; an empty row ends a table.
 
-    Below a clear header, each row of a table reads `header: value | header: value`.
+    Below a sure header, each row of a table reads `header: value | header: value`.
     """
     for filled, group in groupby(rows, lambda row: any(cell.text for cell in row)):
         if filled:
@@ -88,7 +88,7 @@ def spread_merges(
 
 
 def format_value(value: object) -> str:
-    """Format a cell's value: dates as ISO 8601, numbers with all their digits, no exponent."""
+    """Format a cell's value: dates as ISO 8601, numbers with all digits and without exponent."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -102,6 +102,7 @@ def format_value(value: object) -> str:
 
 
 def _add_table(builder: Builder, rows: Sequence[SheetRow]) -> None:
+    """Add the rows of a table; the rows above its header are added as they are."""
     header: list[str] | None = None
     rows = _join_heads(rows)
     for at, row in enumerate(rows):
@@ -115,7 +116,7 @@ def _add_table(builder: Builder, rows: Sequence[SheetRow]) -> None:
 
 
 def _join_heads(rows: Sequence[SheetRow]) -> Sequence[SheetRow]:
-    """Return the rows with two rows of heads, of which the upper ones span columns, as one."""
+    """Return the rows, with two header rows joined to one if the upper one groups columns."""
     for at, (upper, lower) in enumerate(pairwise(rows[: _LOOK_AHEAD + 1])):
         joined = _join_rows(upper, lower)
         if joined and _is_header(joined, rows[at + 2 : at + 2 + _LOOK_AHEAD]):
@@ -124,7 +125,7 @@ def _join_heads(rows: Sequence[SheetRow]) -> Sequence[SheetRow]:
 
 
 def _join_rows(upper: SheetRow, lower: SheetRow) -> SheetRow:
-    """Return one head for each column; none if the upper row groups no columns of the lower one."""
+    """Return a header for each column; none if the upper row groups no columns of the lower."""
     if sum(bool(cell.text) for cell in upper) < 2:
         return ()
     width = max(len(upper), len(lower))
@@ -135,7 +136,7 @@ def _join_rows(upper: SheetRow, lower: SheetRow) -> SheetRow:
 
 
 def _spread_heads(row: SheetRow, width: int) -> list[SheetCell]:
-    """Return the cells of a row, one for each of so many columns, also those that one spans."""
+    """Return the cells of a row for `width` columns; a cell is repeated for each that it spans."""
     heads = [*row, *repeat(SheetCell(), width - len(row))]
     for start, head in enumerate(row):
         if head.text:
@@ -145,7 +146,7 @@ def _spread_heads(row: SheetRow, width: int) -> list[SheetCell]:
 
 
 def _join_cells(head: SheetCell, cell: SheetCell) -> SheetCell | None:
-    """Return the head of a column; `None` if the lower cell is no part of it."""
+    """Return the header of a column from two rows; `None` if they do not belong together."""
     if head.text in {"", cell.text} or not cell.text:
         return cell if cell.text else head
     if head.columns == 1:
@@ -155,7 +156,7 @@ def _join_cells(head: SheetCell, cell: SheetCell) -> SheetCell | None:
 
 
 def _is_header(row: SheetRow, below: Sequence[SheetRow]) -> bool:
-    """Return whether the row names the columns of the rows below it, with little doubt."""
+    """Return whether a row very probably names the columns of the rows below it."""
     names = [cell.text for cell in row if cell.text]
     if not below or len(names) < 2 or len(set(names)) < len(names):
         return False
@@ -176,9 +177,10 @@ def _is_header(row: SheetRow, below: Sequence[SheetRow]) -> bool:
 
 
 def _names_periods(row: SheetRow, below: Sequence[SheetRow]) -> bool:
-    """Return whether years or days in order name the columns that hold no text as a name.
+    """Return whether the cells of a row that are no texts are years or days in order.
 
-    A row of two days may as well be the first entry of a table: then the rows below hold days too.
+    Such periods may name columns. A row of days may also be the first entry of a table; then the
+    rows below have days in these columns too, and the row is no header.
     """
     periods = {at: cell.text for at, cell in enumerate(row) if cell.text and not cell.is_text}
     if len(periods) < 2 or not all(map(_PERIOD.fullmatch, periods.values())):
@@ -194,13 +196,13 @@ def _names_periods(row: SheetRow, below: Sequence[SheetRow]) -> bool:
 
 
 def _have_same_width(width: int, below: Sequence[SheetRow]) -> bool:
-    """Return whether full rows of one width follow, wider than a list of names and values."""
+    """Return whether all rows below are full, and wider than a list of names and values."""
     filled = [sum(bool(cell.text) for cell in row) for row in below]
     return width > 2 and len(below) > 1 and all(count == width for count in filled)
 
 
 def _trim_row(row: SheetRow) -> list[str]:
-    """Return the row's texts from the first to the last that is not empty."""
+    """Return the texts of a row from the first to the last that is not empty."""
     texts = [cell.text for cell in row]
     filled = [at for at, text in enumerate(texts) if text]
     return texts[filled[0] : filled[-1] + 1] if filled else []

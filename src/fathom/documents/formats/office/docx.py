@@ -53,9 +53,9 @@ class DocxInline:
     """The contents of a paragraph.
 
     Attributes:
-        text: The runs, joined without separator.
-        boxes: The contents of text boxes anchored in it.
-        notes: The marks and bodies of foot- and endnotes referred to in it.
+        text: The text of the runs, joined without separator.
+        boxes: The contents of the text boxes that are anchored in it.
+        notes: The marks and bodies of the foot- and endnotes to which it refers.
     """
 
     text: str = ""
@@ -64,6 +64,7 @@ class DocxInline:
 
 
 FindNote = Callable[[Element], tuple[str, Element] | None]
+"""A function that returns the mark and the body of the note of a reference, or `None`."""
 
 
 def read_inline(paragraph: Element, find_note: FindNote) -> DocxInline:
@@ -71,7 +72,7 @@ def read_inline(paragraph: Element, find_note: FindNote) -> DocxInline:
 
     Args:
         paragraph: The `w:p`.
-        find_note: Returns mark and body for a foot- or endnote reference.
+        find_note: The function that looks up foot- and endnotes.
     """
     inline = DocxInline()
     inline.text = "".join(_iter_pieces(paragraph, inline, find_note))
@@ -79,12 +80,13 @@ def read_inline(paragraph: Element, find_note: FindNote) -> DocxInline:
 
 
 def _iter_pieces(element: Element, into: DocxInline, note: FindNote) -> Iterator[str]:
+    """Yield the pieces of text in an element; collect boxes and notes in `into`."""
     for below in element:
         name = get_local_name(below)
         if name in _SKIPPED or (name == "r" and is_on(find_child(below, "rPr", "vanish"))):
             continue
         if name == "t":
-            yield (below.text or "").replace("\u00ad", "")  # a soft hyphen parts no word
+            yield (below.text or "").replace("\u00ad", "")  # soft hyphens are no part of a word
         elif name in _SIGNS:
             yield _SIGNS[name]
         elif name == "txbxContent":
@@ -94,6 +96,7 @@ def _iter_pieces(element: Element, into: DocxInline, note: FindNote) -> Iterator
 
 
 def _iter_special(element: Element, name: str, into: DocxInline, note: FindNote) -> Iterator[str]:
+    """Yield the pieces of text of an element that is no plain text."""
     if name == "AlternateContent":
         alternative = choose_alternative(element)
         if alternative is not None:
@@ -110,7 +113,7 @@ def _iter_special(element: Element, name: str, into: DocxInline, note: FindNote)
 
 
 def _wrap_text(element: Element, name: str, inner: str) -> str:
-    """Return the text of an element with its signs in an equation; elsewhere unchanged."""
+    """Return the text of an element of an equation with its signs; other texts unchanged."""
     if name in _SCRIPTS:
         return _format_script(name, inner)
     if name == "d":
@@ -122,6 +125,7 @@ def _wrap_text(element: Element, name: str, inner: str) -> str:
 
 
 def _get_sign(element: Element | None, usual: str) -> str:
+    """Return the sign that a property of an equation states; `usual` without the property."""
     return usual if element is None else get_attribute(element, "val") or ""
 
 
@@ -134,6 +138,7 @@ def _format_script(name: str, inner: str) -> str:
 
 
 def _read_symbol(code: str | None) -> str:
+    """Return the character of a symbol by its hexadecimal code; empty if it is unknown."""
     try:
         value = int(code or "", 16)
     except ValueError:
@@ -148,10 +153,10 @@ _BODY = 9
 
 
 class ParagraphStyles:
-    """The paragraph styles of a document; a style without a value takes it from its base style.
+    """The paragraph styles of a document; a style takes missing values from its base style.
 
     Args:
-        root: Root of `styles.xml`; `None` when the document has none.
+        root: The root of `styles.xml`; `None` if the document has none.
     """
 
     def __init__(self, root: Element | None) -> None:
@@ -168,7 +173,7 @@ class ParagraphStyles:
         )
 
     def find_heading_level(self, paragraph: Element) -> int | None:
-        """Return the level of a heading from 1; `None` for body text."""
+        """Return the level of a heading, from 1; `None` for body text."""
         for owner in (paragraph, *self._iter_styles(paragraph)):
             outline = get_value(owner, "pPr", "outlineLvl")
             if outline is not None:
@@ -183,11 +188,11 @@ class ParagraphStyles:
         return None
 
     def is_code(self, paragraph: Element) -> bool:
-        """Return whether the style is meant for program text."""
+        """Return whether the style of a paragraph is one for program text."""
         return any(_CODE.search(name) for name in self._list_names(paragraph))
 
     def find_numbering(self, paragraph: Element) -> tuple[str, int] | None:
-        """Return list and level (from 0) of a numbered or bulleted paragraph."""
+        """Return the list and the level (from 0) of a list item; `None` for other paragraphs."""
         num: str | None = None
         level: str | None = None
         for owner in (paragraph, *self._iter_styles(paragraph)):
@@ -206,6 +211,7 @@ class ParagraphStyles:
             name = get_value(self._styles[name], "basedOn") or ""
 
     def _list_names(self, paragraph: Element) -> list[str]:
+        """Return the names of the paragraph's style and of the styles it is based on."""
         style_id = get_value(paragraph, "pPr", "pStyle")
         chain = [get_value(style, "name") or "" for style in self._iter_styles(paragraph)]
         # A file without the style's definition still has its id, such as `Heading1`.
@@ -221,7 +227,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     """Parse a DOCX file; the recogniser, if given, reads the pictures in it.
 
     Raises:
-        ParseRefusal: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
+        ParseRefusal: `no_text_layer` for a file of pictures only, `empty` without text, `failed`
+            for a damaged file, `encrypted` for a protected one.
     """
     package = OfficePackage(data)
     name, root = package.find_main("word/document.xml")
@@ -239,7 +246,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
 
 
 def _mark_superscripts(root: Element) -> None:
-    """Keep superscripts and subscripts apart from the text before them."""
+    """Put signs before superscripts and subscripts, to keep them apart from the text before."""
     before = last = ""
     for element in iter_descendants(root, "p", "r"):
         words = next(iter_children(element, "t"), None)
@@ -247,7 +254,7 @@ def _mark_superscripts(root: Element) -> None:
         if words is not None and script in {"superscript", "subscript"} and script != last:
             sign = choose_sign(before, words.text or "", raised=script == "superscript")
             words.text = sign + (words.text or "")
-        # A paragraph has no text of its own, so it ends what stands before.
+        # A paragraph has no text of its own, so `before` is empty at its beginning.
         before = "".join(text.text or "" for text in iter_children(element, "t"))
         last = script
 
@@ -269,7 +276,7 @@ class _DocxWalk:
         self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NOTES.values()}
 
     def add_margins(self) -> None:
-        """Add headers and footers, equal ones once, bare page numbers not at all."""
+        """Add the text of headers and footers: equal lines once, bare page numbers not at all."""
         seen: set[str] = set()
         for link in self._package.list_relations(self._name):
             root = (
@@ -281,7 +288,7 @@ class _DocxWalk:
                 seen.add(text)
 
     def add_blocks(self, container: Element) -> None:
-        """Add everything in a body, cell, note or text box."""
+        """Add all blocks in a body, cell, note or text box."""
         for is_code, group in groupby(_iter_contents(container), self._is_code):
             if is_code:  # each line of a listing is a paragraph; the listing is one block
                 lines = [read_inline(line, self._find_note).text for line in group]
@@ -294,9 +301,11 @@ class _DocxWalk:
                     self._add_table(element)
 
     def _is_code(self, element: Element) -> bool:
+        """Return whether an element is a paragraph of program text."""
         return get_local_name(element) == "p" and self._styles.is_code(element)
 
     def _add_paragraph(self, paragraph: Element) -> None:
+        """Add a paragraph with its notes, text boxes and pictures."""
         inline = read_inline(paragraph, self._find_note)
         level = self._styles.find_heading_level(paragraph)
         label = self._make_label(paragraph, inline)
@@ -308,13 +317,14 @@ class _DocxWalk:
             )
 
     def _add_anchored(self, inline: DocxInline) -> None:
-        """Add the notes and boxes that a paragraph anchors outside of its own line."""
+        """Add the notes and text boxes that are anchored in a paragraph."""
         for mark, body in inline.notes:
             self._builder.add_footnote(" ".join(self._read_lines(body)), mark)
         for box in inline.boxes:
             self.add_blocks(box)
 
     def _add_table(self, table: Element) -> None:
+        """Add a table and the tables in its cells; a table of one column as plain blocks."""
         rows = {row: list(_iter_unwrapped(row, "tc")) for row in _iter_rows(table)}
         if all(len(cells) == 1 for cells in rows.values()):  # a frame around text, not a table
             for cells in rows.values():
@@ -334,7 +344,10 @@ class _DocxWalk:
         self._add_anchored(late)
 
     def _read_cell(self, cell: Element, late: DocxInline) -> str:
-        """Return a cell's own text; a vertical merge shows its text once, at its start."""
+        """Return the text of a cell; of vertically merged cells only the first has text.
+
+        Notes and text boxes in the cell are added to `late`.
+        """
         merge = find_child(cell, "tcPr", "vMerge")
         if merge is not None and get_attribute(merge, "val") != "restart":
             return ""
@@ -348,18 +361,20 @@ class _DocxWalk:
         return "\n".join(lines)
 
     def _read_lines(self, container: Element) -> list[str]:
-        """Return the text of every paragraph below, without notes and labels."""
+        """Return the text of each paragraph below an element, without notes and labels."""
         paragraphs = iter_descendants(container, "p")
         lines = (" ".join(read_inline(p, lambda _: None).text.split()) for p in paragraphs)
         return [line for line in lines if line]
 
     def _make_label(self, paragraph: Element, inline: DocxInline) -> str:
+        """Count a list item and return its label; empty for other and for empty paragraphs."""
         numbering = self._styles.find_numbering(paragraph)
         # Word counts empty numbered paragraphs too, so the label is made even if it is not printed.
         label = self._numbering.next_label(*numbering) if numbering else ""
         return label if inline.text.strip() else ""
 
     def _find_note(self, reference: Element) -> tuple[str, Element] | None:
+        """Return the mark and the body of the note of a reference, or `None`."""
         kind = _NOTES[get_local_name(reference)]
         number = get_attribute(reference, "id") or ""
         body = self._bodies[kind].get(number)
@@ -370,6 +385,7 @@ class _DocxWalk:
         return marks.setdefault(number, format_number(len(marks) + 1, style)), body
 
     def _read_notes(self, kind: str) -> dict[str, Element]:
+        """Return the notes of a kind by their ids, without separators."""
         root = self._package.read_related(self._name, kind)
         notes = [] if root is None else list(iter_children(root, "footnote", "endnote"))
         return {
@@ -380,11 +396,12 @@ class _DocxWalk:
 
 
 def _count_columns(cell: Element) -> int:
+    """Return the number of columns that a cell spans."""
     return parse_number(get_value(find_child(cell, "tcPr"), "gridSpan"), 1)
 
 
 def _iter_contents(container: Element) -> Iterator[Element]:
-    """Yield paragraphs and tables, also those inside wrappers, without deleted ones."""
+    """Yield the paragraphs and tables in a container or its wrappers, without deleted ones."""
     for element in container:
         name = get_local_name(element)
         if name in {"p", "tbl"}:
@@ -398,12 +415,14 @@ def _iter_contents(container: Element) -> Iterator[Element]:
 
 
 def _iter_rows(table: Element) -> Iterator[Element]:
+    """Yield the rows of a table, without deleted ones."""
     return (
         row for row in _iter_unwrapped(table, "tr") if not is_on(find_child(row, "trPr", "del"))
     )
 
 
 def _iter_unwrapped(parent: Element, name: str) -> Iterator[Element]:
+    """Yield the children of a name, also those inside wrappers."""
     for element in parent:
         if get_local_name(element) == name:
             yield element

@@ -11,21 +11,21 @@ from fathom.documents.xml_members import (
 )
 
 _TINIEST = 4
-"""The size in half points that nobody can read."""
+"""The largest size of letters, in half points, that nobody can read."""
 _BRIGHTEST = 240
-"""The least value of red, green and blue, of 255, of a colour that white paper hides."""
+"""The least value of red, green and blue, of 255, in a colour that cannot be seen on white."""
 _GROUNDS = frozenset({"tbl", "txbxContent", "drawing", "pict"})
-"""Elements whose ground may have any colour."""
+"""The elements whose background may have any colour."""
 
 
 def drop_hidden_runs(document: Element, styles: Element | None) -> int:
-    """Drop the runs that no reader sees, and return their number.
+    """Drop the runs that no reader sees, and return the number of those with text.
 
-    White letters are dropped only where the page behind them is surely white.
+    White letters are dropped only if their background is surely white.
 
     Args:
         document: The root of the document.
-        styles: The root of its styles.
+        styles: The root of its styles; `None` without styles.
     """
     is_white = find_child(document, "background") is None
     shades = styles is not None and next(iter_descendants(styles, "shd"), None) is not None
@@ -45,11 +45,13 @@ def drop_hidden_runs(document: Element, styles: Element | None) -> int:
 
 
 def _is_shaded(paragraph: Element, *, styles: bool) -> bool:
+    """Return whether a paragraph may have a background; `styles` says if any style has one."""
     has_style = find_child(paragraph, "pPr", "pStyle") is not None
     return find_child(paragraph, "pPr", "shd") is not None or (styles and has_style)
 
 
 def _is_hidden(run: Element, *, on_white: bool) -> bool:
+    """Return whether no reader sees a run."""
     properties = find_child(run, "rPr")
     if properties is None:
         return False
@@ -61,6 +63,7 @@ def _is_hidden(run: Element, *, on_white: bool) -> bool:
 
 
 def _is_white(colour: str) -> bool:
+    """Return whether a hexadecimal colour cannot be seen on white."""
     try:
         return len(colour) == 6 and min(bytes.fromhex(colour)) >= _BRIGHTEST
     except ValueError:

@@ -1,6 +1,6 @@
 """Text of a PPTX slide that no reader sees: of hidden shapes, off the slide, tiny or transparent.
 
-White letters stay, as a slide may have any ground.
+White letters stay, because a slide may have any background.
 """
 
 from fathom.documents.xml_members import (
@@ -13,16 +13,16 @@ from fathom.documents.xml_members import (
 )
 
 Edges = tuple[int, int]
-"""The right and the lower edge of a slide in the format's unit."""
+"""The right and the lower edge of a slide in the format's unit (360,000 to a centimetre)."""
 _USUAL: Edges = (9_144_000, 6_858_000)
 _TINIEST = 200
-"""The size in hundredths of a point that nobody can read."""
+"""The largest size of letters, in hundredths of a point, that nobody can read."""
 _FAINTEST = 10_000
-"""The opacity, of 100,000, that nobody can see."""
+"""The largest opacity, of 100,000, that nobody can see."""
 
 
 def get_edges(size: Element | None) -> Edges:
-    """Return the edges of the slides of a presentation from its `sldSz`."""
+    """Return the edges of the slides of a presentation from its `sldSz`; usual ones without it."""
     if size is None:
         return _USUAL
     right, lower = (parse_number(get_attribute(size, name)) for name in ("cx", "cy"))
@@ -30,7 +30,7 @@ def get_edges(size: Element | None) -> Edges:
 
 
 def drop_hidden_text(tree: Element, edges: Edges) -> int:
-    """Drop the shapes and runs of a slide that no reader sees, and return how many had text."""
+    """Drop the shapes and runs of a slide that no reader sees, and count those with text."""
     count = 0
     todo = [tree]
     while todo:
@@ -48,6 +48,7 @@ def drop_hidden_text(tree: Element, edges: Edges) -> int:
 
 
 def _is_hidden(element: Element, name: str) -> bool:
+    """Return whether a shape is marked as hidden, or a run is invisible."""
     if name == "r":
         return _is_invisible(find_child(element, "rPr"))
     names = (f"nv{name[:1].upper()}{name[1:]}Pr", "cNvPr")
@@ -56,6 +57,7 @@ def _is_hidden(element: Element, name: str) -> bool:
 
 
 def _is_invisible(properties: Element | None) -> bool:
+    """Return whether the properties of a run make its letters tiny or transparent."""
     if properties is None:
         return False
     size = parse_number(get_attribute(properties, "sz"), _TINIEST + 1)
@@ -68,6 +70,7 @@ def _is_invisible(properties: Element | None) -> bool:
 
 
 def _lies_off_slide(shape: Element, edges: Edges) -> bool:
+    """Return whether a shape is wholly outside the slide; `False` without a place of its own."""
     for properties in (find_child(shape, "spPr"), find_child(shape, "grpSpPr"), shape):
         offset, extent = (find_child(properties, "xfrm", part) for part in ("off", "ext"))
         if offset is None or extent is None:

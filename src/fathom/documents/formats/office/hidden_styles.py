@@ -12,11 +12,11 @@ from fathom.documents.xml_members import (
 
 
 def empty_hidden_text(body: Element, roots: Iterable[Element | None]) -> int:
-    """Empty the paragraphs and spans whose style hides them, and return how many had text.
+    """Empty the paragraphs and spans whose style hides them, and count those with text.
 
     Args:
         body: The body of the document.
-        roots: The parts of the file that define styles.
+        roots: The roots of the parts that define styles; `None` for a missing part.
     """
     hidden = {
         name
@@ -29,13 +29,14 @@ def empty_hidden_text(body: Element, roots: Iterable[Element | None]) -> int:
     for element in list(iter_descendants(body, "p", "h", "span")) if hidden else ():
         if get_attribute(element, "style-name") in hidden:
             count += any(text.strip() for text in element.itertext())
-            tail = element.tail  # the text after a span is the paragraph's
+            tail = element.tail  # the text after a span belongs to the paragraph
             element.clear()
             element.tail = tail
     return count
 
 
 def _hides(style: Element) -> bool:
+    """Return whether a style hides its text."""
     for properties in style:
         if get_local_name(properties) == "text-properties":
             size = get_attribute(properties, "font-size") or ""

@@ -18,7 +18,15 @@ BULLET = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberingLevel:
-    """The counting and printing of one list level; `%1` in `text` is the first level's number."""
+    """The numbers and labels of one level of a list.
+
+    Attributes:
+        style: The style of the numbers, as for `format_number`; `bullet` or `none` without numbers.
+        text: The label, in which `%1` stands for the number of the first level, and so on.
+        start: The first number.
+        legal: Whether the label prints the numbers of all levels as digits.
+        restarts: Whether the numbers begin anew after an item of a level above.
+    """
 
     style: str = "decimal"
     text: str = ""
@@ -29,17 +37,17 @@ class NumberingLevel:
 
 @dataclass(slots=True)
 class _ListState:
-    """A list with its state; `counts` holds the number last printed on each level."""
+    """A list with the last number of each of its levels in `counts`."""
 
     levels: dict[int, NumberingLevel]
     counts: dict[int, int] = field(default_factory=dict)
 
 
 class Numbering:
-    """The lists of a word processing document; request labels in document order.
+    """The lists of a word processing document; labels must be requested in document order.
 
     Args:
-        root: Root of `numbering.xml`; `None` when the document has no lists.
+        root: The root of `numbering.xml`; `None` if the document has no lists.
     """
 
     def __init__(self, root: Element | None) -> None:
@@ -53,7 +61,7 @@ class Numbering:
                 self._read_instance(num)
 
     def next_label(self, num: str, level: int) -> str:
-        """Count one item and return its printed label; empty if none is printed.
+        """Count an item and return its printed label; empty if none is printed.
 
         Args:
             num: The `w:numId` of the item.
@@ -69,6 +77,7 @@ class Numbering:
     def _count(
         self, state: _ListState, levels: dict[int, NumberingLevel], num: str, level: int
     ) -> None:
+        """Count an item of a level, and reset the counts of the levels below."""
         restart = self._restarts[num].pop(level, None)
         if restart is not None:
             state.counts.pop(level, None)
@@ -83,6 +92,7 @@ class Numbering:
                 del state.counts[below]
 
     def _read_lists(self, root: Element) -> None:
+        """Read the definitions of lists; a list that links to a style shares its definition."""
         names_by_style: dict[str, str] = {}
         for abstract in iter_children(root, "abstractNum"):
             name = get_attribute(abstract, "abstractNumId") or ""
@@ -99,6 +109,7 @@ class Numbering:
                 self._lists[get_attribute(abstract, "abstractNumId") or ""] = self._lists[source]
 
     def _read_instance(self, num: Element) -> None:
+        """Read a use of a list, which may override levels or restart their numbers."""
         name = get_attribute(num, "numId") or ""
         self._abstract_of[name] = get_value(num, "abstractNumId") or ""
         self._overrides[name] = {}
@@ -112,6 +123,7 @@ class Numbering:
 
 
 def _read_levels(parent: Element) -> dict[int, NumberingLevel]:
+    """Return the levels that an element defines, by number from 0."""
     return {
         parse_number(get_attribute(lvl, "ilvl")): _read_level(lvl)
         for lvl in iter_children(parent, "lvl")
@@ -129,6 +141,7 @@ def _read_level(lvl: Element) -> NumberingLevel:
 
 
 def _format_label(levels: dict[int, NumberingLevel], counts: dict[int, int], level: int) -> str:
+    """Return the label of an item from the present counts."""
     definition = levels.get(level, NumberingLevel())
     if definition.style == "bullet":
         return BULLET

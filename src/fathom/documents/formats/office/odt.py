@@ -1,4 +1,4 @@
-"""OpenDocument files: texts, and with the same walk sheets and presentations."""
+"""OpenDocument files: texts, sheets and presentations, read by the same walk."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,14 @@ class _ListLevel:
 
 @dataclass(slots=True)
 class ListCounter:
-    """One list while it is read; `values` holds the numbers of all levels down to this one."""
+    """A list while it is read.
+
+    Attributes:
+        style: The name of its style.
+        depth: The depth of its nesting, from 1.
+        levels: The levels of its style, by depth.
+        values: The last numbers of all levels down to this one.
+    """
 
     style: str
     depth: int
@@ -52,7 +59,7 @@ class ListCounter:
     values: list[int] = field(default_factory=list)
 
     def next_label(self, item: Element) -> str:
-        """Count one item and return its printed label."""
+        """Count an item and return its printed label; empty for an item without number."""
         if not _has_number(item):
             return ""
         start = get_attribute(item, "start-value")
@@ -83,8 +90,8 @@ class ListStyles:
 
         Args:
             element: The `text:list`.
-            inherited: Style of the list around it.
-            depth: From 1.
+            inherited: The name of the style of the list around it; empty for none.
+            depth: The depth of its nesting, from 1.
         """
         style = get_attribute(element, "style-name") or inherited
         levels = self._styles.get(style, {})
@@ -147,7 +154,7 @@ class OutlineNumbers:
 
 
 def _has_number(item: Element) -> bool:
-    """Return whether an item has a number; an item that only holds a deeper list has none."""
+    """Return whether an item has a number; an item of a deeper list alone has none."""
     return get_local_name(item) == "list-item" and any(True for _ in iter_children(item, "p", "h"))
 
 
@@ -182,14 +189,14 @@ def read_sheet(table: Element, read_text: Callable[[Element], str]) -> list[list
 
 
 def read_rows(table: Element, read_text: Callable[[Element], str]) -> list[list[SheetCell]]:
-    """Read a table.
+    """Return the rows of a table.
 
     Args:
         table: The `table:table`.
-        read_text: Returns the text of a cell.
+        read_text: The function that returns the text of a cell.
 
     Raises:
-        ParseRefusal: `failed` when it unfolds to more than a million cells.
+        ParseRefusal: `failed` if repeated cells and rows make more than a million cells.
     """
     rows: list[list[SheetCell]] = []
     cells = 0
@@ -205,6 +212,7 @@ def read_rows(table: Element, read_text: Callable[[Element], str]) -> list[list[
 
 
 def _iter_rows(parent: Element) -> Iterator[Element]:
+    """Yield the rows of a table, also those inside groups."""
     for element in parent:
         if get_local_name(element) == "table-row":
             yield element
@@ -213,7 +221,7 @@ def _iter_rows(parent: Element) -> Iterator[Element]:
 
 
 def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
-    """Return the cells up to the last that is not empty; covered ones of a merge are empty."""
+    """Return the cells up to the last that is not empty; cells covered by a merge are empty."""
     cells: list[SheetCell] = []
     for element in iter_children(row, "table-cell", "covered-table-cell"):
         printed = "" if get_local_name(element) == "covered-table-cell" else text(element).strip()
@@ -233,6 +241,7 @@ def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]
 
 
 def _count_repeats(element: Element, name: str) -> int:
+    """Return the number of times that a cell or row is repeated, in [1, `_MOST_REPEATS`]."""
     return max(1, min(parse_number(get_attribute(element, name), 1), _MOST_REPEATS))
 
 
@@ -242,13 +251,19 @@ _ASIDES = frozenset({
     "text-box", "image", "custom-shape", "rect", "ellipse", "circle", "line", "polyline", "polygon",
     "regular-polygon", "path", "connector", "caption", "g",
 })  # fmt: skip
-"""The elements that a paragraph anchors outside of its own line; shapes may hold text."""
+"""The elements that are anchored in a paragraph, outside of its text; shapes may have text."""
 _MOST_SPACES = 1_000
 
 
 @dataclass(slots=True)
 class OdtInline:
-    """The contents of a paragraph: text, text boxes and pictures, notes with their marks."""
+    """The contents of a paragraph.
+
+    Attributes:
+        text: Its text.
+        asides: The text boxes, pictures and shapes that are anchored in it.
+        notes: The marks and bodies of its notes.
+    """
 
     text: str = ""
     asides: list[Element] = field(default_factory=list)
@@ -256,6 +271,7 @@ class OdtInline:
 
 
 FindNote = Callable[[Element], tuple[str, Element] | None]
+"""A function that returns the mark and the body of a note, or `None`."""
 
 
 def read_inline(paragraph: Element, find_note: FindNote) -> OdtInline:
@@ -263,7 +279,7 @@ def read_inline(paragraph: Element, find_note: FindNote) -> OdtInline:
 
     Args:
         paragraph: A `text:p` or `text:h`.
-        find_note: Returns mark and body of a note.
+        find_note: The function that reads a note.
     """
     inline = OdtInline()
     inline.text = "".join(_iter_pieces(paragraph, inline, find_note)).strip()
@@ -271,7 +287,7 @@ def read_inline(paragraph: Element, find_note: FindNote) -> OdtInline:
 
 
 def read_paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
-    """Return each paragraph style with the styles it is based on, itself first."""
+    """Return, for each paragraph style, its own name and the names of the styles it is based on."""
     parents: dict[str, str] = {}
     for root in roots:
         for style in iter_descendants(root, "style"):
@@ -282,6 +298,7 @@ def read_paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, .
 
 
 def _follow_parents(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a style and the styles it is based on, itself first."""
     chain: list[str] = []
     while name and name not in chain:
         chain.append(name)
@@ -290,6 +307,7 @@ def _follow_parents(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _iter_pieces(element: Element, into: OdtInline, mark: FindNote) -> Iterator[str]:
+    """Yield the pieces of text in an element; collect asides and notes in `into`."""
     yield _collapse_space(element.text)
     for below in element:
         name = get_local_name(below)
@@ -310,7 +328,7 @@ def _iter_pieces(element: Element, into: OdtInline, mark: FindNote) -> Iterator[
 
 
 def _collapse_space(text: str | None) -> str:
-    """Collapse white space as the format defines it: any run of it is one space."""
+    """Collapse each run of white space to one space, as the format defines it."""
     if not text:
         return ""
     words = " ".join(text.split()).replace("\u00ad", "")  # a soft hyphen parts no word
@@ -328,7 +346,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     """Parse an ODT, ODS or ODP file; the recogniser, if given, reads its pictures.
 
     Raises:
-        ParseRefusal: `encrypted`, `failed`, `empty`, `no_text_layer` when it holds pictures only.
+        ParseRefusal: `no_text_layer` for a file of pictures only, `empty` without text, `failed`
+            for a damaged file, `encrypted` for a protected one.
     """
     archive = open_zip(data)
     manifest = read_xml_member(archive, "META-INF/manifest.xml")
@@ -355,9 +374,10 @@ class _OdtWalk:
     """A pass over a document's body in reading order.
 
     Args:
-        builder: Receives the text.
+        builder: The builder that receives the text.
         pictures: The pictures of the document.
-        sources: Roots that define styles; later ones count only for styles that earlier ones lack.
+        sources: The roots of the parts that define styles, in the order of precedence; `None` for a
+            missing part.
     """
 
     def __init__(self, builder: Builder, pictures: Pictures, sources: list[Element | None]) -> None:
@@ -371,7 +391,7 @@ class _OdtWalk:
         self._page = 0
 
     def add_blocks(self, container: Iterable[Element]) -> None:
-        """Add everything in a body, section, frame or cell, or anchored in a paragraph."""
+        """Add all blocks in a body, section, frame or cell, or anchored in a paragraph."""
         for element in container:
             name = get_local_name(element)
             if name in _TEXT:
@@ -390,6 +410,7 @@ class _OdtWalk:
                 self.add_blocks(element)
 
     def _add_paragraph(self, paragraph: Element, label: str = "") -> None:
+        """Add a paragraph with its notes and asides; with a label it is a list item."""
         inline = read_inline(paragraph, self._find_note)
         level = self._find_heading_level(paragraph)
         if not label and get_local_name(paragraph) == "h":
@@ -399,6 +420,7 @@ class _OdtWalk:
         self._add_anchored(inline)
 
     def _add_anchored(self, inline: OdtInline) -> None:
+        """Add the notes and asides that are anchored in a paragraph."""
         for mark, body in inline.notes:
             self._builder.add_footnote(self._join_paragraphs(body, " "), mark)
         self.add_blocks(inline.asides)
@@ -411,6 +433,7 @@ class _OdtWalk:
         return 1 if "Title" in chain else 0
 
     def _add_list(self, list_element: Element, style: str, depth: int) -> None:
+        """Add the items of a list; `style` is that of the list around it."""
         counter = self._lists.open_list(list_element, style, depth)
         for item in iter_children(list_element, "list-header", "list-item"):
             label = counter.next_label(item)
@@ -420,9 +443,10 @@ class _OdtWalk:
                     self._add_list(element, counter.style, depth + 1)
                 elif name in _TEXT:
                     self._add_paragraph(element, label)
-                    label = ""  # further paragraphs of an item carry no label
+                    label = ""  # further paragraphs of an item have no label
 
     def _add_table(self, table: Element) -> None:
+        """Add a table; a sheet is a page with its name as the heading."""
         parent = table.getparent()
         if parent is not None and get_local_name(parent) == "spreadsheet":
             self._page += 1
@@ -436,15 +460,18 @@ class _OdtWalk:
             self._builder.add_row([cell.text for cell in row], head=at < heads)
 
     def _read_cell(self, cell: Element) -> str:
+        """Return the text of a cell, a line for each paragraph."""
         return self._join_paragraphs(cell, "\n")
 
     def _join_paragraphs(self, container: Element, glue: str) -> str:
+        """Return the text of all paragraphs below an element, without comments."""
         comments = iter_descendants(container, "annotation")
         skipped = {paragraph for comment in comments for paragraph in comment.iter()}
         paragraphs = (p for p in iter_descendants(container, *_TEXT) if p not in skipped)
         return glue.join(read_inline(paragraph, self._find_note).text for paragraph in paragraphs)
 
     def _add_slide(self, page: Element) -> None:
+        """Add a slide as a page: its titles as headings, then its other frames."""
         self._page += 1
         self._builder.set_page(self._page)
         frames = list(iter_children(page, "frame", "custom-shape", "g", "notes"))
@@ -456,7 +483,7 @@ class _OdtWalk:
                 self.add_blocks(frame)
 
     def _find_note(self, note: Element) -> tuple[str, Element] | None:
-        """Return the mark and body of a foot- or endnote."""
+        """Return the mark and the body of a foot- or endnote; `None` without a body."""
         body = find_child(note, "note-body")
         if body is None:
             return None

@@ -1,4 +1,4 @@
-"""The package of every Office Open XML file: parts, relationships, core properties."""
+"""The package of an Office Open XML file: its parts, relationships and core properties."""
 
 import posixpath
 import zipfile
@@ -18,7 +18,7 @@ from fathom.types import Scalar
 
 _PROPERTIES = {"creator": "author", "created": "created", "modified": "modified"}
 _OFF = {"0", "false", "off", "none"}
-_DOCTYPE_WITHIN = 8_192  # bytes; further on libxml2's own limit on amplification holds
+_DOCTYPE_WITHIN = 8_192  # bytes; after them, libxml2's own limit on amplification holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class Relation:
     """A link from one part to another.
 
     Attributes:
-        id: The link's name in the XML of the linking part.
-        kind: Last word of the relationship's type, such as `footnotes` or `slide`.
-        target: Name of the part inside the package.
+        id: The name of the link in the XML of the linking part.
+        kind: The last word of the relationship's type, such as `footnotes` or `slide`.
+        target: The name of the linked part inside the package.
     """
 
     id: str
@@ -43,7 +43,7 @@ class OfficePackage:
         data: The bytes of the file.
 
     Raises:
-        ParseRefusal: For a damaged or protected zip, or a bomb.
+        ParseRefusal: `failed` for a damaged zip or a bomb, `encrypted` for a protected one.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -55,13 +55,13 @@ class OfficePackage:
         return self._archive
 
     def find_main(self, usual: str) -> tuple[str, Element]:
-        """Return name and root of the part that holds the document.
+        """Return the name and the root of the main part of the document.
 
         Args:
-            usual: Its name if the package's relationships do not give one.
+            usual: The name of the part if the package's relationships do not give one.
 
         Raises:
-            ParseRefusal: `failed` when there is no such part.
+            ParseRefusal: `failed` if there is no such part.
         """
         # Programs may give the main part any name; only the relationship is certain.
         linked = [link.target for link in self.list_relations("") if link.kind == "officeDocument"]
@@ -72,18 +72,19 @@ class OfficePackage:
         raise ParseRefusal("failed", f"no part {usual}; save the file anew in its own program")
 
     def read_part(self, name: str) -> Element | None:
-        """Return the root of a part, `None` when it is missing.
+        """Return the root of a part; `None` if it is missing.
 
         Raises:
-            ParseRefusal: `failed` when the part is damaged or declares entities.
+            ParseRefusal: `failed` if the part is damaged or declares entities.
         """
         return read_xml_member(self._archive, name)
 
     def forbid_doctypes(self) -> None:
-        """Refuse a package with a document type, for parts that another library will read.
+        """Check that no part has a document type, before another library reads the parts.
 
         Raises:
-            ParseRefusal: `failed`; the format forbids document types, only entity bombs have them.
+            ParseRefusal: `failed` if one has. The format forbids document types, so only entity
+                bombs have them.
         """
         for name in self._archive.namelist():
             if name.endswith((".xml", ".rels")):
@@ -95,7 +96,11 @@ class OfficePackage:
                     )
 
     def list_relations(self, part: str) -> list[Relation]:
-        """Return the links of a part to others inside the package, in file order."""
+        """Return the links of a part to other parts of the package, in file order.
+
+        Args:
+            part: The name of the part; empty for the package itself.
+        """
         folder, name = posixpath.split(part)
         root = self.read_part(posixpath.join(folder, "_rels", f"{name}.rels"))
         links = [] if root is None else list(iter_children(root, "Relationship"))
@@ -110,14 +115,14 @@ class OfficePackage:
         ]
 
     def read_related(self, part: str, kind: str) -> Element | None:
-        """Return the root of the first part that `part` links to as `kind`."""
+        """Return the root of the first part to which a part has a link of a kind, or `None`."""
         for link in self.list_relations(part):
             if link.kind == kind:
                 return self.read_part(link.target)
         return None
 
     def read_properties(self) -> tuple[str, Mapping[str, Scalar]]:
-        """Return the title, and author and dates if the package has them."""
+        """Return the title (or `""`), and the author and the dates if the package has them."""
         root = self.read_related("", "core-properties")
         if root is None:
             root = self.read_part("docProps/core.xml")
@@ -125,7 +130,7 @@ class OfficePackage:
 
 
 def get_relation_id(element: Element) -> str:
-    """Return the id of the relationship an element points to (`r:id`, `r:embed`), or `""`."""
+    """Return the id of the relationship that an element names (`r:id`, `r:embed`), or `""`."""
     for key, value in element.attrib.items():
         if "/relationships}" in key:
             return str(value)
@@ -133,10 +138,10 @@ def get_relation_id(element: Element) -> str:
 
 
 def choose_alternative(element: Element) -> Element | None:
-    """Return the alternative of an `mc:AlternateContent` to read."""
+    """Return the alternative of an `mc:AlternateContent` to read: its first choice or fallback."""
     return next(iter_children(element, "Choice"), next(iter_children(element, "Fallback"), None))
 
 
 def is_on(element: Element | None) -> bool:
-    """Return the value of an on/off property; an element without a value means on."""
+    """Return whether an on/off property is on; an element without a value means on."""
     return element is not None and get_attribute(element, "val") not in _OFF

@@ -1,4 +1,4 @@
-"""Pictures inside office files: their text is recognised, or they are counted if that fails."""
+"""Pictures inside office files: their text is recognised, or they are only counted."""
 
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -13,22 +13,22 @@ if TYPE_CHECKING:  # modules for pictures are loaded with the first picture
     from fathom.documents.formats.pdf.lines import PageLines, PrintedLine, Recogniser
 
 FEWEST_BYTES = 4_000
-"""The least bytes of a picture of text; smaller pictures are signs and lines."""
+"""The smallest size of a picture of text, in bytes; smaller pictures are signs and lines."""
 CAPTION_CHARS = 60
-"""The least characters of a file with pictures; with less, the file is a scan with a caption."""
+"""The number of characters below which a file with large pictures is a scan with a caption."""
 _BEGINNINGS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")  # PNG, JPEG, TIFF
 
 
 class Pictures:
-    """The pictures of one file; each is read once, however often it is shown.
+    """The pictures of a file; each is read once, even if it is shown several times.
 
     Args:
-        archive: The archive that holds them.
-        folder: A part of all their names.
-        recogniser: Reads them; without one they are only counted.
+        archive: The zip of the file.
+        folder: The part of a member's name by which pictures are recognised.
+        recogniser: The recogniser that reads them; without one they are only counted.
 
     Raises:
-        ParseRefusal: If a file has more pictures than may be read.
+        ParseRefusal: If the file has more pictures than may be read.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Pictures:
     def _read_beginning(self, member: zipfile.ZipInfo) -> bytes:
         """Return the first bytes of a picture; empty if it cannot be unpacked.
 
-        A damaged picture does not keep the text around it away.
+        A damaged picture must not hide the text around it.
         """
         try:
             return unpack_member(self._archive, member, 8)
@@ -64,12 +64,12 @@ class Pictures:
             return b""
 
     def add_picture(self, builder: Builder, name: str, below: int = 0) -> None:
-        """Add the text on a picture, unless it has been added.
+        """Add the text on a picture, unless it was added before.
 
         Args:
             builder: The builder that receives the text.
-            name: The name of the picture's member.
-            below: Level of the heading above, as for `add_blocks`.
+            name: The name of the picture in the zip.
+            below: The level of the heading above, as for `add_blocks`.
         """
         if self._recogniser is None or name not in self._remaining:
             return
@@ -85,15 +85,16 @@ class Pictures:
             add_blocks(builder, inner.build(), below)
 
     def _recognise(self, name: str, recogniser: "Recogniser") -> "tuple[PrintedLine, ...]":
+        """Return the recognised lines of a picture; none if it is damaged."""
         from fathom.documents.formats.picture import recognise_lines
 
         try:
             return recognise_lines(read_member(self._archive, name) or b"", recogniser)
         except ParseRefusal:
-            return ()  # a damaged picture must not keep the text around it away
+            return ()  # a damaged picture must not hide the text around it
 
     def add_rest(self, builder: Builder) -> None:
-        """Add the text on the pictures that nothing showed so far."""
+        """Add the text on the pictures that were not added so far."""
         for name in list(self._remaining):
             self.add_picture(builder, name)
 
@@ -108,13 +109,15 @@ class Pictures:
         """Build the document, with facts about its pictures.
 
         Args:
-            builder: Holds all the text.
-            title: As for `Builder.build`.
-            metadata: As for `Builder.build`.
-            fewest_chars: A file with less text, and large pictures that were not read, is refused.
+            builder: The builder with all the text.
+            title: The title, as for `Builder.build`.
+            metadata: The metadata, as for `Builder.build`.
+            fewest_chars: The number of characters below which a file with large pictures that were
+                not read is refused.
 
         Raises:
-            ParseRefusal: `no_text_layer` with pictures and no text, or hardly any; `empty`.
+            ParseRefusal: `no_text_layer` for pictures with no text or hardly any; `empty` without
+                pictures and text.
         """
         scan_refusal = None if self._pages else self._refuse_scan()
         try:
@@ -126,7 +129,7 @@ class Pictures:
         return self._note_unread(parsed)
 
     def _collect_facts(self) -> dict[str, Scalar]:
-        """Return the facts about recognised pictures, as `summarize_recognition` gives them."""
+        """Return the facts about recognised pictures; empty if none was recognised."""
         if not self._pages:
             return {}
         from fathom.documents.formats.pdf.lines import summarize_recognition
@@ -134,14 +137,14 @@ class Pictures:
         return summarize_recognition(self._pages)
 
     def _note_unread(self, parsed: ParsedDocument) -> ParsedDocument:
-        """Return the document with a note of how many pictures were not read."""
+        """Return the document with a note of the number of pictures that were not read."""
         if self._recogniser is not None or not self._remaining:
             return parsed
         pictures = "1 picture" if len(self._remaining) == 1 else f"{len(self._remaining)} pictures"
         return parsed.note_unread(f"{pictures} in it not looked into; {NEEDS_OCR}")
 
     def _refuse_scan(self) -> ParseRefusal | None:
-        """Return the refusal of a file with hardly any text; `None` without a picture."""
+        """Return the refusal for a file with hardly any text; `None` for one without pictures."""
         if not any(self._folder in name for name in self._archive.namelist()):
             return None
         if self._recogniser is None and self._remaining:

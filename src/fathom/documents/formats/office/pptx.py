@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def add_chart(builder: Builder, root: Element) -> None:
-    """Add a chart: its title, then one row per category with the value of each series."""
+    """Add a chart: its title, then a row for each category with the values of all series."""
     chart = find_child(root, "chart")
     if chart is None:
         return
@@ -58,11 +58,12 @@ def add_diagram(builder: Builder, root: Element) -> None:
 
 
 def _collect_words(element: Element) -> str:
+    """Return the text of all runs below an element."""
     return "".join(get_text(run) for run in iter_descendants(element, "t"))
 
 
 def _read_series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
-    """Return name, categories and values of a series; the latter two by the index of the point."""
+    """Return the name of a series, and its categories and values by the index of the point."""
     name = find_child(ser, "tx")
     return (
         "" if name is None else " ".join(_read_points(name).values()),
@@ -72,11 +73,13 @@ def _read_series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
 
 
 def _read_first_points(ser: Element, *names: str) -> dict[int, str]:
+    """Return the points in the first child with one of these names, by index."""
     source = next(iter_children(ser, *names), None)
     return {} if source is None else _read_points(source)
 
 
 def _read_points(element: Element) -> dict[int, str]:
+    """Return the texts of the points in an element, by index."""
     literal = find_child(element, "v")
     if literal is not None:
         return {0: get_text(literal)}
@@ -88,6 +91,7 @@ def _read_points(element: Element) -> dict[int, str]:
 
 
 def _tidy_number(value: str) -> str:
+    """Return a number without the noise of binary fractions; another text unchanged."""
     with suppress(ValueError):
         return format_value(float(value))
     return value
@@ -107,7 +111,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     """Parse a PPTX file; the recogniser, if given, reads the pictures on its slides.
 
     Raises:
-        ParseRefusal: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
+        ParseRefusal: `no_text_layer` for a file of pictures only, `empty` without text, `failed`
+            for a damaged file, `encrypted` for a protected one.
     """
     package = OfficePackage(data)
     name, root = package.find_main("ppt/presentation.xml")
@@ -121,7 +126,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     has_title = False
     for page, slide in enumerate(slides, start=1):
         builder.set_page(page)
-        # Only after a titled slide does a slide without title need one of its own.
+        # Without a heading, a slide after a titled one would seem to belong to that one.
         usual_title = f"Slide {page}" if has_title else ""
         has_title = _Slide(package, slide, builder, edges).add_slide(usual_title) or has_title
         for link in package.list_relations(slide):
@@ -130,7 +135,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
 
 
 class _Slide:
-    """One slide and the parts that it links to."""
+    """A slide and the parts that it links to."""
 
     def __init__(self, package: OfficePackage, name: str, builder: Builder, edges: Edges) -> None:
         self._package = package
@@ -143,11 +148,10 @@ class _Slide:
         """Add the title, the shapes from top to bottom and left to right, and the notes.
 
         Args:
-            usual_title: The heading of a slide without title, which otherwise would seem to belong
-                to the slide before.
+            usual_title: The heading of a slide without title; empty for none.
 
         Returns:
-            Whether the slide has its own title.
+            Whether the slide has a title of its own.
         """
         root = self._package.read_part(self._name)
         tree = None if root is None else find_child(root, "cSld", "spTree")
@@ -163,6 +167,7 @@ class _Slide:
         return bool(title)
 
     def _add_shapes(self, shapes: Iterable[Element]) -> None:
+        """Add shapes from top to bottom and from left to right."""
         for shape in sorted(shapes, key=_locate_shape):
             kind = get_local_name(shape)
             if kind == "grpSp":
@@ -173,6 +178,7 @@ class _Slide:
                 self._add_text(shape)
 
     def _add_text(self, shape: Element) -> None:
+        """Add the paragraphs of a shape, as list items or as prose."""
         paragraphs = [p for p in _list_paragraphs(shape) if _read_text(p).strip()]
         placeholder = _get_placeholder(shape)
         is_list = placeholder is not None and placeholder not in _PLAIN and len(paragraphs) > 1
@@ -180,6 +186,7 @@ class _Slide:
             self._builder.add_labelled(_read_text(paragraph), label)
 
     def _add_frame(self, frame: Element) -> None:
+        """Add the tables, charts and diagrams in a frame."""
         for content in iter_descendants(frame, "tbl", "chart", "relIds"):
             if get_local_name(content) == "tbl":
                 self._add_table(content)
@@ -190,6 +197,7 @@ class _Slide:
                 add(self._builder, part)
 
     def _add_table(self, table: Element) -> None:
+        """Add a table; of merged cells only the first has text."""
         properties = find_child(table, "tblPr")
         has_head = properties is not None and get_attribute(properties, "firstRow") in {"1", "true"}
         for at, row in enumerate(iter_children(table, "tr")):
@@ -200,6 +208,7 @@ class _Slide:
             self._builder.add_row(texts, head=has_head and at == 0)
 
     def _add_notes(self) -> None:
+        """Add the speaker's notes of the slide."""
         root = self._package.read_related(self._name, "notesSlide")
         for shape in [] if root is None else iter_descendants(root, "sp"):
             if _get_placeholder(shape) not in {None, *_FURNITURE}:
@@ -208,6 +217,7 @@ class _Slide:
 
 
 def _iter_shapes(tree: Element) -> Iterator[Element]:
+    """Yield the shapes directly in a slide or a group."""
     for element in tree:
         if get_local_name(element) in {"sp", "grpSp", "graphicFrame"}:
             yield element
@@ -226,7 +236,7 @@ def _get_placeholder(shape: Element) -> str | None:
 
 
 def _locate_shape(shape: Element) -> tuple[int, int]:
-    """Return row and left edge; a shape placed by the layout comes first, in file order."""
+    """Return the row and the left edge of a shape; one that the layout places comes first."""
     for properties in (*iter_children(shape, "spPr", "grpSpPr"), shape):
         offset = find_child(properties, "xfrm", "off")
         if offset is not None:
@@ -236,12 +246,13 @@ def _locate_shape(shape: Element) -> tuple[int, int]:
 
 
 def _list_paragraphs(shape: Element) -> list[Element]:
+    """Return the paragraphs of a shape or cell."""
     body = find_child(shape, "txBody")
     return [] if body is None else list(iter_children(body, "p"))
 
 
 def _read_text(paragraph: Element) -> str:
-    """Return the text of runs and fields without separator; equations by their letters."""
+    """Return the text of a paragraph, with signs before superscripts and subscripts."""
     words: list[str] = []
     last = 0
     for piece in iter_descendants(paragraph, "t", "br"):
@@ -257,7 +268,12 @@ def _read_text(paragraph: Element) -> str:
 
 
 def _make_labels(paragraphs: list[Element], is_list: bool) -> list[str]:
-    """Return the printed label of each paragraph; empty for prose."""
+    """Return the printed label of each paragraph; empty for prose.
+
+    Args:
+        paragraphs: The paragraphs of a shape.
+        is_list: Whether paragraphs without a mark of their own get a bullet.
+    """
     counts: dict[int, int] = {}
     labels = []
     for paragraph in paragraphs:
@@ -277,6 +293,7 @@ def _make_labels(paragraphs: list[Element], is_list: bool) -> list[str]:
 
 
 def _make_bullet(properties: Element | None, is_list: bool) -> str:
+    """Return the bullet of a paragraph without number; empty for prose."""
     if find_child(properties, "buNone") is not None:
         return ""
     has_mark = (
@@ -295,18 +312,20 @@ def _format_number(value: int, kind: str) -> str:
 
 
 def _read_cell(cell: Element) -> str:
+    """Return the text of a cell, a line for each paragraph."""
     return "\n".join(_read_text(paragraph) for paragraph in _list_paragraphs(cell))
 
 
 def _is_covered(cell: Element) -> bool:
-    """Return whether a cell is hidden behind one that spans its column or row."""
+    """Return whether a cell is covered by another one that spans its column or row."""
     return _is_merged(cell, "hMerge") or _is_merged(cell, "vMerge")
 
 
 def _is_merged(cell: Element, merge: str) -> bool:
+    """Return whether a cell is merged with the one before it in a direction."""
     return get_attribute(cell, merge) in {"1", "true"}
 
 
 def _get_data_id(content: Element) -> str:
-    """Return the relationship to a chart's part or, from a diagram's four, to its data."""
+    """Return the id of the relationship to a chart, or to the data of a diagram."""
     return get_attribute(content, "dm") or get_relation_id(content)

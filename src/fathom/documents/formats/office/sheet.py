@@ -1,4 +1,4 @@
-"""Rows of a worksheet, read from its XML: the library that opens the workbook takes far longer."""
+"""Rows of a worksheet, read from its XML, because the library for workbooks takes far longer."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,9 @@ from fathom.documents.formats.office.cells import (
 from fathom.documents.xml_members import Element, iter_elements
 
 _MOST_EMPTY_ROWS = 1_000
+"""The number of empty rows in sequence after which a sheet counts as ended."""
 _MOST_KEPT = 100_000
-"""The values whose printed cells are kept: the cells of a long sheet repeat each other."""
+"""The number of printed cells that are cached, because long sheets repeat their values."""
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ROW, _VALUE, _FORMULA = f"{_MAIN}row", f"{_MAIN}v", f"{_MAIN}f"
 _MERGE = f"{_MAIN}mergeCell"
@@ -60,14 +61,14 @@ def read_rows(
 ) -> Sequence[SheetRow]:
     """Return the rows of a worksheet up to the last one with text.
 
-    A short text of merged cells stands in each of their rows that holds another text.
+    A short text of merged cells is repeated in each of their rows that has other text.
 
     Args:
         stream: The XML of the worksheet.
-        print_value: Returns the cell for a type, a style and a value, as `make_printer` makes it.
+        print_value: The function that prints a cell, as `make_printer` returns it.
 
     Raises:
-        ParseRefusal: `failed` for too many cells.
+        ParseRefusal: `failed` for more than `MOST_CELLS` cells.
     """
     rows: list[list[SheetCell]] = []
     cells = empty = 0
@@ -92,8 +93,12 @@ def make_printer(
 
     Args:
         strings: The texts that cells share.
-        epoch: The day from which the workbook counts.
-        get_style: Returns the style of a number.
+        epoch: The day from which the workbook counts days.
+        get_style: The function that returns the style of an id.
+
+    Returns:
+        A function that returns the printed cell, given its type, the id of its style and its value
+        as the file states them.
     """
 
     @lru_cache(_MOST_KEPT)
@@ -108,7 +113,7 @@ def make_printer(
 
 
 def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> object:
-    """Return the value of a cell that holds no shared text."""
+    """Return the value of a cell whose text is not shared, by the type of the cell."""
     if kind == "b":
         return bool(int(text))
     if kind == "d":
@@ -126,11 +131,11 @@ def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> obje
 
 @dataclass(frozen=True, slots=True)
 class _SheetReader:
-    """A reader of one worksheet.
+    """A reader of a worksheet.
 
     Attributes:
-        print_value: Returns the cell for a type, a style and a value.
-        merges: The ranges of merged cells; the file names them behind the rows.
+        print_value: The function that prints a cell, as `make_printer` returns it.
+        merges: The ranges of merged cells, complete once all rows have been read.
     """
 
     print_value: Callable[[str, int, str], SheetCell]
@@ -139,7 +144,7 @@ class _SheetReader:
     """The formulas that several cells share, each with its first cell."""
 
     def iter_rows(self, stream: IO[bytes]) -> Iterator[list[SheetCell]]:
-        """Yield the rows in order, the missing ones too."""
+        """Yield the rows in order; a row that the file leaves out is empty."""
         last = 0
         for row in iter_elements(stream, _ROW, _MERGE):
             if row.tag == _MERGE:
@@ -169,7 +174,7 @@ class _SheetReader:
         return cells
 
     def _read_cell(self, element: Element, place: str | None) -> SheetCell:
-        """Return a printed cell; a formula's text replaces a value that was never computed."""
+        """Return a printed cell; a formula without a computed value is printed itself."""
         kind = element.get("t", "n")
         text, formula = "", None
         for child in element:
@@ -187,7 +192,14 @@ class _SheetReader:
         return SheetCell(source, is_text=False) if source else _EMPTY
 
     def _read_formula(self, formula: Element, place: str, *, is_shown: bool) -> str:
-        """Return a formula as it stands in its cell; cells below and beside the first share it."""
+        """Return the formula of a cell.
+
+        Args:
+            formula: The element of the formula. A shared one is stated only in its first cell, and
+                is translated for the others.
+            place: The name of the cell, such as `B2`.
+            is_shown: Whether the formula will be printed; otherwise it need not be translated.
+        """
         source = f"={formula.text or ''}"
         if formula.get("t") != "shared":
             return source
@@ -202,7 +214,7 @@ class _SheetReader:
 
 
 def _read_text(item: Element) -> str:
-    """Return the text of an item without its phonetic hints."""
+    """Return the text of a shared or inline text, without its phonetic hints."""
     if len(item) == 1 and item[0].tag == _TEXT:
         return _decode_signs(item[0].text or "")
     parts: list[str] = []
@@ -215,7 +227,7 @@ def _read_text(item: Element) -> str:
 
 
 def _decode_signs(text: str) -> str:
-    """Return a text with the signs that its codes stand for, such as `_x000D_` for a line end.
+    """Return a text with its codes replaced by their characters, such as `_x000D_` by a line end.
 
     Programs write `_x005F_` for an underscore that would begin such a code.
     """

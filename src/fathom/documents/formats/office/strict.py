@@ -1,4 +1,4 @@
-"""ISO strict packages, with the names of the transitional variant that libraries know."""
+"""Translation of ISO strict packages to the transitional names, which libraries know."""
 
 import io
 import re
@@ -12,7 +12,7 @@ _PARTS = (".xml", ".rels")
 
 
 def translate_names(data: bytes, archive: zipfile.ZipFile) -> bytes:
-    """Return a strict package without pictures and with transitional names; others unchanged.
+    """Return a strict package with transitional names and without pictures; others unchanged.
 
     Args:
         data: The bytes of the package.

@@ -1,4 +1,4 @@
-"""Spreadsheets: each sheet is a page, each row one line; links out of the file are not followed."""
+"""Spreadsheets: each sheet is a page, each row a table row; external links are not followed."""
 
 import io
 import re
@@ -28,7 +28,8 @@ def parse(data: bytes) -> ParsedDocument:
     """Parse an XLSX file.
 
     Raises:
-        ParseRefusal: `empty`, `failed` for a damaged file or one of too many cells, `encrypted`.
+        ParseRefusal: `empty` without text, `failed` for a damaged file or one of too many cells,
+            `encrypted` for a protected one.
     """
     package = OfficePackage(data)
     title, metadata = package.read_properties()
@@ -36,11 +37,11 @@ def parse(data: bytes) -> ParsedDocument:
     try:
         package.forbid_doctypes()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they concern saving, and nothing is saved here
+            warnings.simplefilter("ignore")  # they are about saving, and nothing is saved here
             _add_sheets(translate_names(data, package.archive), builder)
     except (ParseRefusal, MemoryError):
         raise
-    except Exception as error:  # the library lets any error of a damaged part through
+    except Exception as error:  # the library raises any error for a damaged part
         raise ParseRefusal("failed", f"damaged workbook: {error}") from error
     return builder.build(title, metadata, opening=False)
 
@@ -78,12 +79,12 @@ def _read_strings(reader: Any) -> list[str]:  # noqa: ANN401 - the library has n
 
 
 def _style_cells(book: Any) -> Callable[[int], CellStyle]:  # noqa: ANN401 - the library has no types
-    """Return the function that returns the style of a number."""
+    """Return the function that returns the style of an id; an unknown id has a plain style."""
     sheet = SimpleNamespace(parent=book)
 
     @lru_cache
     def get_style(style_id: int) -> CellStyle:
-        # The library tells styles of cells only.
+        # The library gives styles only for cells, so a cell is made.
         cell = ReadOnlyCell(sheet, 1, 1, None, style_id=style_id)
         try:
             form, font = str(cell.number_format or ""), cell.font

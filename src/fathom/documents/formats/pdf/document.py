@@ -1,4 +1,4 @@
-"""PDF: PDFium first, pypdf if PDFium fails; pages, lines and paragraphs by position."""
+"""PDF: read by PDFium, or by pypdf if PDFium fails; paragraphs come from positions of lines."""
 
 import contextlib
 import io
@@ -35,13 +35,13 @@ _LOCKED = "protected by a password; save it without one"
 def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     """Parse a PDF; the recogniser, if given, reads its pages that are pictures.
 
-    A file locked with the empty password is opened, any other is refused.
-
-    Permission bits that forbid copying are not enforced: the file is read on its owner's own
-    machine, for search.
+    A file that the empty password opens is read; a file with another password is refused.
+    Permission bits that forbid copying are not enforced, because the file is read on its owner's
+    own machine, for search.
 
     Raises:
-        ParseRefusal: `encrypted`, `no_text_layer`, `empty`, or `failed` for a damaged file.
+        ParseRefusal: `encrypted` for a protected file, `no_text_layer` for a file of pictures only,
+            `empty` without text, `failed` for a damaged file or one of too many pages.
     """
     try:
         pages, title, facts = _read_with_pdfium(data, recogniser)
@@ -74,6 +74,12 @@ def _describe_unread(pages: Sequence[PageLines]) -> str:
 def _read_with_pdfium(
     data: bytes, recogniser: Recogniser | None
 ) -> tuple[list[PageLines], str, dict[str, Scalar]]:
+    """Return the pages, the title (or `""`) and the facts of a file.
+
+    Raises:
+        ParseRefusal: As `parse`, except for `no_text_layer`.
+        PdfiumError: If PDFium cannot read the file.
+    """
     with contextlib.closing(_open_document(data)) as document:
         if len(document) > _MOST_PAGES:
             raise ParseRefusal("failed", f"claims more than {_MOST_PAGES} pages")
@@ -91,7 +97,7 @@ def _open_document(data: bytes) -> Any:  # noqa: ANN401
     """Open the document.
 
     Raises:
-        ParseRefusal: `encrypted`.
+        ParseRefusal: `encrypted` if it has another password than the empty one.
         PdfiumError: If it is damaged.
     """
     try:
@@ -123,10 +129,11 @@ def _remove_encryption(data: bytes) -> bytes:
 
 
 def _read_pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
+    """Yield the pages with their lines; a page that cannot be read has none."""
     for index in range(len(document)):
         lines: tuple[PrintedLine, ...] = ()
         scan, hidden = False, 0
-        # One broken page must not take the others with it.
+        # A broken page must not hide the others.
         with contextlib.suppress(pdfium.PdfiumError):
             page = document[index]
             with contextlib.closing(page), contextlib.closing(page.get_textpage()) as text_page:
@@ -143,7 +150,7 @@ def _recognise_scans(
     pages: Sequence[PageLines],
     recogniser: Recogniser,
 ) -> Iterator[PageLines]:
-    """Yield the pages; those that are pictures with their recognised lines."""
+    """Yield the pages; a page that is a picture gets its recognised lines."""
     recogniser.begin(sum(page.is_scan for page in pages))
     for page in pages:
         if not page.is_scan:
@@ -151,13 +158,13 @@ def _recognise_scans(
             continue
         with contextlib.closing(document[page.number - 1]) as drawn_page:
             lines = recogniser.read(draw_pixels(drawn_page))
-        # A few words of the file over a picture without text are the page's text.
+        # The file may have a few words over a picture on which nothing is recognised.
         fuller = max(page.lines, lines, key=lambda some: sum(len(line.text) for line in some))
         yield replace(page, lines=fuller, is_scan=False)
 
 
 def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
-    """Return the bookmarks by page index, as (level from 1, title)."""
+    """Return the bookmarks, as (level from 1, title), by the index of the page from 0."""
     titles: dict[int, list[tuple[int, str]]] = {}
     with contextlib.suppress(pdfium.PdfiumError, ValueError):
         for count, mark in enumerate(document.get_toc(max_depth=6)):
@@ -171,6 +178,7 @@ def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: A
 
 
 def _refuse_textless(document: Any) -> ParseRefusal:  # noqa: ANN401
+    """Return the refusal of a file without text: `empty`, or `failed` if no page can be read."""
     for index in range(len(document)):
         with contextlib.suppress(pdfium.PdfiumError), contextlib.closing(document[index]):
             return ParseRefusal("empty", "no page holds text")
@@ -178,6 +186,15 @@ def _refuse_textless(document: Any) -> ParseRefusal:  # noqa: ANN401
 
 
 def _read_with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[str, Scalar]]:
+    """Return the pages, the title (or `""`) and the facts of a file that PDFium cannot read.
+
+    Args:
+        data: The bytes of the file.
+        trouble: The message of PDFium, for a refusal.
+
+    Raises:
+        ParseRefusal: `encrypted` for a protected file, `failed` for a damaged one.
+    """
     from pypdf import PdfReader
 
     try:
@@ -200,6 +217,7 @@ def _read_with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, d
 
 
 def _read_facts(metadata: dict[str, str]) -> dict[str, Scalar]:
+    """Return the author and the date of creation, as far as the metadata state them."""
     facts: dict[str, Scalar] = {}
     author = " ".join(metadata.get("Author", "").split())
     if author:

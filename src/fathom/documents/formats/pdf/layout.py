@@ -1,4 +1,4 @@
-"""Headings, list items and paragraphs from printed lines."""
+"""Headings, list items, tables and paragraphs from the printed lines of pages."""
 
 import re
 from collections import Counter
@@ -31,14 +31,14 @@ _TITLE_WITHIN = 40  # lines: above the company's name a form may have a dozen of
 _TITLE_LARGE = 1.25  # times the median size of its page
 _CONTENTS = re.compile(r"(?i)(table of )?contents|daftar isi|index|abstract|appendix")
 _CAPITALS = re.compile(r"[A-Z][A-Z &/'\u2019-]{3,59}")
-# Phrases that stand above or below the title of every Indonesian law.
+# Phrases above or below the title of every Indonesian law.
 _FORMULA = re.compile(r"DENGAN RAHMAT|PRES ?I ?DEN|REPUBLIK INDONESIA$|SALINAN$|MENIMBANG")
 _TITLE_CHARS = 200
 _ABOVE = 3  # lines above a table that may tell its scale
 
 
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
-    """Add all pages; repeated page heads and feet are left out."""
+    """Add the text of all pages, without running heads and feet."""
     sizes = _rank_sizes(pages)
     places = select_body_lines([[line.text for line in page.lines] for page in pages])
     bodies = [
@@ -54,12 +54,15 @@ def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
 
 
 def find_opening_title(page: PageLines) -> str:
-    """Return the title on a first page: its largest lines, otherwise its first in capitals."""
+    """Return the title on a first page, or `""`: its largest lines, else its first in capitals."""
     return _find_largest(page.lines[:_TITLE_WITHIN]) or _find_capitals(page)
 
 
 def _find_largest(lines: Sequence[PrintedLine]) -> str:
-    """Return the first lines of the largest size, if it is clearly larger than the others."""
+    """Return the first lines of the largest size if they can be a title, else `""`.
+
+    The size must be clearly larger than that of most lines.
+    """
     candidates = [line for line in lines if line.text and not _FORMULA.match(line.text)]
     if not candidates:
         return ""
@@ -74,7 +77,7 @@ def _find_largest(lines: Sequence[PrintedLine]) -> str:
 
 
 def _rank_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
-    """Return levels of headings by the size of their letters; empty if size marks no headings."""
+    """Return the levels of headings by the size of their letters; empty if size marks none."""
     printed: Counter[float] = Counter()
     lines: Counter[float] = Counter()
     for page in pages:
@@ -91,7 +94,7 @@ def _rank_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
 
 
 def _find_capitals(page: PageLines) -> str:
-    """Return the first run of lines in capitals near the top of a page, as in official papers."""
+    """Return the first lines in capitals near the top of a page, as in official papers, or `""`."""
     title: list[str] = []
     for line in page.lines[:_TITLE_LINES]:
         formula = _FORMULA.match(line.text) is not None
@@ -104,7 +107,12 @@ def _find_capitals(page: PageLines) -> str:
 
 
 def _carry_over(before: list[PrintedLine], after: list[PrintedLine]) -> None:
-    """Move the rest of a sentence that runs over the end of a page to the page where it begins."""
+    """Move the end of a sentence that runs over the end of a page to the page where it begins.
+
+    Args:
+        before: The lines of a page, to which the end is added.
+        after: The lines of the next page, from which it is removed.
+    """
     if not before or not after or not _continues_sentence(before[-1], after[0]):
         return
     ends = (at for at, line in enumerate(after, start=1) if line.text.endswith(_SENTENCE_ENDS))
@@ -121,7 +129,7 @@ def _continues_sentence(above: PrintedLine, below: PrintedLine) -> bool:
 
 
 class PageLayout:
-    """One page; lines are grouped by gap, width and label."""
+    """The layout of a page: its lines are grouped to blocks by their gaps, widths and labels."""
 
     def __init__(
         self,
@@ -147,7 +155,7 @@ class PageLayout:
         """Add the blocks of the page to the builder.
 
         Args:
-            last: The head of the statement with which the page before ends.
+            last: The head of the statement with which the page before ends; `None` without one.
 
         Returns:
             The head of the statement with which this page ends; `None` if it ends otherwise.
@@ -181,14 +189,14 @@ class PageLayout:
         return None
 
     def _add_table(self, at: int, table: PdfTable) -> int:
-        """Add a table and return how many lines it takes."""
+        """Add a table and return the number of its lines."""
         self._builder.set_sureness(average_sureness(self._lines[at : at + table.lines]))
         for row in table.rows:
             self._builder.add_row(list(row))
         return table.lines
 
     def _add_statement(self, at: int, statement: PdfStatement) -> int:
-        """Add a statement and return how many lines it takes."""
+        """Add a statement and return the number of its lines."""
         self._builder.set_sureness(average_sureness(self._lines[at : at + statement.lines]))
         if not statement.is_continued:
             self._builder.add_row(list(statement.head.names), head=True)
@@ -197,19 +205,23 @@ class PageLayout:
         return statement.lines
 
     def _find_level(self, at: int) -> int | None:
+        """Return the level of the line at an index if it is a heading, else `None`.
+
+        The level comes from a bookmark, the words, the size of the letters or the margin.
+        """
         text = self._lines[at].text
         if len(text) > _HEADING_CHARS:
             return None
         if level := self._titles.get(_normalize_title(text)):
             return level
         level = find_heading_level(text)
-        # A number alone proves little: only a line with gaps around it is taken for a heading.
+        # A number alone proves little, so such a line needs gaps around it.
         if level and not (text[0].isdigit() and not self._has_gaps_around(at)):
             return level
         return self._find_size_level(at) or self._find_margin_level(at)
 
     def _find_size_level(self, at: int) -> int | None:
-        """Return the level by the size of the letters, unless many lines are large."""
+        """Return the level by the size of the letters; `None` in a long run of large lines."""
         line = self._lines[at]
         level = self._sizes.get(line.size)
         if level is None or not self._may_be_heading(line):
@@ -219,7 +231,7 @@ class PageLayout:
         return level if has_gap and len(self._collect_run(at)) <= _HEADING_LINES else None
 
     def _may_be_heading(self, line: PrintedLine) -> bool:
-        """Return whether a line may be a heading: no sentence, and no phrase of every law."""
+        """Return whether a line may be a heading: no part of a sentence, and no phrase of laws."""
         text = line.text
         ends = text.endswith((*_SENTENCE_ENDS, ","))
         words = any(c.isalpha() for c in text) and text[0].isalnum() and not text[0].islower()
@@ -227,14 +239,14 @@ class PageLayout:
         return words and not ends and not flows and not _FORMULA.match(text)
 
     def _collect_run(self, at: int) -> list[PrintedLine]:
-        """Return the lines of one size around a line, as many as matter."""
+        """Return the lines of one size around a line, at most a few more than a heading has."""
         size = self._lines[at].size
         before = takewhile(lambda line: line.size == size, reversed(self._lines[:at]))
         after = takewhile(lambda line: line.size == size, self._lines[at:])
         return [*islice(before, _HEADING_LINES), *islice(after, _HEADING_LINES + 1)]
 
     def _find_margin_level(self, at: int) -> int | None:
-        """Return the level of capitals at the margin above an indented text, as in manual pages."""
+        """Return the level of capitals at the margin above indented text, as in manual pages."""
         line = self._lines[at]
         after = self._lines[at + 1] if at + 1 < len(self._lines) else None
         if after is None or not _CAPITALS.fullmatch(line.text) or _FORMULA.match(line.text):
@@ -243,7 +255,10 @@ class PageLayout:
         return 1 if below and line.left < self._margin + _INDENT / 3 else None
 
     def _add_heading(self, at: int, level: int) -> int:
-        """Add a heading and return how many lines it takes: `BAB I` stands above its own title."""
+        """Add a heading and return the number of its lines.
+
+        A heading may have several lines, such as `BAB I` above the title of the chapter.
+        """
         lines = [self._lines[at]]
         for line in self._lines[at + 1 : at + 1 + _HEADING_LINES]:
             if not self._continues_heading(lines, line):
@@ -263,6 +278,7 @@ class PageLayout:
         return same and not self._has_gap(heading[-1], line)
 
     def _has_gaps_around(self, at: int) -> bool:
+        """Return whether there are wide gaps, or the ends of the page, around a line."""
         line = self._lines[at]
         before = self._lines[at - 1] if at else None
         after = self._lines[at + 1] if at + 1 < len(self._lines) else None
@@ -271,11 +287,12 @@ class PageLayout:
         )
 
     def _has_gap(self, above: PrintedLine, below: PrintedLine) -> bool:
+        """Return whether two lines are far apart or in different columns."""
         pitch = above.baseline - below.baseline
         return pitch < 0 or pitch > _WIDE_GAP * self._pitch or not (above.text and below.text)
 
     def _starts_paragraph(self, above: PrintedLine, below: PrintedLine) -> bool:
-        """Return whether a new paragraph starts at `below`."""
+        """Return whether a new paragraph starts at a line, given the line above it."""
         if not below.text or not above.text or ITEM.match(below.text):
             return True
         pitch = above.baseline - below.baseline
@@ -287,16 +304,18 @@ class PageLayout:
         return is_complete and not self._is_full(above)
 
     def _is_full(self, line: PrintedLine) -> bool:
+        """Return whether a line is nearly as wide as the text of the page."""
         return line.right - line.left >= _FULL * self._width
 
     def _add_group(self, group: list[PrintedLine]) -> None:
+        """Add the lines of a group as one block, and empty the group."""
         if group:
             self._builder.set_sureness(average_sureness(group))
             add_piece(self._builder, self._join_lines(group))
             group.clear()
 
     def _join_lines(self, group: list[PrintedLine]) -> str:
-        """Join wrapped lines to one; lines that end early (tables, addresses) stay lines."""
+        """Join wrapped lines; lines that end early, as in an address, stay lines."""
         pieces = [group[0].text]
         for above, below in pairwise(group):
             flows = (self._is_prose and self._is_full(above)) or below.text[:1].islower()
@@ -306,5 +325,5 @@ class PageLayout:
 
 
 def _normalize_title(text: str) -> str:
-    """Return a title without number, case and spacing, so that bookmark and print agree."""
+    """Return a title without number, case and spacing, so that bookmark and printed line agree."""
     return re.sub(r"^[\d.\s]+|\W+", "", text).lower()

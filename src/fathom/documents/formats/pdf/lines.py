@@ -1,4 +1,4 @@
-"""The lines of a PDF page with their places; words broken at line ends are mended."""
+"""The lines of a PDF page with their places; hyphenated words are joined again."""
 
 import ctypes
 import re
@@ -23,7 +23,7 @@ _MENDED = re.compile(rf"(?<!\w)(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)"
 
 
 class PdfCell(NamedTuple):
-    """Words of a line with a wide gap on either side; places in points."""
+    """The words of a line between wide gaps, with their left and right end in points."""
 
     text: str
     left: float
@@ -32,13 +32,17 @@ class PdfCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedLine:
-    """A printed line; all numbers in points, `baseline` grows upwards. All are zero when unknown.
+    """A printed line; its places are in points, and 0 if they are unknown.
 
     Attributes:
-        size: Size of the letters by the file; some files scale later and state 1 everywhere.
+        text: The text of the line.
+        left: The left end.
+        right: The right end.
+        baseline: The height of the baseline, which grows upwards.
+        size: The size of the letters that the file states; some files state 1 everywhere and scale
+            the letters otherwise.
         cells: The words between wide gaps; empty for a line without such a gap.
-        sure: Share in [0, 1] of how surely the line was recognised; `None` if the file holds the
-            text.
+        sure: The sureness of the recognition in [0, 1]; `None` if the file contains the text.
     """
 
     text: str
@@ -55,10 +59,10 @@ class PageLines:
     """The lines of a page in reading order.
 
     Attributes:
-        number: From 1.
-        titles: Bookmarks that point to the page, as (level from 1, title).
-        is_scan: Whether the page is a picture of text that the lines hold hardly or not at all.
-        hidden: The number of texts on it that no reader sees; the lines lack them.
+        number: The number of the page, from 1.
+        titles: The bookmarks that point to the page, as (level from 1, title).
+        is_scan: Whether the page shows a picture of text, of which the lines have hardly anything.
+        hidden: The number of texts on the page that no reader sees; the lines do not have them.
     """
 
     number: int
@@ -72,30 +76,34 @@ class Recogniser(Protocol):
     """A reader of text on pictures of pages."""
 
     def begin(self, pages: int) -> None:
-        """Begin a file with this number of pictures.
+        """Begin a file with a number of pictures.
 
         Raises:
-            ParseRefusal: If a file may not have so many.
+            ParseRefusal: If the file has too many.
         """
         ...
 
     def read(self, picture: "NDArray[np.uint8]") -> tuple[PrintedLine, ...]:
-        """Return the lines of a picture (height, width, 3; blue first) in reading order.
+        """Return the lines of a picture in reading order.
 
-        The places are in units in which most lines are as high as a line of ten points.
+        Args:
+            picture: (height, width, 3) uint8, blue first.
+
+        Returns:
+            The lines, with places in units in which most lines have letters of ten points.
         """
         ...
 
 
 def average_sureness(lines: Sequence[PrintedLine]) -> float | None:
-    """Return how surely lines were recognised, averaged by letter; `None` if none was."""
+    """Return the mean sureness of recognised lines, weighted by letters; `None` without any."""
     read = [(line.sure, len(line.text)) for line in lines if line.sure is not None]
     letters = sum(count for _, count in read)
     return sum(sure * count for sure, count in read) / letters if letters else None
 
 
 def summarize_recognition(pages: Sequence[PageLines]) -> dict[str, Scalar]:
-    """Return how many pages were recognised, and how surely; empty if none was."""
+    """Return the number of recognised pages and their mean sureness as metadata; empty for none."""
     read = [line for page in pages for line in page.lines if line.sure is not None]
     sure = average_sureness(read)
     if sure is None:
@@ -112,10 +120,11 @@ def read_lines(
 
     Args:
         text_page: The page.
-        sees: Returns whether a reader sees the word that begins at a place in the page's text.
+        sees: The function that returns whether a reader sees the word that begins at an offset of
+            the page's text.
 
     Returns:
-        The lines, and the number of runs of words in them that no reader sees, which are left out.
+        The lines, and the number of runs of words that no reader sees, which are left out.
     """
     text = text_page.get_text_range()
     lines: list[PrintedLine] = []
@@ -134,7 +143,11 @@ def read_lines(
 def _split_by_sight(
     text: str, start: int, stop: int, sees: Callable[[int], bool]
 ) -> Iterator[tuple[bool, int, int]]:
-    """Yield runs of words that are all seen or all hidden, with the places of their ends."""
+    """Yield runs of words that are all seen or all hidden.
+
+    Yields:
+        For each run whether it is seen, and the offsets of its first and its last letter.
+    """
     words = _WORD.finditer(text, start, stop)
     for is_seen, run in groupby(words, key=lambda word: sees(word.start())):
         places = [word.span() for word in run]
@@ -142,7 +155,7 @@ def _split_by_sight(
 
 
 def split_lines(text: str) -> tuple[PrintedLine, ...]:
-    """Return lines without places; an empty line stays one, since it separates paragraphs."""
+    """Return the lines of a text, without places; empty lines are kept as ends of paragraphs."""
     lines = tuple(
         PrintedLine(text=_mend_words(remove_doubling(line))) for line in _LINE_ENDS.split(text)
     )
@@ -150,7 +163,7 @@ def split_lines(text: str) -> tuple[PrintedLine, ...]:
 
 
 def remove_doubling(line: str) -> str:
-    """Return `line` with each character once if every character is drawn twice (`HHii`)."""
+    """Return a line with each character once if every character is drawn twice (`HHii`)."""
     words = line.split()
     # Short words may have double letters by chance; eight letters rarely do.
     if sum(map(len, words)) < 8 or any(word[::2] != word[1::2] for word in words):
@@ -159,6 +172,7 @@ def remove_doubling(line: str) -> str:
 
 
 def _read_line(text_page: Any, printed: str, first: int, last: int) -> PrintedLine:  # noqa: ANN401
+    """Return a line with its places, from the offsets of its first and last letter."""
     left, baseline = _get_origin(text_page, first)
     text = remove_doubling(printed.strip())
     right = max(_get_edges(text_page, last)[1], left)
@@ -185,8 +199,11 @@ def _split_cells(
     Args:
         text_page: The page of the line.
         text: The text of the line.
-        first: The place of the line's first letter in the page's text.
+        first: The offset of the line's first letter in the page's text.
         edges: The left and right end of the line.
+
+    Returns:
+        The cells; none for a line without wide gaps.
     """
     words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     places = [
@@ -207,6 +224,7 @@ def _split_cells(
 
 
 def _get_origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
+    """Return the left end and the baseline of a letter, in points."""
     x, y = ctypes.c_double(), ctypes.c_double()
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     native.FPDFText_GetCharOrigin(text_page.raw, index, ctypes.byref(x), ctypes.byref(y))
@@ -214,11 +232,13 @@ def _get_origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
 
 
 def _get_size(text_page: Any, at: int) -> float:  # noqa: ANN401
+    """Return the stated size of a letter, in points."""
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     return round(float(native.FPDFText_GetFontSize(text_page.raw, index)), 1)
 
 
 def _get_edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
+    """Return the left and the right end of a letter, in points."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     sides = (ctypes.byref(side) for side in (left, right, bottom, top))
@@ -227,7 +247,7 @@ def _get_edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
 
 
 def _mend_words(line: str) -> str:
-    """Join words broken at a line's end; doubled words (`anak-anak`) keep the hyphen."""
+    """Join words that were hyphenated at the end of a line; `anak-anak` keeps its hyphen."""
 
     def join(match: re.Match[str]) -> str:
         head, tail = match["before"], match["after"]

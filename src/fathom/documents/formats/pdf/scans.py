@@ -26,7 +26,7 @@ _MOST_PIXELS = 9_000_000
 
 
 def is_scan(page: Any, lines: Sequence[PrintedLine]) -> bool:  # noqa: ANN401 - of pypdfium2
-    """Return whether a page shows text that its file does not hold, or holds as nonsense only."""
+    """Return whether a page shows text that its file does not have, or has only as nonsense."""
     text = "".join("".join(line.text.split()) for line in lines)
     if sum(map(str.isalnum, text)) >= _FEWEST_LETTERS and _is_plain(text):
         return False
@@ -43,13 +43,17 @@ def is_scan(page: Any, lines: Sequence[PrintedLine]) -> bool:  # noqa: ANN401 - 
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text consists of meaningful characters; fonts without a table give none."""
+    """Return whether a text has mostly meaningful characters; some fonts have no table of them."""
     count = sum(char.isprintable() and not _MEANINGLESS.match(char) for char in text)
     return count >= _PLAIN * len(text)
 
 
 def draw_pixels(page: Any) -> "NDArray[np.uint8]":  # noqa: ANN401 - of pypdfium2
-    """Return a page as it looks (height, width, 3; blue first), at 200 dots an inch or fewer."""
+    """Draw a page, at 200 dots an inch or less.
+
+    Returns:
+        (height, width, 3) uint8, blue first.
+    """
     import numpy as np
 
     width, height = max(page.get_width(), 1.0), max(page.get_height(), 1.0)

@@ -1,4 +1,4 @@
-"""Statements on a printed page: rows of amounts below heads that name periods."""
+"""Financial statements on a printed page: rows of amounts below heads that name periods."""
 
 import re
 from collections import defaultdict
@@ -39,7 +39,7 @@ _HEAD_FORMS = (
     ("length", _LENGTH), ("date", _DATE), ("day", _DAY), ("year", _YEAR), ("other", _OTHER_LEAF),
     ("remark", _SCALE), ("remark", _REMARK),
 )  # fmt: skip
-"""The kinds of the parts of heads, a longer one before its parts."""
+"""The kinds of the parts of heads; a kind is tried before the kinds that are parts of it."""
 _SIGN = re.compile(r"[$\u20ac\u00a3\u00a5]|Rp\.?|%\)?|\)")
 _CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|Rp\.?")
 _CAPTION = re.compile(
@@ -52,15 +52,15 @@ _MOST_CAPTIONS = 4
 _LONGEST_LABEL = 160
 _FEWEST_ROWS = 2
 _TOUCH = 8.0
-"""The points by which an amount may stand beside its column."""
+"""The largest distance of an amount from its column, in points."""
 
 
 class _Row(NamedTuple):
-    """A line with amounts, or a label alone.
+    """A row of a statement: a label with amounts, or a label alone.
 
     Attributes:
         label: The words before the amounts.
-        amounts: The amounts, each with the currency that stands before it.
+        amounts: The amounts, each with its currency and its other signs.
     """
 
     label: str
@@ -69,11 +69,11 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StatementHead:
-    """The head of a statement, which the next page may go on with.
+    """The head of a statement; the statement may continue on the next page without a head.
 
     Attributes:
-        names: The names of the columns, that of the labels first.
-        places: The left and right ends of the columns of amounts.
+        names: The names of the columns; the first is the column of labels.
+        places: The left and right ends of the columns of amounts, in points.
     """
 
     names: tuple[str, ...]
@@ -82,13 +82,13 @@ class StatementHead:
 
 @dataclass(frozen=True, slots=True)
 class PdfStatement:
-    """Lines that are a statement.
+    """A statement, or the part of one on a page.
 
     Attributes:
-        lines: The number of lines that it takes.
+        lines: The number of its lines.
         head: Its head.
-        rows: The cells of each row, empty for a missing one.
-        is_continued: Whether it has the head of the page before.
+        rows: The cells of each row; a missing cell is empty.
+        is_continued: Whether it continues the statement of the page before, whose head it has.
     """
 
     lines: int
@@ -103,12 +103,13 @@ def find_statement(
     """Return the statement that begins with the first of these lines, or `None`.
 
     A statement is a run of rows with amounts below heads that name the periods of all columns. Its
-    caption and scale stand above the heads, and become the name of the column of labels.
+    caption and scale are above the heads, and become the name of the column of labels.
 
     Args:
-        lines: The lines of a page from one on.
-        before: The text above the first of them, whose end may tell the scale.
-        last: The head of the statement with which the page before ends, if this is the first line.
+        lines: The lines of a page, from one on.
+        before: The text above the first of them, which may state the scale at its end.
+        last: The head of the statement with which the page before ends, if the lines are those of a
+            whole page.
     """
     caption = _take_caption(lines)
     heads = list(takewhile(_is_head, lines[len(caption) :]))
@@ -136,7 +137,7 @@ def find_statement(
 
 
 def _continue_statement(lines: Sequence[PrintedLine], last: StatementHead) -> PdfStatement | None:
-    """Return the rows with which a page goes on with the statement of the page before."""
+    """Return the rows that continue the statement of the page before, or `None`."""
     rows, count = _take_rows(lines, len(last.places))
     cells = [_fill_row(row, last.places) for row in rows]
     is_whole = any(row.amounts for row in rows) and None not in cells
@@ -149,13 +150,14 @@ def _get_cells(line: PrintedLine) -> tuple[PdfCell, ...]:
 
 
 def _take_caption(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
-    """Return the first lines that tell what a statement is; none if the first one does not."""
+    """Return the lines of the caption of a statement; none if the first line is no caption."""
     if not lines or not _is_caption(lines[0]) or not _CAPTION.search(lines[0].text):
         return []
     return list(takewhile(_is_caption, lines[:_MOST_CAPTIONS]))
 
 
 def _is_caption(line: PrintedLine) -> bool:
+    """Return whether a line can be part of a caption: short, without gaps, and no head."""
     is_short = len(line.text) <= _LONGEST_CAPTION and not line.text.endswith((".", ":"))
     return is_short and len(line.cells) < 2 and not _is_head(line)
 
@@ -164,9 +166,9 @@ class _HeadToken(NamedTuple):
     """A part of a head.
 
     Attributes:
-        kind: What it tells.
+        kind: Its kind, as in `_HEAD_FORMS`.
         text: Its words.
-        left: Its left end.
+        left: Its left end, in points.
     """
 
     kind: str
@@ -175,12 +177,12 @@ class _HeadToken(NamedTuple):
 
 
 def _is_head(line: PrintedLine) -> bool:
-    """Return whether a line holds nothing but parts of heads."""
+    """Return whether a line has nothing but parts of heads."""
     return bool(line.text) and all(_read_head(cell) is not None for cell in _get_cells(line))
 
 
 def _read_head(cell: PdfCell) -> list[_HeadToken] | None:
-    """Return the parts of the heads in a cell; `None` if it holds anything else."""
+    """Return the parts of heads in a cell; `None` if it has anything else."""
     tokens: list[_HeadToken] = []
     width = (cell.right - cell.left) / max(len(cell.text), 1)
     at = 0
@@ -198,7 +200,11 @@ def _read_head(cell: PdfCell) -> list[_HeadToken] | None:
 
 
 def _join_leaves(tokens: Sequence[_HeadToken]) -> list[str]:
-    """Return the name of each column of amounts, from left to right; none if they do not fit."""
+    """Join the parts of heads to the names of the columns of amounts, from left to right.
+
+    Returns:
+        The names; none if the parts do not fit together.
+    """
     by_kind: dict[str, list[_HeadToken]] = defaultdict(list)
     for token in sorted(tokens, key=lambda token: token.left):
         by_kind[token.kind].append(token)
@@ -215,7 +221,13 @@ def _join_leaves(tokens: Sequence[_HeadToken]) -> list[str]:
 def _spread(
     above: Sequence[_HeadToken], below: Sequence[_HeadToken], glue: str
 ) -> list[_HeadToken]:
-    """Return the lower parts, each below its part of the upper ones; none if they do not fit."""
+    """Join each lower part of a head with the upper part above it; none if they do not fit.
+
+    Args:
+        above: The upper parts, each of which spans the same number of lower ones.
+        below: The lower parts, from left to right.
+        glue: The text between an upper and a lower part.
+    """
     if not below or len(below) % len(above):
         return []
     share = len(below) // len(above)
@@ -226,7 +238,12 @@ def _spread(
 
 
 def _take_rows(lines: Sequence[PrintedLine], columns: int) -> tuple[list[_Row], int]:
-    """Return the rows from the first line on, and the number of their lines."""
+    """Return the rows of amounts from the first line on, and the number of their lines.
+
+    Args:
+        lines: The lines.
+        columns: The number of columns of amounts.
+    """
     rows: list[_Row] = []
     taken = 0
     pending: list[str] = []
@@ -238,7 +255,7 @@ def _take_rows(lines: Sequence[PrintedLine], columns: int) -> tuple[list[_Row], 
             pending.append(row.label)
             continue
         label = row.label
-        # A label that begins with a small letter or a number goes on with the line above it.
+        # A label that begins with a small letter or a number continues the line above it.
         if pending and (label[:1].islower() or label[:1].isdigit()):
             label = f"{pending.pop()} {label}"
         rows += [_Row(words, ()) for words in pending]
@@ -268,7 +285,7 @@ def _read_row(line: PrintedLine, columns: int) -> _Row | None:
 
 
 def _split_amounts(cell: PdfCell) -> list[PdfCell]:
-    """Return the amounts and signs of a cell with their places; none if it holds words."""
+    """Return the amounts and signs of a cell with their places; none if it has other words."""
     width = (cell.right - cell.left) / max(len(cell.text), 1)
     parts = [
         PdfCell(match[0], cell.left + match.start() * width, cell.left + match.end() * width)
@@ -286,7 +303,7 @@ def _join_signs(parts: Sequence[PdfCell]) -> list[PdfCell]:
         if _CURRENCY.fullmatch(part.text):
             currency = part
         elif _SIGN.fullmatch(part.text):
-            # A percent sign or a bracket stands behind its number.
+            # A percent sign or a bracket comes after its number.
             if amounts:
                 amounts[-1] = amounts[-1]._replace(text=f"{amounts[-1].text}{part.text}")
         else:
@@ -301,7 +318,7 @@ def _has_currency(row: _Row) -> bool:
 
 
 def _find_places(rows: Sequence[_Row], columns: int) -> tuple[tuple[float, float], ...]:
-    """Return the ends of the columns by the rows that fill all; none without such a row."""
+    """Return the left and right ends of the columns, from full rows; none without a full row."""
     full = [row.amounts for row in rows if len(row.amounts) == columns]
     return tuple(
         (min(amount.left for amount in column), max(amount.right for amount in column))
@@ -310,7 +327,7 @@ def _find_places(rows: Sequence[_Row], columns: int) -> tuple[tuple[float, float
 
 
 def _fill_row(row: _Row, places: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
-    """Return the cells of a row; `None` if an amount stands in no column, or two in one."""
+    """Return the cells of a row; `None` if an amount is in no column, or two are in one."""
     if not row.amounts:
         return (row.label,)
     cells = [""] * len(places)

@@ -1,4 +1,4 @@
-"""Tables on a printed page: lines whose words stand in the same columns."""
+"""Tables on a printed page: lines whose words are in the same columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ _TOUCH = 2.0  # points by which cells of neighbouring columns may overlap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfTable:
-    """Lines that are a table.
+    """A table.
 
     Attributes:
-        lines: The number of lines that the table takes.
-        rows: The cells of each row by column, empty for a missing cell.
+        lines: The number of its lines.
+        rows: The cells of each row by column; a missing cell is empty.
     """
 
     lines: int
@@ -33,9 +33,9 @@ class PdfTable:
 def find_table(lines: Sequence[PrintedLine]) -> PdfTable | None:
     """Return the table that begins with the first of these lines, or `None`.
 
-    A table is a run of lines of two cells or more that stand in common columns: at least three
-    lines, two with more than two columns. A line with nothing in the first column and in half of
-    the columns continues the row above it.
+    A table is a run of lines of two cells or more in common columns. It has at least three rows, or
+    two rows if it has more than two columns. A line continues the row above it if its first cell
+    and at least half of its cells are empty.
     """
     table_lines = list(_take_aligned(lines))
     columns = _find_columns(table_lines)
@@ -51,8 +51,8 @@ def find_table(lines: Sequence[PrintedLine]) -> PdfTable | None:
 def join_columns(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
     """Return the lines, with tables that were printed column by column joined to rows.
 
-    Such columns stand side by side, hold short texts and have most of their baselines in common. A
-    page whose lines go up and down was printed in no order, and is read from its top.
+    Such columns are side by side, have short texts, and share most of their baselines. If the lines
+    of a page go up and down in no order, they are sorted from the top.
     """
     runs = _split_runs(lines)
     if len(runs) > max(_FEWEST_LEVELS, len(lines) * _UNORDERED):
@@ -72,12 +72,12 @@ def join_columns(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
 
 
 def _count_above(lines: Sequence[PrintedLine], column: Sequence[PrintedLine]) -> int:
-    """Count how many of the first lines stand above a column's first one."""
+    """Count the lines that are above the first line of a column."""
     return sum(line.baseline > column[0].baseline + 1 for line in lines)
 
 
 def _split_runs(lines: Sequence[PrintedLine]) -> list[list[PrintedLine]]:
-    """Split the lines wherever the next one stands higher."""
+    """Split the lines into runs from top to bottom."""
     runs: list[list[PrintedLine]] = []
     for line in lines:
         if runs and line.baseline < runs[-1][-1].baseline:
@@ -107,7 +107,7 @@ def _is_next_column(
 
 
 def _join_rows(columns: Sequence[Sequence[PrintedLine]]) -> Sequence[PrintedLine]:
-    """Return the rows of several columns; for one column its lines."""
+    """Return the rows of several columns as lines; the lines of a single column as they are."""
     return (
         _sort_by_height([line for lines in columns for line in lines])
         if columns[1:]
@@ -116,7 +116,7 @@ def _join_rows(columns: Sequence[Sequence[PrintedLine]]) -> Sequence[PrintedLine
 
 
 def _sort_by_height(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
-    """Return the lines from the top; lines of one height are joined from left to right."""
+    """Return the lines from the top; lines of the same height are joined from left to right."""
     rows: list[list[PrintedLine]] = []
     for line in sorted(lines, key=lambda line: -line.baseline):
         if rows and rows[-1][0].baseline - line.baseline <= 1:
@@ -127,6 +127,7 @@ def _sort_by_height(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
 
 
 def _join_line(row: Sequence[PrintedLine]) -> PrintedLine:
+    """Join lines of the same height to one."""
     if len(row) == 1:
         return row[0]
     return replace(
@@ -138,14 +139,17 @@ def _join_line(row: Sequence[PrintedLine]) -> PrintedLine:
 
 
 def _is_prose(cells: Sequence[str]) -> bool:
-    """Return whether the cells are lines of text in columns: long, or half-long and continuing."""
+    """Return whether cells are lines of running text in columns.
+
+    They are if they are long, or of middle length and many begin with a small letter.
+    """
     mean = sum(map(len, cells)) / len(cells)
     small = sum(cell[0].islower() for cell in cells)
     return mean > _LONGEST_CELL or (mean > _LONGEST_ENTRY and small > _SMALL * len(cells))
 
 
 def _take_aligned(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
-    """Yield the first lines, as long as each has cells that fit into the columns before it."""
+    """Yield the first lines, as long as the cells of each fit into the columns so far."""
     table_lines: list[PrintedLine] = []
     for line in lines:
         if table_lines and line.baseline >= table_lines[-1].baseline:
@@ -164,6 +168,7 @@ def _get_cells(line: PrintedLine) -> tuple[PdfCell, ...]:
 
 
 def _is_row(line: PrintedLine) -> bool:
+    """Return whether a line has several cells and is no list item."""
     has_item = any(ITEM.match(cell.text) and len(cell.text) > _LONGEST_ENTRY for cell in line.cells)
     return len(line.cells) > 1 and not has_item and not ITEM_LABEL.fullmatch(line.cells[0].text)
 
@@ -175,7 +180,7 @@ def _continues_cell(line: PrintedLine, table_lines: Sequence[PrintedLine]) -> bo
 
 
 def _find_columns(lines: Sequence[PrintedLine]) -> list[PdfCell]:
-    """Return where the columns stand, from left to right; cells that overlap are one column."""
+    """Return the columns of some lines, from left to right; cells that overlap are one column."""
     columns: list[PdfCell] = []
     cells = sorted(
         (cell for line in lines for cell in _get_cells(line)), key=lambda cell: cell.left
@@ -189,9 +194,10 @@ def _find_columns(lines: Sequence[PrintedLine]) -> list[PdfCell]:
 
 
 def _fits(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
-    """Return whether each cell stands in one column that no other cell of the line stands in.
+    """Return whether each cell of a line is in a column of its own.
 
-    One cell may stand in a new column, for example one that was empty in the lines before.
+    At least two cells, or the only one, must be in existing columns; others may be in new columns,
+    for example in ones that were empty in the lines before.
     """
     places = [_find_touched(cell, columns) for cell in cells]
     occupied = [place[0] for place in places if place]
@@ -200,6 +206,7 @@ def _fits(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
 
 
 def _find_touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
+    """Return the indices of the columns that a cell overlaps."""
     return [
         at
         for at, column in enumerate(columns)
@@ -208,6 +215,7 @@ def _find_touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
 
 
 def _fill_row(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> list[str]:
+    """Return the texts of a line by column; a cell goes into the first column it overlaps."""
     row = [""] * len(columns)
     for cell in cells:
         for at in _find_touched(cell, columns)[:1]:
