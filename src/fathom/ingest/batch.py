@@ -16,7 +16,7 @@ from fathom.models.base import Embedder
 from fathom.types import Chunk, Document
 
 BATCH_SECONDS = 2.0
-"""The time that storing a batch is to take, and the age at which a batch is stored."""
+"""The time that storing a batch should take, and the age at which a batch is stored, in seconds."""
 MAX_CHARS = 400_000
 """The largest number of characters in a batch."""
 _FIRST_CHARS = 50_000
@@ -28,11 +28,12 @@ class PendingDocument:
     """A document on its way into the index, with the earlier record of its place.
 
     Attributes:
+        document: The document.
         source: The new record of its place.
-        earlier: The record that the index has of the place.
-        is_record: Whether it came from a corpus file.
-        moves: Whether it replaces the same document at another place.
-        chunks: The document's chunks, if it is cut already.
+        earlier: The record that the index has of the place; `None` if it has none.
+        is_record: Whether the document came from a corpus file.
+        moves: Whether the document replaces the same document at another place.
+        chunks: The document's chunks; `None` if it is not cut yet.
     """
 
     document: Document
@@ -49,8 +50,8 @@ class StoredBatch:
 
     Attributes:
         documents: The documents that are in the index now, each with the place that had it first.
-        refused: Records whose id is that of another place's document, each with that place.
-        uncut: The records of places whose documents cannot be cut, each with the reason.
+        refused: The records whose id is that of a document of another place, each with that place.
+        uncut: The records of the places whose documents cannot be cut, each with the reason.
         chunks: The number of stored chunks.
     """
 
@@ -61,14 +62,14 @@ class StoredBatch:
 
 
 class Batch:
-    """A batch that takes documents until it is full, or until the first is some seconds old.
+    """A batch of documents that is stored when it is full or its first document is seconds old.
 
     Attributes:
         writer: The writer of the index.
         files: The files to which places belong.
         embedders: The embedders by the names of their spaces.
         wait_vectors: Whether documents are stored only together with their vectors.
-        clock: Returns seconds.
+        clock: The function that returns the time in seconds.
     """
 
     def __init__(
@@ -87,11 +88,11 @@ class Batch:
             writer: The writer of the index.
             embedders: The embedders of chunks by the names of their spaces; `""` is the space that
                 every index has.
-            chunker: Cuts documents; it may refuse one.
+            chunker: The chunker, which may refuse a document with a `ParseRefusal`.
             most_documents: The largest number of documents to store in one step.
             wait_vectors: Whether to store documents only with their vectors; otherwise
-                `fill_spaces` adds these once searches find all documents by their words.
-            clock: Returns seconds.
+                `fill_spaces` adds the vectors once searches find all documents by their words.
+            clock: The function that returns the time in seconds.
         """
         self.writer = writer
         self.files = CorpusFiles(writer)
@@ -117,7 +118,7 @@ class Batch:
         return not self._pending
 
     def add(self, pending: PendingDocument) -> bool:
-        """Add a document; return whether it is time to store the batch."""
+        """Add a document; return whether the batch should be stored now."""
         if not self._pending:
             self._since = self.clock()
         self._pending.append(pending)
@@ -127,11 +128,11 @@ class Batch:
         return is_full or self.clock() - self._since > BATCH_SECONDS
 
     def find_pending_place(self, document_id: str) -> str | None:
-        """Return the place that a waiting document is about to get."""
+        """Return the place that a waiting document is about to get; `None` if it does not wait."""
         return self._owners.get(document_id)
 
     def find_place(self, document_id: str) -> str | None:
-        """Return the place that a document has, or is about to get."""
+        """Return the place that a document is about to get, or has in the index, or `None`."""
         return self.find_pending_place(document_id) or self.writer.get_paths([document_id]).get(
             document_id
         )
@@ -139,13 +140,20 @@ class Batch:
     def store(
         self, report_embedded: Callable[[int, int], None] = lambda _chunks, _of: None
     ) -> StoredBatch:
-        """Store the waiting documents in one step; report the embedded chunks meanwhile."""
+        """Store the waiting documents in one step, and empty the batch.
+
+        Args:
+            report_embedded: A callback with the number of embedded chunks, and the number of all.
+
+        Raises:
+            FathomError: If an embedder fails at every text, or the index cannot be written.
+        """
         if not self._pending:
             return StoredBatch()
         started = self.clock()
         # One query for all: on a server each query costs a round trip.
         stored_paths = self.writer.get_paths(list(self._owners))
-        # A record of an earlier version may have a file's id, but it is not that file.
+        # An earlier version may have stored a record under the id of a file; it is not the file.
         paths = {key: path for key, path in stored_paths.items() if not has_file_id(path, key)}
         foreign = [pending for pending in self._pending if self._has_foreign_id(pending, paths)]
         free = [pending for pending in self._pending if not self._has_foreign_id(pending, paths)]
@@ -168,7 +176,7 @@ class Batch:
         )
 
     def _has_foreign_id(self, pending: PendingDocument, paths: Mapping[str, str]) -> bool:
-        """Return whether a record's id is that of a document which still exists elsewhere."""
+        """Return whether a record has the id of a document that still exists at another place."""
         path = paths.get(pending.document.id, pending.source.path)
         elsewhere = pending.is_record and path != pending.source.path
         return elsewhere and not self.files.is_gone(path)
@@ -181,7 +189,11 @@ class Batch:
     def _cut_documents(
         self, candidates: Sequence[PendingDocument], paths: Mapping[str, str]
     ) -> tuple[list[tuple[PendingDocument, tuple[Chunk, ...]]], dict[str, ParseRefusal]]:
-        """Cut those documents that are not stored yet, equal ones once.
+        """Cut those documents that are not stored yet; of equal documents one.
+
+        Args:
+            candidates: The documents.
+            paths: The paths of the documents that are stored, by id.
 
         Returns:
             The documents with their chunks; and by id the reasons why others cannot be cut.
@@ -208,7 +220,7 @@ class Batch:
         cut: Sequence[tuple[PendingDocument, tuple[Chunk, ...]]],
         report_embedded: Callable[[int, int], None],
     ) -> Iterator[Entry]:
-        """Yield the entries to store, with their vectors unless these follow later."""
+        """Yield the entries to store, with their vectors if these need not follow later."""
         vectors = self._embed(
             [chunk.context for _, chunks in cut for chunk in chunks], report_embedded
         )
@@ -228,10 +240,10 @@ class Batch:
     def _embed(
         self, texts: Sequence[str], report_embedded: Callable[[int, int], None]
     ) -> dict[str, Matrix]:
-        """Return the vectors of a batch of chunks by space; none if they follow later.
+        """Return the vectors of a batch of texts by space; none if they follow later.
 
-        If an embedder fails at some text, its vectors follow later too, because finding that text
-        takes time.
+        If an embedder fails at a text, its vectors follow later too, because the search for that
+        text takes time.
 
         Raises:
             FathomError: If an embedder fails at every text.
@@ -249,7 +261,7 @@ class Batch:
         return vectors
 
     def _is_released(self, document_id: str, path: str) -> bool:
-        """Return whether a place has lost a document, or is about to lose it."""
+        """Return whether a place no longer has a document, or is about to get another one."""
         new_ids = {pending.source.path: pending.document.id for pending in self._pending}
         elsewhere = new_ids.get(path, document_id) != document_id
         return elsewhere or self.files.is_gone(path)

@@ -1,4 +1,4 @@
-"""The places of a corpus file: those of its records, and of lines without a record."""
+"""The places of a corpus file: its records, and its lines that give no record."""
 
 import json
 from collections.abc import Iterator
@@ -16,28 +16,31 @@ DUPLICATE_ID = "its _id occurs before in the file; the first one counts"
 
 
 def build_place(part: ParsedDocument | RecordFailure, file: str) -> str:
-    """Return the place of an item of a corpus file: that of its `_id`, if one was read."""
+    """Return the place of an item of a corpus file: by its `_id`, or by its line without one."""
     if isinstance(part, RecordFailure) and part.record is None:
         return build_line_place(file, part.line)
     return build_record_place(file, part.record)
 
 
 def find_file(index: IndexReader, place: str, document_id: str) -> str:
-    """Return the file that a document was read from: for a record its corpus file.
+    """Return the place of the file that a document was read from.
 
-    The document's id tells where the record's name begins, whatever characters are in it.
+    Args:
+        index: The index that has the document.
+        place: The place of the document, which for a record is `FILE#ID`.
+        document_id: The id of the document, which shows the part of the place that is the record's.
     """
-    # Searching for `#` would fail, because file names and ids may both contain it.
+    # A search for `#` would fail, because file names and ids may both contain it.
     file = place.removesuffix(build_record_place("", document_id))
     source = index.get_source(file) if file != place else None
     return file if source is not None and source.is_corpus else place
 
 
 def check_record_places(index: IndexReader, file: str) -> None:
-    """Refuse a new corpus file if another file has the place of a record that it may hold.
+    """Check that no other file has the place of a record that a new corpus file may have.
 
     Raises:
-        ParseRefusal: Naming the other file.
+        ParseRefusal: `failed`, if one has; the reason names it.
     """
     for source in iterate_sources(index, file):
         if source.path.startswith(f"{file}#") and _is_file(source, file):
@@ -47,22 +50,22 @@ def check_record_places(index: IndexReader, file: str) -> None:
 
 
 def _is_file(source: SourceRecord, file: str) -> bool:
-    """Return whether a place is a file of its own, not a record of this file."""
+    """Return whether a place is a file of its own, and no record of a corpus file."""
     if source.document_id is None:
         return source.is_corpus
     return source.path != build_record_place(file, source.document_id)
 
 
 def has_file_id(place: str, document_id: str) -> bool:
-    """Return whether a place is that of a record whose id has the form of files' ids.
+    """Return whether a place is that of a record whose id has the form of a file's id.
 
-    Earlier versions stored records so, as `record_ids` says.
+    Only earlier versions stored records under such ids (`record_ids`).
     """
     return is_file_id(document_id) and place.endswith(build_record_place("", document_id))
 
 
 def rename_record(record: SourceRecord) -> SourceRecord:
-    """Return a record with the id and the place that this version gives it."""
+    """Return a record that an earlier version stored with the id and place of this version."""
     if record.document_id is None or not has_file_id(record.path, record.document_id):
         return record
     file = record.path.removesuffix(build_record_place("", record.document_id))
@@ -71,17 +74,17 @@ def rename_record(record: SourceRecord) -> SourceRecord:
 
 
 def is_renamed(index: IndexReader, record: SourceRecord) -> bool:
-    """Return whether a record of an earlier version is stored under its present name, too."""
+    """Return whether a record of an earlier version is also stored under its present name."""
     renamed = rename_record(record)
     source = index.get_source(renamed.path) if renamed != record else None
     return source is not None and source.document_id is not None
 
 
 class CorpusPlaces:
-    """The places of one corpus file on disk, each once; a context manager.
+    """The places of a corpus file, each once, in temporary files; a context manager.
 
-    Reasons for lines that have an `_id` but give no record come last, because a record of the same
-    `_id` may follow.
+    Lines that have an `_id` but give no record are reported last, because a record of the same
+    `_id` may follow them.
     """
 
     def __init__(self) -> None:
@@ -89,11 +92,11 @@ class CorpusPlaces:
         self._records, self._others, self._unread = DiskSet(), DiskSet(), DiskSet()
 
     def add_record(self, place: str) -> bool:
-        """Add the place of a record; return whether no earlier record of the file has it."""
+        """Add the place of a record; return whether it is new, so that the record counts."""
         return self._records.add(place)
 
     def add(self, place: str) -> str:
-        """Add the place of something else, and return the place."""
+        """Add the place of a line that gives no record, and return the place."""
         self._others.add(place)
         return place
 
@@ -105,9 +108,11 @@ class CorpusPlaces:
         self._unread.add(json.dumps(fields))
 
     def iterate_unread(self) -> Iterator[tuple[str, RecordFailure, bool]]:
-        """Yield the deferred lines: place, reason, and whether only this line has the place.
+        """Yield the deferred lines, ordered by place.
 
-        Otherwise a record has the place, or another line with this `_id`.
+        Yields:
+            For each line its place, its failure, and whether the place is its own. It is not if a
+            record has the place, or if an earlier line has the same `_id`.
         """
         previous = ""
         for fields in self._unread:

@@ -8,12 +8,13 @@ from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.ingest.workers.base import ChunkedText, CutRecordsTask, LostTask, TaskResult, WorkerPool
 
 MAX_RECORDS = 64
+"""The largest number of items in a worker's task."""
 MAX_CHARS = 100_000
-"""The largest number of characters in a worker's task."""
+"""The number of characters from which on a worker's task is full."""
 
 CorpusItem = ParsedDocument | RecordFailure
 CutOutcome = ChunkedText | ParseRefusal | None
-"""The chunks of a record, or why it cannot be cut; `None` if no worker got it."""
+"""The chunks of a record, or the reason why it cannot be cut; `None` if no worker got it."""
 
 
 def cut_ahead(
@@ -22,13 +23,19 @@ def cut_ahead(
     pool: WorkerPool | None,
     is_wanted: Callable[[ParsedDocument], bool],
 ) -> Iterator[tuple[CorpusItem, CutOutcome]]:
-    """Yield the items in their order, each with what a worker made of it.
+    """Yield the items in their order, each with its outcome from a worker.
 
-    A bounded number of items is in memory. Without a pool the writing process cuts. `is_wanted`
-    returns whether a record is to be cut; the index may have it already.
+    The number of items in memory is bounded.
+
+    Args:
+        items: The items of a corpus file.
+        place: The place of the file.
+        pool: The workers; without them no record is cut here, and all outcomes are `None`.
+        is_wanted: The function that returns whether a record must be cut; the index may have it
+            already.
 
     Raises:
-        ParseRefusal: If reading `parts` raises it; the items before it come first.
+        ParseRefusal: If reading `items` raises it; the items before it are yielded first.
     """
     if pool is None:
         yield from ((item, None) for item in items)
@@ -45,7 +52,14 @@ def cut_ahead(
 
 @dataclass(slots=True)
 class _Block:
-    """Successive items, the records among them to cut, and the refusal that ended the file."""
+    """Successive items of a file, for one task of a worker.
+
+    Attributes:
+        items: The items.
+        to_cut: The records among them that are to be cut.
+        chars: The number of characters of the records.
+        refused: The refusal after the items, which ended the file; `None` without one.
+    """
 
     items: list[CorpusItem] = field(default_factory=list)
     to_cut: list[ParsedDocument] = field(default_factory=list)
@@ -54,9 +68,11 @@ class _Block:
 
     @property
     def is_full(self) -> bool:
+        """True if the block takes no more items."""
         return len(self.items) >= MAX_RECORDS or self.chars >= MAX_CHARS
 
     def add(self, item: CorpusItem, *, is_wanted: bool) -> None:
+        """Add an item."""
         self.items.append(item)
         if isinstance(item, ParsedDocument):
             self.chars += len(item.text)
@@ -66,7 +82,7 @@ class _Block:
     def pair_with_outcomes(
         self, cuts: Iterable[ChunkedText | ParseRefusal]
     ) -> Iterator[tuple[CorpusItem, CutOutcome]]:
-        """Yield the items, with the outcome of those that were to be cut."""
+        """Yield the items with their outcomes; `None` for those that were not to be cut."""
         # By identity: equal records are different items, and each has its own outcome.
         outcomes, ids = iter(cuts), set(map(id, self.to_cut))
         for item in self.items:
@@ -92,7 +108,11 @@ def _build_blocks(
 def _build_tasks(
     blocks: Iterable[_Block], place: str, ahead: deque[_Block]
 ) -> Iterator[CutRecordsTask]:
-    """Yield a task for each block, also if it has no record to cut: so few are in `ahead`."""
+    """Yield a task for each block, and append the block to `ahead`.
+
+    A block without a record to cut gets a task too, so that the number of blocks in `ahead` is that
+    of tasks.
+    """
     for block in blocks:
         ahead.append(block)
         yield CutRecordsTask(place, tuple(block.to_cut))
@@ -101,7 +121,11 @@ def _build_tasks(
 def _collect_outcomes(
     pool: WorkerPool, task: CutRecordsTask, result: TaskResult
 ) -> Iterator[ChunkedText | ParseRefusal]:
-    """Yield the outcome of each record; if no worker survives them, cut them one by one."""
+    """Yield the outcome of each record of a task.
+
+    If no worker survived the task, its records are cut one by one, to find the one that is to
+    blame.
+    """
     if isinstance(result, tuple):
         yield from result
     elif len(task.records) != 1:

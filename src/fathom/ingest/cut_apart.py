@@ -17,19 +17,24 @@ from fathom.ingest.workers.cutting import cut_document
 from fathom.types import Chunk, Document
 
 MAX_INLINE_CHARS = 10_000
-"""Up to this length cutting a document here takes less time than starting a process."""
+"""The number of characters up to which a document is cut in this process.
+
+So short a document takes less time than the start of a process.
+"""
 
 
 class IsolatedChunker:
     """A `Chunker` that refuses a document which takes too long to cut.
 
-    Use it from one thread, and close it in the end.
+    It is for one thread, which must close it in the end.
     """
 
     def __init__(self, chunker: Chunker, start_workers: Callable[[], Workers]) -> None:
         """Create the chunker; a process is started for the first long document.
 
-        Long documents are cut by a worker in the same way.
+        Args:
+            chunker: The chunker of short documents.
+            start_workers: The function that starts a worker, which must cut in the same way.
         """
         self._chunker = chunker
         self._start_workers = start_workers
@@ -37,15 +42,16 @@ class IsolatedChunker:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The identity of the chunker, which is that of the one inside."""
+        """The identity of the inner chunker, which is also that of this one."""
         return self._chunker.identity
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """Return the chunks of a document.
 
         Raises:
-            ParseRefusal: If the document cannot be cut, or not in the time that its length allows.
-            FathomError: If no worker can cut it.
+            ParseRefusal: `failed`, if the document cannot be cut in the time that its length
+                allows, or no worker survives it.
+            FathomError: If no worker can be started.
         """
         if len(document.text) <= MAX_INLINE_CHARS:
             return cut_document(self._chunker, document)
@@ -55,13 +61,15 @@ class IsolatedChunker:
         return _take_chunks(result)
 
     def prepare_for(self, paths: Iterable[Path]) -> None:
-        """Start the worker now if one of these files may be a long document."""
-        # The process starts while the file is still read and parsed.
+        """Start the worker now if one of the files may be a long document.
+
+        So the process starts while the file is still being read and parsed.
+        """
         if any(path.is_file() and path.stat().st_size > MAX_INLINE_CHARS for path in paths):
             self._ensure_workers()
 
     def _ensure_workers(self) -> Workers:
-        """Return the worker, and start it first if needed."""
+        """Return the worker; start it if it is not running."""
         if self._workers is None:
             self._workers = self._start_workers()
         return self._workers
@@ -74,10 +82,10 @@ class IsolatedChunker:
 
 
 def _take_chunks(result: TaskResult) -> tuple[Chunk, ...]:
-    """Return the chunks in a result.
+    """Return the chunks in the result of a task.
 
     Raises:
-        ParseRefusal: If there are none.
+        ParseRefusal: If the result has none.
     """
     if isinstance(result, ChunkedText):
         return result.chunks

@@ -1,7 +1,7 @@
-"""Vectors for chunks that are stored without them; until then searches find them by words only.
+"""Embedding of chunks that are stored without vectors, which searches find only by their words.
 
-If the embedder fails at a text, or the text ends the worker that embeds it, halving the batch finds
-the text. Its chunk stays without a vector and is reported; the others get theirs.
+If the embedder fails at a text, or the text ends the worker that embeds it, the batch is halved
+until the text is found. Its chunk stays without a vector and is reported; the others get theirs.
 """
 
 import sys
@@ -19,13 +19,13 @@ from fathom.models.base import Embedder, embed_many
 from fathom.types import Chunk
 
 STEP_SECONDS = 1.0
-"""The length of a step in seconds, which is also the work that an interruption loses."""
+"""The time that a step should take, in seconds; an interruption loses as much work."""
 MAX_STEP_CHUNKS = 1024
 """The largest number of chunks in a step."""
 WORKER_BATCH_CHUNKS = 64
 """The number of chunks that a worker embeds in one task."""
 MAX_LOST_IN_A_ROW = 8
-"""After so many lost batches in a row the workers are to blame, not the texts."""
+"""The number of lost batches in a row after which the workers are to blame, and not the texts."""
 PROBE_TEXT = "probe"
 """A text that every working embedder can embed."""
 _FIRST_STEP_CHUNKS = 1
@@ -33,7 +33,7 @@ _MAX_BEGINNING_CHARS = 60
 
 Ids = tuple[str, ...]
 FillProgress = Callable[[int, int], None]
-"""Called with the number of new vectors, and the number of chunks that lacked one so far."""
+"""A callback with the number of new vectors, and that number plus the chunks still without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,12 @@ class EmbeddingRefusal:
 
 @dataclass(frozen=True, slots=True)
 class FillReport:
-    """The outcome of giving chunks their vectors."""
+    """The outcome of an embedding of stored chunks.
+
+    Attributes:
+        made: The number of new vectors.
+        refused: The chunks that could not be embedded.
+    """
 
     made: int
     refused: tuple[EmbeddingRefusal, ...]
@@ -67,8 +72,14 @@ def fill_spaces(
 ) -> FillReport:
     """Embed the stored chunks that have no vectors.
 
-    No document is read again. After an interruption the finished steps are stored, and the next
-    call continues.
+    No document is read again. After an interruption or a kill the finished steps are stored, and
+    the next call continues.
+
+    Args:
+        writer: The writer of the index.
+        embedders: The embedders by the names of their spaces.
+        report_progress: A callback after each step.
+        clock: The function that returns the time in seconds.
 
     Raises:
         FathomError: If the embedder fails at every text.
@@ -96,15 +107,16 @@ def fill_spaces(
 def embed_texts(
     embedder: Embedder, texts: Sequence[str]
 ) -> tuple[dict[str, Vector], dict[str, str]]:
-    """Return vectors by text, and the reasons why some texts have none.
+    """Embed texts; equal texts are embedded once.
 
-    Equal texts are embedded once.
+    Returns:
+        The vectors by text, and the reasons by text for those that cannot be embedded.
 
     Raises:
         FathomError: If the embedder fails at every text.
     """
     different = list(dict.fromkeys(texts))
-    for _ in range(2):  # the first failure may be passing
+    for _ in range(2):  # the first failure may be temporary
         try:
             return dict(zip(different, embed_many(embedder, different), strict=True)), {}
         except FathomError as error:
@@ -122,7 +134,10 @@ def embed_texts(
 
 
 def raise_if_broken(embedder: Embedder, error: FathomError) -> None:
-    """Raise an embedder's error if the embedder fails at the probe text too."""
+    """Raise an error of an embedder again if the embedder fails at the probe text too.
+
+    If it does not, the text that caused the error is to blame.
+    """
     try:
         embedder.embed([PROBE_TEXT])
     except FathomError:
@@ -135,9 +150,16 @@ def fill_with_workers(
     pool: WorkerPool,
     report_progress: FillProgress = lambda _made, _wanted: None,
 ) -> FillReport:
-    """Embed the stored chunks like `fill_spaces`, but in workers.
+    """Embed the stored chunks that have no vectors, in workers.
 
-    Vectors are stored in the order of the chunks.
+    Vectors are stored in the order of the chunks. After an interruption or a kill the next call
+    continues.
+
+    Args:
+        writer: The writer of the index.
+        embedders: The embedders by the names of their spaces; the workers have their own.
+        pool: The workers.
+        report_progress: A callback after each batch.
 
     Raises:
         RunError: If the workers fail at every text; the finished batches are stored.
@@ -175,10 +197,17 @@ class _WorkerFiller:
     def _embed_batches(
         self, space: str, batches: Iterable[Ids], *, most_lost: int = sys.maxsize
     ) -> list[Ids]:
-        """Embed batches of chunks; return the lost batches that can be halved.
+        """Embed batches of chunks; return the lost batches of more than one text.
+
+        A lost batch of one text is a chunk that cannot be embedded.
+
+        Args:
+            space: The name of the space.
+            batches: The ids of the chunks of each batch.
+            most_lost: The number of lost batches in a row after which the workers are to blame.
 
         Raises:
-            RunError: If `most_lost` batches are lost in a row.
+            RunError: If so many batches in a row are lost.
         """
         waiting: deque[Ids] = deque()
         lost: list[Ids] = []
@@ -216,13 +245,17 @@ class _WorkerFiller:
         self._report_progress(self.made, self.made + self._writer.count_missing_vectors())
 
     def _refuse(self, ids: Ids, outcome: object) -> None:
-        """Note why a chunk could not be embedded."""
+        """Note that chunks of one text cannot be embedded, with the reason."""
         self.refused += [
             EmbeddingRefusal(chunk, _describe_loss(outcome)) for chunk in self._writer.chunks(ids)
         ]
 
     def _probe(self, space: str) -> None:
-        """Raise an error if the workers fail at the probe text."""
+        """Check that the workers can embed the probe text.
+
+        Raises:
+            RunError: If they cannot.
+        """
         for _, outcome in self._pool.run_in_order([EmbedTask(space, (PROBE_TEXT,))]):
             if not isinstance(outcome, np.ndarray):
                 raise _make_worker_error(outcome)
@@ -242,7 +275,7 @@ def _describe_loss(outcome: object) -> str:
 
 
 def _iterate_unembedded(writer: IndexWriter, space: str) -> Iterator[Ids]:
-    """Yield the ids of chunks without a vector in batches."""
+    """Yield the ids of the chunks without a vector, in batches of `WORKER_BATCH_CHUNKS`."""
     after = ""
     while chunks := writer.list_unembedded_chunks(space, most=WORKER_BATCH_CHUNKS, after=after):
         after = chunks[-1].id
@@ -250,7 +283,7 @@ def _iterate_unembedded(writer: IndexWriter, space: str) -> Iterator[Ids]:
 
 
 def _split_in_halves(ids: Sequence[str]) -> tuple[Ids, ...]:
-    """Return the two halves of a sequence; only one if the other is empty."""
+    """Return the two halves of a sequence, without empty ones."""
     middle = (len(ids) + 1) // 2
     halves = tuple(ids[:middle]), tuple(ids[middle:])
     return tuple(half for half in halves if half)
@@ -258,12 +291,12 @@ def _split_in_halves(ids: Sequence[str]) -> tuple[Ids, ...]:
 
 def _adapt_size(size: int, seconds: float) -> int:
     """Return the number of chunks for the next step, so that it takes about `STEP_SECONDS`."""
-    # Doubling at most keeps one lucky fast step from making a very long one.
+    # The size at most doubles, so that one very fast step does not lead to a very long one.
     return max(1, min(MAX_STEP_CHUNKS, 2 * size, int(size * STEP_SECONDS / max(seconds, 1e-3))))
 
 
 def describe_missing_vectors(lacking: int) -> tuple[str, ...]:
-    """Return a warning for a search if chunks of the index lack a vector."""
+    """Return a warning for a search if chunks of the index lack a vector, else nothing."""
     if not lacking:
         return ()
     return (

@@ -1,7 +1,7 @@
-"""The ingestion of files: read in the sandbox, cut, stored in batches, embedded.
+"""The ingestion of files, which are read in the sandbox, cut, stored in batches and embedded.
 
-A place that cannot be read any more keeps its document and is marked stale. A document is removed
-only if its file or record is proved to be gone, and only if the caller asked for it.
+A place that cannot be read any more keeps its document, and is marked as stale. A document is
+removed only if its file or record is proved to be gone and the caller asked for the removal.
 """
 
 from collections import Counter
@@ -55,10 +55,11 @@ LATE = "its readers were named during this run; run it again"
 
 
 class Ingester:
-    """An ingestion, which brings an index in line with files; a second run continues it.
+    """An ingestion, which brings an index in line with files.
 
-    A batch is stored in one step when it has enough chunks or is some seconds old. A reported
-    file is a stored file.
+    A batch of documents is stored in one step when it has enough chunks or is some seconds old. A
+    file is reported only after it was stored. After a kill, another ingestion of the same files
+    continues where this one stopped.
     """
 
     def __init__(
@@ -76,12 +77,13 @@ class Ingester:
         Args:
             batch: The batch through which documents go into the index.
             sandbox: The sandbox that reads files.
-            before: The index that this one is to replace; documents that cannot be read any more
-                are taken from it.
-            workers: The workers that read files and make vectors; by default this process alone.
-            is_late: Returns whether the rights of a file are newer than those of this ingestion;
-                such a file is left to the next one.
-            on_progress: Called with the counts so far and the progress.
+            before: A reader of the index that this one is to replace. Documents that cannot be read
+                any more are copied from it and marked as stale. `None` if nothing is replaced.
+            workers: The workers that read and cut files and make vectors; by default this process
+                does all of it.
+            is_late: A function that tells whether the readers of a file were named after this
+                ingestion began. Such a file is refused now, and read by the next ingestion.
+            on_progress: A callback with the report so far and the progress.
         """
         self._batch = batch
         self._writer, self._files, self._clock = batch.writer, batch.files, batch.clock
@@ -102,11 +104,14 @@ class Ingester:
         """Ingest files and folders.
 
         Args:
-            paths: Files and folders; a BEIR folder or corpus file gives a document per line. A
-                missing one stands for what was read there earlier.
+            paths: Files and folders; a BEIR folder or corpus file gives a document per line. If a
+                path is missing, the documents that were read from it earlier are treated as gone.
             file_filter: The filter of files; by default all are read.
-            prune: Also remove documents below `paths` whose file, or whose record in a corpus file,
-                is gone.
+            prune: Whether to remove the documents below `paths` whose file, or whose record in a
+                corpus file, is gone; they are marked as stale otherwise.
+
+        Returns:
+            The counts and the outcome of each file.
         """
         file_filter = file_filter or FileFilter()
         roots = [make_absolute(path) for path in paths]
@@ -119,8 +124,13 @@ class Ingester:
         """Ingest the files of a survey.
 
         Args:
-            survey: Yields the places with their files, or without one if they are gone.
-            prune: Also remove the documents of the places that are gone.
+            survey: The places with their files; a place without a file is gone. It is iterated
+                twice: once to measure the files and once to read them.
+            prune: Whether to remove the documents of places that are gone; they are marked as stale
+                otherwise.
+
+        Returns:
+            The counts and the outcome of each file.
         """
         started = self._clock()
         self._prune = prune
@@ -131,7 +141,7 @@ class Ingester:
         )
         with DiskSet() as self._gone:
             self._ingest_places(survey)
-            # Only now: a document may have moved to a place that was read late.
+            # After all places are read: a document may have moved to one that was read late.
             self._remove_gone()
         if self._report.removed:
             self._writer.purge()
@@ -142,7 +152,7 @@ class Ingester:
         return self._report
 
     def _ingest_places(self, survey: PlaceSurvey) -> None:
-        """Read the files of a survey and store their documents."""
+        """Read the files of a survey and store their documents; note the places that are gone."""
         readable = self._select_readable(survey.iterate_places(self._report_unreadable_folder))
         for source, content in read_ahead(readable, self._pool, self._sandbox):
             self._progress.open_file(source.place, measure_file(source.file))
@@ -171,7 +181,7 @@ class Ingester:
             )
 
     def _select_readable(self, places: Iterable[SurveyedPlace]) -> Iterator[ReadablePlace]:
-        """Yield the places whose file may be read; note the others as gone or unreadable."""
+        """Yield the places that have a readable file; note the others as gone or unreadable."""
         for surveyed in places:
             if surveyed.file is None:
                 self._gone.add(surveyed.place)
@@ -186,7 +196,12 @@ class Ingester:
         self._report.add_file(display(folder), "failed", f"cannot be read: {error.strerror}")
 
     def _ingest_file(self, readable: ReadablePlace, content: FileContent) -> None:
-        """Ingest a file, unless its content is known."""
+        """Ingest a file, or report it as unchanged if the index has its content.
+
+        Args:
+            readable: The place, with the index's record of it.
+            content: What was read ahead: at least the digest or the error.
+        """
         place, source = readable.place, readable.record
         if self._is_late(locate_path(place)):
             self._refuse(place, "", "failed", LATE)
@@ -204,9 +219,9 @@ class Ingester:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
     def _note_unreadable(self, place: str, error: OSError) -> None:
-        """Note a file that has gone since it was listed, or cannot be read."""
+        """Note a file that cannot be read, or that was removed after it was listed."""
         if is_gone(place):
-            self._gone.add(place)  # removed after the folder was listed
+            self._gone.add(place)
             return
         reason = f"cannot be read: {error.strerror}"
         self._refuse(place, "", "failed", reason)
@@ -216,7 +231,7 @@ class Ingester:
     def _report_unchanged(self, source: SourceRecord) -> bool:
         """Report a place whose content has not changed; return False if it must be read again."""
         if source.outcome == "failed" or can_retry(source.reason):
-            return False  # it may succeed now, or with an extra installed since
+            return False  # reading may succeed now, for example if an extra was installed
         if source.is_corpus:
             return self._report_unchanged_corpus(source)
         if source.document_id is None:
@@ -229,7 +244,7 @@ class Ingester:
         return True
 
     def _report_unchanged_corpus(self, source: SourceRecord) -> bool:
-        """Report an unchanged corpus file; return False if it must be read again."""
+        """Report an unchanged corpus file and count its records; return False to read it again."""
         if source.outcome == "stale" or self._prune:
             return False  # only reading it shows which records it has
         outcomes = Counter(record.outcome for record in self._files.list_records(source.path))
@@ -240,7 +255,13 @@ class Ingester:
         return True
 
     def _read_file(self, readable: ReadablePlace, digest: str, content: FileContent) -> None:
-        """Read a file and add its document, or its records."""
+        """Read a file and add its document, or its records if it is a corpus file.
+
+        Raises:
+            ParseRefusal: If the file gives no document, or was a corpus file and is none now. If
+                reading a corpus file breaks off, the records read before stay added, and the others
+                are marked as stale.
+        """
         place, parts = readable.place, get_contents(content)
         parts = iter(parts or read_file(readable.file, self._sandbox, self._progress.count_page))
         with CorpusPlaces() as places:
@@ -267,7 +288,14 @@ class Ingester:
         digest: str,
         places: CorpusPlaces,
     ) -> None:
-        """Add the records of a corpus file, and note lines without a record."""
+        """Add the records of a corpus file, and note the lines that give none.
+
+        Args:
+            items: The records, and the failures of lines, in the order of the file.
+            file: The place of the file.
+            digest: The digest of its content.
+            places: The places of the records; those of `items` are added.
+        """
         outcomes = cut_ahead(items, file, self._pool, partial(self._is_new_record, file))
         for number, (item, outcome) in enumerate(outcomes, start=1):
             place = build_place(item, file)
@@ -283,7 +311,10 @@ class Ingester:
             self._progress.count_read(len(item.text) if isinstance(item, ParsedDocument) else 0)
 
     def _note_unread_lines(self, file: str, digest: str, places: CorpusPlaces) -> None:
-        """Note lines that have an `_id` but give no record, once all records are known."""
+        """Note the lines that have an `_id` but give no record; call it after the last record.
+
+        If a record has the id too, the line is noted under its number instead.
+        """
         for place, failure, is_own in places.iterate_unread():
             if is_own:
                 self._refuse(place, digest, failure.outcome, failure.reason)
@@ -294,12 +325,20 @@ class Ingester:
     def _note_taken_place(
         self, place: str, digest: str, outcome: str, reason: str, reported_place: str
     ) -> None:
-        """Note a line without a document whose own place is taken, and report it."""
+        """Note a line without a document whose own place belongs to another record.
+
+        Args:
+            place: The place under which the line is noted.
+            digest: The digest of the file.
+            outcome: Why the line gives no document, as in `SourceRecord`.
+            reason: The same in a line of text.
+            reported_place: The line's own place, which the report names.
+        """
         self._add_note(SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason))
         self._report_without_document(reported_place, outcome, reason)
 
     def _end_corpus(self, place: str, digest: str, places: CorpusPlaces) -> None:
-        """Store the record of a corpus file, and mark the records that it no longer has."""
+        """Store a corpus file as read, and remove or mark the records that it no longer has."""
         # The digest is stored last, so that an interrupted corpus file is read again.
         self._note_unread_lines(place, digest, places)
         self._flush()
@@ -325,14 +364,21 @@ class Ingester:
         self._files.add_corpus(place)
 
     def _mark_missing(self, file: str, places: Container[str], reason: str) -> None:
-        """Mark the records of a corpus file that it no longer has, or that could not be read."""
+        """Mark the records of a corpus file that it no longer has, or that could not be read.
+
+        Args:
+            file: The place of the file.
+            places: The places of the records that were read; they are not marked.
+            reason: Why the others were not read. With `RECORD_GONE` they are not in the file, so
+                nothing is copied from the index to replace.
+        """
         self._flush()
         for page in iterate_batches(self._files.list_records(file)):
             lacking = [record for record in page if record.path not in places]
             renamed = {record.path for record in lacking if is_renamed(self._writer, record)}
             self._gone.update(renamed)
             self._mark_stale((record for record in lacking if record.path not in renamed), reason)
-            if reason == RECORD_GONE:  # lines that gave no document are forgotten too
+            if reason == RECORD_GONE:  # a line without a document leaves nothing to keep
                 self._forget(record.path for record in lacking if record.document_id is None)
         if self._before is not None and reason != RECORD_GONE:
             for record in self._files.list_records(file, self._before):
@@ -344,8 +390,14 @@ class Ingester:
     ) -> None:
         """Add the document of a file.
 
+        Args:
+            parsed: The document.
+            readable: Its place, with the index's record of it.
+            digest: The digest of the file.
+            content: What was read ahead; its chunks and tables are used if it has the document.
+
         Raises:
-            ParseRefusal: If the file was a corpus before.
+            ParseRefusal: If the file was a corpus file before: its records stay.
         """
         place, source = readable.place, readable.record
         if source is not None and source.is_corpus:
@@ -371,11 +423,17 @@ class Ingester:
         return not has_digest(earlier, digest_record(record))
 
     def _get_earlier_record(self, place: str) -> SourceRecord | None:
-        """Return the index's record of a place; None for a new corpus file."""
+        """Return the index's record of a place; None if it has none or the file is new."""
         return self._writer.get_source(place) if self._was_corpus else None
 
     def _add_record(self, parsed: ParsedDocument, outcome: CutOutcome, place: str) -> None:
-        """Add a record of a corpus file, unless the index has it."""
+        """Add a record of a corpus file, or count it as unchanged if the index has it.
+
+        Args:
+            parsed: The record.
+            outcome: Its chunks, the refusal to cut it, or that it was not cut ahead.
+            place: Its place.
+        """
         digest, earlier = digest_record(parsed), self._get_earlier_record(place)
         if earlier is not None and has_digest(earlier, digest):
             if earlier.outcome == "stale":
@@ -402,7 +460,11 @@ class Ingester:
             )
 
     def _release_document(self, source: SourceRecord | None) -> None:
-        """Give a place's document to another place that holds it, before this place loses it."""
+        """Move the document of a place to another place with the same content, if there is one.
+
+        It is called before the place gets another document or is removed, because a document that
+        other places share must not be removed with it.
+        """
         if source is None or source.document_id is None:
             return
         others = self._files.list_twins(source, source.document_id)
@@ -414,13 +476,16 @@ class Ingester:
                 return
 
     def _move_document(self, source: SourceRecord) -> bool:
-        """Read a file again, because its document is to get its place; return whether it did."""
+        """Move a document to the place of a file with its content; return whether that worked.
+
+        The file is read again, because the title of a document may depend on its place.
+        """
         if is_address(source.path):
             return self._move_stored_document(source)
         file = locate_path(source.path)
         try:
             if digest_content(file) != source.digest:
-                return False  # it has changed and will be read in its turn
+                return False  # the file has changed and is read later in this ingestion
             for item in read_file(file, self._sandbox):
                 if isinstance(item, ParsedDocument) and item.record is None:
                     document = make_document(item, str(source.document_id), source.path)
@@ -432,7 +497,10 @@ class Ingester:
         return False
 
     def _move_stored_document(self, source: SourceRecord) -> bool:
-        """Give a stored document the place of an object elsewhere, which is not fetched for it."""
+        """Move a stored document to the address of an object with the same content.
+
+        The object is not fetched again. Returns False if the document is not stored.
+        """
         document = self._writer.get_document(str(source.document_id))
         if document is None:
             return False
@@ -448,19 +516,19 @@ class Ingester:
             self._flush()
 
     def _add_note(self, source: SourceRecord) -> None:
-        """Add the record of a place, to be stored with others."""
+        """Keep the record of a place until `BATCH_SIZE` of them are stored in one step."""
         self._notes.append(source)
         if len(self._notes) >= BATCH_SIZE:
             self._store_notes()
 
     def _store_notes(self) -> None:
-        """Store the noted records of places."""
+        """Store the records that `_add_note` has kept."""
         if self._notes:
             self._writer.put([], self._notes)
             self._notes.clear()
 
     def _flush(self) -> None:
-        """Store all that waits, and report it."""
+        """Store all waiting records and documents, and report them."""
         self._store_notes()
         stored = self._batch.store(self._progress.count_embedded)
         self._report.chunks += stored.chunks
@@ -490,31 +558,39 @@ class Ingester:
             self._gone.add(owner)
         if not pending.is_record:
             reason = source.reason or self._describe_twin(source, owner)
-            # The reason of a file that was read is what was left out of it.
+            # A file that was read has a reason only if parts of it were left out.
             is_partial = source.outcome == "ok" and bool(source.reason)
             self._report.add_file(source.path, source.outcome, reason, is_partial=is_partial)
 
     def _describe_twin(self, source: SourceRecord, owner: str) -> str:
-        """Return a note on the place that had a document first; empty if it is this one."""
+        """Return a note on the place that holds a source's document; empty if it is its own."""
         if owner == source.path:
             return ""
         return f"moved from {owner}" if owner in self._gone else f"same content as {owner}"
 
     def _refuse_foreign_id(self, record: SourceRecord, owner: str) -> None:
-        """Report a record whose id is that of a document from elsewhere."""
+        """Refuse a record with the id of a document of another place, `owner`."""
         reason = f"the id {record.document_id!r} belongs to {owner} already; use another --index"
         self._refuse(record.path, record.digest, "failed", reason)
 
     def _refuse(
         self, place: str, digest: str, outcome: ParseOutcome, reason: str, *, is_old: bool = False
     ) -> None:
-        """Note why a place gives no document now; its earlier document stays."""
+        """Note why a place gives no document now; a document that it had stays and becomes stale.
+
+        Args:
+            place: The place.
+            digest: The digest of its content; empty if it is unknown.
+            outcome: The kind of the reason.
+            reason: The reason in a line of text.
+            is_old: Whether the refused document came from the index to replace.
+        """
         earlier = self._writer.get_source(place)
         if earlier is not None and (earlier.document_id is not None or earlier.is_corpus):
             self._report.failed += 1
             self._mark_stale([earlier], reason)
             self._report.add_file(place, "stale", reason)
-        # A document from the old index that cannot be cut would be carried over again and again.
+        # A document from the old index that cannot be cut would be copied and refused for ever.
         elif not is_old and self._carry_over(place, reason):
             self._report.failed += 1
         else:
@@ -524,7 +600,7 @@ class Ingester:
             self._report_without_document(place, outcome, reason)
 
     def _report_without_document(self, place: str, outcome: str, reason: str) -> None:
-        """Report a place without a document; one that nobody named is no failure."""
+        """Report a place without a document, as skipped if it holds none and was not asked for."""
         if outcome == "no_document" and not self._is_requested(place):
             self._report.skipped += 1
             self._report.add_file(place, "skipped", reason)
@@ -533,7 +609,7 @@ class Ingester:
             self._report.add_file(place, outcome, reason)
 
     def _mark_stale(self, sources: Iterable[SourceRecord], reason: str) -> None:
-        """Mark places as stale: their documents are those of an earlier reading."""
+        """Mark the places that have documents as stale, and count the documents."""
         holding = [
             source for source in sources if source.document_id is not None or source.is_corpus
         ]
@@ -544,7 +620,15 @@ class Ingester:
         self._report.stale += sum(source.document_id is not None for source in holding)
 
     def _carry_over(self, place: str, reason: str) -> bool:
-        """Take a place's document from the index to replace; return whether it had one."""
+        """Copy the documents of a place from the index to replace, marked as stale.
+
+        Args:
+            place: The place of a file, of a record, or of a corpus file with all its records.
+            reason: Why the place cannot be read now.
+
+        Returns:
+            Whether something was copied; False also if there is no index to replace.
+        """
         source = self._before.get_source(place) if self._before is not None else None
         if self._before is None or source is None:
             return False
@@ -568,7 +652,7 @@ class Ingester:
         return True
 
     def _remove_gone(self) -> None:
-        """Remove the documents of gone places if pruning, and mark the others as stale."""
+        """Remove the places that are gone, and mark those that must stay as stale."""
         for place in self._gone:
             if self._files.is_gone(place):
                 self._gone.add(self._files.locate_file(place))
@@ -584,9 +668,9 @@ class Ingester:
                     self._report.add_file(source.path, "stale", GONE)
 
     def _forget(self, places: Iterable[str]) -> None:
-        """Remove places and count their documents."""
+        """Remove places from the index, and count the documents that this removes."""
         if forgotten := [*places]:
-            # `run` purges once at the end, as a purge takes a while.
+            # A purge takes a while, so `run_survey` does one at the end.
             self._report.removed += self._writer.forget(forgotten, purge=False)
 
     def _iterate_gone_sources(self) -> Iterator[tuple[SourceRecord, bool]]:
@@ -598,7 +682,7 @@ class Ingester:
         for place in self._gone:
             file = self._files.locate_file(place)
             if file != place and file in self._gone:
-                continue  # its file brings all records
+                continue  # it is yielded with the other records of its file
             any_stays = False
             for record in self._files.list_records(place):
                 stays = self._must_stay(record)
@@ -609,7 +693,7 @@ class Ingester:
                 yield source, any_stays or self._must_stay(source)
 
     def _must_stay(self, source: SourceRecord) -> bool:
-        """Return whether a place must stay so that its document is not lost."""
+        """Return whether a gone place must stay known, because its document would be lost."""
         if self._prune or source.document_id is None or is_renamed(self._writer, source):
             return False
         places = self._writer.list_places(source.document_id)

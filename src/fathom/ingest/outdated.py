@@ -13,7 +13,7 @@ from fathom.types import Citation
 CHANGED = "changed since it was read"
 VANISHED = "gone since it was read"
 MIN_CONFIDENCE = 0.9
-"""A quote that was recognised with less confidence than this comes with a warning."""
+"""The confidence of recognition, in [0, 1], below which a quote gets a warning."""
 _SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system, FAT's, ticks every two seconds
 _MAX_DIGESTS = 10_000
 
@@ -29,9 +29,10 @@ class OutdatedFile:
 class FileDigests:
     """The digests of files, each computed again only if the file may have changed.
 
-    Every write sets the time of change (ctime), which no program can set, unlike the date. A file
-    that changed in the last two seconds is not remembered, because it may change again before the
-    clock of its file system ticks. Safe from several threads.
+    Every write sets the time of status change (ctime), which no program can choose, unlike the time
+    of modification. The digest of a file that changed in the last two seconds is not remembered,
+    because the file may change again before the clock of its file system ticks. The object is safe
+    for threads.
     """
 
     def __init__(self) -> None:
@@ -45,11 +46,11 @@ class FileDigests:
         """
         state = file.stat()
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-        # Taken before the file is read: a change during the reading must not look settled.
+        # Computed before the file is read: a change during the reading must not look settled.
         settled = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED_NS
         digest = self._digests.get(key) or digest_content(file)
         if settled:
-            # Emptying the cache is simpler than aging it, and a full cache is rare.
+            # A full cache is rare, so it is simply emptied.
             if len(self._digests) >= _MAX_DIGESTS:
                 self._digests.clear()
             self._digests[key] = digest
@@ -59,12 +60,18 @@ class FileDigests:
 def find_outdated_files(
     index: IndexReader, sources: Iterable[SourceRecord], digests: FileDigests | None = None
 ) -> Iterator[OutdatedFile]:
-    """Yield the files of these places that have changed since they were read, each once.
+    """Yield the files of places that have changed since they were read, each once.
 
     The files are read, because their dates can be wrong. A record of a corpus file is outdated as
     soon as the file has changed.
 
-    The places come in the order of the files; those without a document are left out.
+    Args:
+        index: The index that has the places.
+        sources: The records of the places; those without a document are left out.
+        digests: The known digests of files; by default none are known.
+
+    Yields:
+        The files in the order of their first places, and the places that are stale.
     """
     digests = digests or FileDigests()
     files, seen = CorpusFiles(index), set()
@@ -86,10 +93,14 @@ def find_outdated_files(
 def describe_outdated_citations(
     citations: Iterable[Citation], index: IndexReader, digests: FileDigests, *, shared: bool = False
 ) -> tuple[str, ...]:
-    """Return a line for each document of an answer that has changed since it was read.
+    """Return a line for each cited document that has changed since it was read.
 
-    With `shared` other machines may have read the files, so a file that is missing here is not
-    reported.
+    Args:
+        citations: The citations of an answer.
+        index: The index that has the documents.
+        digests: The known digests of files.
+        shared: Whether other machines may have read the files; then a file that is missing here is
+            not reported.
     """
     cited: dict[str, list[str]] = {}
     for citation in citations:
@@ -117,16 +128,16 @@ def describe_uncertain_quotes(citations: Iterable[Citation]) -> tuple[str, ...]:
 def _find_outdated_file(
     index: IndexReader, document: str, digests: FileDigests
 ) -> OutdatedFile | None:
-    """Return why a document is outdated; `None` if one of its places still holds it."""
+    """Return the outdated file of a document; `None` if one of its places still has it."""
     places = index.list_places(document)
     files = list(find_outdated_files(index, places, digests))
     return files[0] if files and len(files) == len(places) else None
 
 
 def _explain_change(source: SourceRecord, files: CorpusFiles, digests: FileDigests) -> str:
-    """Return why a file differs from what was read; empty if it does not."""
+    """Return the reason why a file differs from what was read; empty if it does not."""
     if is_address(source.path):
-        return ""  # only the next sync of its source can tell
+        return ""  # only the next synchronization of its source can tell
     if files.is_gone(source.path):
         return VANISHED
     try:

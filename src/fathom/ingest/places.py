@@ -25,18 +25,21 @@ RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes
 
 
 display = format_path
-"""Returns the name that the index uses for a file."""
+"""The function that returns the name of a file in the index."""
 
 
 def locate_path(place: str) -> Path:
-    """Return the path that is displayed as this place."""
+    """Return the path of the file whose name in the index is a place.
+
+    If no such file exists, the place itself is the path.
+    """
     return next((path for path in _iterate_spellings(place) if os.path.lexists(path)), Path(place))
 
 
 def is_gone(place: str) -> bool:
-    """Return whether the file is proved to be missing; an error of access proves nothing.
+    """Return whether the file of a place is proved to be missing.
 
-    No file of this machine proves anything about an object elsewhere.
+    An error of access proves nothing, and nothing is proved about an object elsewhere.
     """
     if is_address(place):
         return False
@@ -52,14 +55,14 @@ def is_gone(place: str) -> bool:
 
 
 def is_below(place: str, folder: str) -> bool:
-    """Return whether a place is this folder or lies inside it; `px2` is not below `px`."""
+    """Return whether a place is a folder itself or inside of it; `px2` is not below `px`."""
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def select_outermost(places: Iterable[str]) -> list[str]:
-    """Return the places that are not below another one, in order."""
+    """Return the places that are not below another one, ordered by path."""
     outer: list[str] = []
-    # Shallow places come first, so a place is only compared with those that may contain it.
+    # Places with few folders come first, so each is compared only with those that may contain it.
     for place in sorted(set(places), key=lambda place: (place.count("/"), place)):
         if not any(is_below(place, other) for other in outer):
             outer.append(place)
@@ -67,9 +70,10 @@ def select_outermost(places: Iterable[str]) -> list[str]:
 
 
 def _iterate_spellings(place: str) -> Iterator[Path]:
-    """Yield the paths that are displayed as this place.
+    """Yield the paths whose name in the index is a place.
 
-    Bytes of a name that is not UTF-8 are displayed as escapes, so an escape may also be one.
+    The index has the bytes of a name that is not UTF-8 as escapes. So an escape in a place may be
+    part of the name, or stand for such a byte.
     """
     yield Path(place)
     raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda match: bytes([int(match[1], 16)]), place.encode())
@@ -78,9 +82,9 @@ def _iterate_spellings(place: str) -> Iterator[Path]:
 
 
 class CorpusFiles:
-    """The files to which places belong, as far as an index knows.
+    """The corpus files of an index, and the files to which its places belong.
 
-    Recent answers are cached.
+    Recent answers are cached: later changes of the files are not noticed.
     """
 
     def __init__(self, index: IndexReader) -> None:
@@ -89,50 +93,55 @@ class CorpusFiles:
         self._gone: dict[str, bool] = {}
 
     def locate_file(self, place: str) -> str:
-        """Return the corpus file of a record, and for other places the place itself.
+        """Return the corpus file of a record; for any other place the place itself.
 
-        A file's name may contain a `#` too, so the index decides.
+        A file's name may contain a `#` too, so the index decides which file is a corpus.
         """
         marks = (mark.start() for mark in re.finditer("#", place))
         return next((place[:at] for at in marks if self.is_corpus(place[:at])), place)
 
     def list_records(self, file: str, index: IndexReader | None = None) -> Iterator[SourceRecord]:
-        """Yield the records of a corpus file in order, with few of them in memory."""
+        """Yield the places of the records of a corpus file, in order, with few of them in memory.
+
+        Args:
+            file: The corpus file.
+            index: The index that has the records; by default the one of this object.
+        """
         for source in iterate_sources(index or self._index, file):
             if source.path != file and self.locate_file(source.path) == file:
                 yield source
 
     def add_corpus(self, file: str) -> None:
-        """Note that a file holds records."""
+        """Note that a file is a corpus."""
         self._corpora[file] = True
 
     def check_file_place(self, place: str) -> None:
-        """Refuse a file whose place is that of another file's record.
+        """Check that the place of a file is not that of a record of another file.
 
         Raises:
-            ParseRefusal: Naming the other file.
+            ParseRefusal: `failed`, if it is; the reason names the other file.
         """
         file = self.locate_file(place)
         if file != place:
             raise ParseRefusal("failed", f"its name is that of a record of {file}; rename it")
 
     def list_twins(self, source: SourceRecord, document_id: str) -> list[SourceRecord]:
-        """Return the other places at which a document was read last and may still be."""
+        """Return the other places of a document at which it was read well and may still be."""
         places = self._index.list_places(document_id)
         others = [other for other in places if other.path != source.path and other.outcome == "ok"]
         return [other for other in others if not self.is_gone(other.path)]
 
     def is_gone(self, place: str) -> bool:
-        """Return whether the place's file is proved to be missing."""
+        """Return whether the file of a place is proved to be missing."""
         file = self.locate_file(place)
-        # Many records share one file, so the file system is asked once per file.
+        # Many records share a file, so the file system is asked once for each file.
         if file not in self._gone:
             _limit_cache(self._gone)
             self._gone[file] = is_gone(file)
         return self._gone[file]
 
     def is_corpus(self, file: str) -> bool:
-        """Return whether the index knows that a file holds records."""
+        """Return whether the index has a file as a corpus."""
         if file not in self._corpora:
             _limit_cache(self._corpora)
             source = self._index.get_source(file)
@@ -147,9 +156,12 @@ def _limit_cache(remembered: dict[str, bool]) -> None:
 
 
 def iterate_sources(index: IndexReader, below: str = "/") -> Iterator[SourceRecord]:
-    """Yield the sources at and below a place, with few in memory; the caller may change each."""
+    """Yield the records of a place and of all places in it, with few of them in memory.
+
+    The caller may change or remove each of them meanwhile.
+    """
     after = ""
-    # A page is read whole, so a change of its rows cannot disturb the query.
+    # A page is read as a whole, so a change of its rows cannot disturb the query.
     while page := list(index.list_sources(below, after=after, most=BATCH_SIZE)):
         after = page[-1].path
         yield from page
@@ -165,12 +177,12 @@ def iterate_batches(items: Iterable[T]) -> Iterator[list[T]]:
 def list_roots(index: IndexReader, apart: Sequence[str] = ()) -> list[Path]:
     """Return the files and folders that an index was asked to hold.
 
-    Files that are older than the list of roots are added. Missing ones that gave nothing, or
-    nothing any more, are left out.
+    Known files below no root are added, because indexes of older versions have no list of roots. A
+    missing root below which the index has no place is left out.
 
     Args:
         index: The index.
-        apart: The folders that are sources, which are synchronized by themselves.
+        apart: The folders that are sources, whose files are not added.
     """
     roots = [Path(root) for root in index.get_roots()]
     names = [*(display(root) for root in roots), *apart]
@@ -186,12 +198,12 @@ def list_roots(index: IndexReader, apart: Sequence[str] = ()) -> list[Path]:
 
 
 def _has_places(index: IndexReader, root: Path) -> bool:
-    """Return whether an index knows a place at or below a root."""
+    """Return whether an index has a place at or below a root."""
     return any(True for _ in index.list_sources(display(root), most=1))
 
 
 def list_places_outside(index: IndexReader, roots: Iterable[Path]) -> list[str]:
-    """Return the places of documents that lie below none of the roots."""
+    """Return the places of documents that are below none of the roots."""
     files, names = CorpusFiles(index), [display(root) for root in roots]
     return [
         source.path
@@ -206,13 +218,13 @@ def find_places(index: IndexReader, name: str) -> list[str]:
 
     Args:
         index: The index that has the places.
-        name: A document's id, a file, a folder, the address of an object or of what is around it,
-            or a pattern of the shell, whose `*` takes slashes too.
+        name: A document's id, a file, a folder, the address of an object or of a folder around it,
+            or a shell pattern, in which `*` also matches slashes.
 
     Raises:
-        UsageError: If there is none.
+        UsageError: If there is no such place.
     """
-    if not name:  # every place is below it, and a script with an unset variable means none
+    if not name:  # all places would match, but a script with an unset variable means none
         raise UsageError("the name of a document is empty; `fathom docs list` shows ids and paths")
     places = [source.path for source in index.list_places(name)]
     absolute = display(make_absolute(name))

@@ -13,16 +13,17 @@ class IngestState:
     """The progress of an ingestion.
 
     Attributes:
-        stage: The present work: `finishing` puts the index in order once all is stored.
-        place: The file that is read; empty before the first and after the last.
-        files: The number of files in all.
-        bytes: Their size.
-        done: The bytes that need no more work, with the finished share of files that are embedded.
-        chunks: The chunks stored so far, which searches find, and the embedded ones that wait.
-        vectors: The vectors made so far for stored chunks.
-        lacking: The stored chunks that have no vector yet.
-        page: The number of recognised pages of the file.
-        pages: The number of pages to recognise; 0 if there are none.
+        stage: The present work; `finishing` optimizes the index after everything is stored.
+        place: The place of the file that is being read; empty before the first and after the last.
+        files: The number of all files.
+        bytes: The size of all files in bytes.
+        done: The number of bytes that need no more work, and the finished share of those that are
+            being embedded.
+        chunks: The number of chunks that are stored so far, and of embedded ones that wait.
+        vectors: The number of vectors that were made so far for stored chunks.
+        lacking: The number of stored chunks that have no vector yet.
+        page: The number of pages of the file that are recognised so far.
+        pages: The number of pages of the file to recognise; 0 if there are none.
     """
 
     stage: Stage = "reading"
@@ -38,14 +39,18 @@ class IngestState:
 
 
 class ProgressCounter:
-    """A count of the progress; a file counts once it is read, embedded and stored.
+    """A counter of the progress; the bytes of a file count when they are stored.
 
-    Bytes that were read wait until their chunks are embedded. The records of a corpus file wait one
-    by one, up to the size of the file.
+    Bytes that were read wait until their chunks are embedded and stored. The records of a corpus
+    file are counted one by one, together at most the size of the file.
     """
 
     def __init__(self, report_state: Callable[[IngestState], None]) -> None:
-        """Create the count, at zero."""
+        """Create the counter at zero.
+
+        Args:
+            report_state: A callback with each new state.
+        """
         self._report_state = report_state
         self._files = self._total = 0
         self._place = ""
@@ -63,18 +68,27 @@ class ProgressCounter:
             self._total += size
 
     def open_file(self, place: str, size: int) -> None:
-        """Note that a file of so many bytes is read now."""
+        """Note that a file is read now.
+
+        Args:
+            place: The place of the file.
+            size: Its size in bytes.
+        """
         self._place, self._unread = place, size
         self._page = self._pages = 0
         self._report("reading")
 
     def count_page(self, page: int, pages: int) -> None:
-        """Note that so many pages of the file, of so many, are recognised."""
+        """Note that `page` of `pages` pages of the file are recognised."""
         self._page, self._pages = page, pages
         self._report("reading")
 
     def count_read(self, size: int | None = None) -> None:
-        """Note that about so many bytes of the file wait for embedding; by default all the rest."""
+        """Note that bytes of the file wait for embedding.
+
+        Args:
+            size: About the number of bytes; by default all the rest of the file.
+        """
         # Sizes of records are estimates, so their sum may exceed the file's size.
         size = self._unread if size is None else min(size, self._unread)
         self._unread -= size
@@ -82,35 +96,41 @@ class ProgressCounter:
         self._waiting += size
 
     def close_file(self, *, stored: bool) -> None:
-        """Note that the file was read; with `stored` none of it waits any more."""
+        """Note that the whole file was read; with `stored` none of it waits any more."""
         self.count_read()
         if stored:
             self.count_stored()
 
     def count_embedded(self, chunks: int, of: int) -> None:
-        """Note that so many of the waiting chunks are embedded."""
+        """Note that `chunks` of `of` waiting chunks are embedded."""
         share = chunks / of if of else 1.0
         self._report("embedding", self._waiting * share, chunks)
 
     def count_stored(self, chunks: int = 0) -> None:
-        """Note that all that waited is stored, with so many chunks."""
+        """Note that everything that waited is stored, with a number of chunks."""
         self._done += self._waiting
         self._waiting = 0
         self._chunks += chunks
         self._report("reading")
 
     def count_filled(self, vectors: int, of: int) -> None:
-        """Note that so many vectors of stored chunks are made."""
+        """Note that `vectors` of `of` missing vectors of stored chunks are made."""
         self._place, self._vectors, self._lacking = "", vectors, of - vectors
         self._report("embedding")
 
     def finish(self) -> None:
-        """Note that all is stored and the index is put in order."""
+        """Note that everything is stored and the index is being optimized."""
         self._place = ""
         self._report("finishing")
 
     def _report(self, stage: Stage, more: float = 0.0, chunks: int = 0) -> None:
-        """Report the progress."""
+        """Report the state.
+
+        Args:
+            stage: The present work.
+            more: The number of waiting bytes that are embedded.
+            chunks: The number of waiting chunks that are embedded.
+        """
         self._report_state(
             IngestState(
                 stage=stage,
@@ -128,7 +148,10 @@ class ProgressCounter:
 
 
 def measure_file(file: Path) -> int:
-    """Return the bytes of a file; 0 if it cannot be examined, as reading it reports why."""
+    """Return the size of a file in bytes; 0 if it cannot be examined.
+
+    The later attempt to read the file reports the reason.
+    """
     try:
         return file.stat().st_size
     except OSError:

@@ -19,9 +19,12 @@ MAX_STARTED = 16
 def read_ahead(
     places: Iterable[ReadablePlace], pool: WorkerPool | None, sandbox: Sandbox
 ) -> Iterator[tuple[ReadablePlace, FileContent]]:
-    """Yield the places in their order, each with what is known of its content.
+    """Yield the places in their order, each with the content of its file as far as it was read.
 
-    Without workers the sandbox of this process begins to read the next files meanwhile.
+    Args:
+        places: The places.
+        pool: The workers that read the files; without them only digests are computed here.
+        sandbox: The sandbox of this process, which without workers begins to read the next files.
     """
     if pool is None:
         yield from _read_in_sandbox(places, sandbox)
@@ -35,7 +38,7 @@ def read_ahead(
 def _build_tasks(
     places: Iterable[ReadablePlace], ahead: deque[ReadablePlace]
 ) -> Iterator[ReadFileTask]:
-    """Yield a task for each place."""
+    """Yield a task for each place, and append the place to `ahead`."""
     for place in places:
         ahead.append(place)
         yield ReadFileTask(str(place.file), place.place, _get_known_digest(place.record))
@@ -57,9 +60,9 @@ def _read_in_sandbox(
 
 
 def _get_known_digest(source: SourceRecord | None) -> str:
-    """Return the digest with which a file is not read again.
+    """Return the digest with which a file need not be read again; empty for none.
 
-    A file that failed is always read again, because the failure may have been passing.
+    A file that failed is always read again, because the failure may have been temporary.
     """
     return source.digest if source is not None and source.outcome != "failed" else ""
 
@@ -73,10 +76,10 @@ def _digest_file(file: Path) -> FileContent:
 
 
 def get_digest(file_read: FileContent) -> str:
-    """Return the digest of the bytes that a worker read.
+    """Return the digest of a file's bytes.
 
     Raises:
-        OSError: If the worker could not read them.
+        OSError: If the file could not be read.
     """
     if file_read.error is not None:
         raise file_read.error
@@ -84,7 +87,7 @@ def get_digest(file_read: FileContent) -> str:
 
 
 def get_contents(file_read: FileContent) -> Iterable[ParsedDocument | RecordFailure]:
-    """Return the contents that a worker found in a file; none if the writer reads it.
+    """Return the contents of a file that a worker read; none if the writer must read the file.
 
     Raises:
         ParseRefusal: If the file gives no text.
@@ -95,7 +98,7 @@ def get_contents(file_read: FileContent) -> Iterable[ParsedDocument | RecordFail
 
 
 def _build_file_content(file: Path, result: TaskResult | LostTask) -> FileContent:
-    """Return what a worker found, or that no worker survives the file."""
+    """Return the content that a worker read, or a refusal if no worker survived the file."""
     if isinstance(result, FileContent):
         return result
     # An unreadable file explains the loss better than a dead worker does.

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from fathom.ingest.progress import IngestState
 
 MAX_LISTED = 100_000
-"""From so many listed files on good ones are only counted; from twice as many on all are."""
+"""The number of listed files from which on files that were read or skipped are only counted.
+
+From twice as many on, no file is listed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +17,9 @@ class FileReport:
     """The outcome of one file.
 
     Attributes:
-        reason: One line; empty if there is nothing to say.
+        path: The place of the file.
+        outcome: The outcome, such as `ok`, `stale`, `skipped`, `no_vectors` or a kind of failure.
+        reason: The reason in one line; empty if there is nothing to say.
         is_partial: Whether a part of the file was left out, which the reason names.
     """
 
@@ -25,23 +30,32 @@ class FileReport:
 
     @property
     def is_bad(self) -> bool:
-        """True if somebody may want to act on the outcome."""
+        """True if the user may want to act on the outcome."""
         return self.outcome not in {"ok", "skipped"}
 
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """The report on an ingestion; counts are of documents, `failed` also of files without one.
+    """The report on an ingestion.
 
     Attributes:
-        failed: Files, folders and records that could not be read.
-        stale: Documents that stay although their place could not be read or is gone.
-        skipped: Files that are no documents (pictures, programs) and were not named.
-        filled: New vectors of chunks that an earlier run had stored without them.
-        unembedded: Vectors that could not be made, as the embedder failed at the text or died of
-            it. Searches find those chunks by their words only, and the next run tries them again.
-        files: One entry per file (for a corpus also one per failed record), in order. Files that
-            were read or skipped are listed up to `MAX_LISTED` entries, others up to twice as many.
+        new: The number of new documents.
+        changed: The number of documents with new content.
+        unchanged: The number of documents whose content is in the index already.
+        removed: The number of removed documents.
+        failed: The number of files, folders and records that could not be read.
+        stale: The number of documents that stay although their place cannot be read or is gone.
+        skipped: The number of files that are no documents (pictures, programs) and that the user
+            did not name.
+        chunks: The number of stored chunks.
+        filled: The number of new vectors of chunks that an earlier run had stored without them.
+        unembedded: The number of vectors that could not be made, because the embedder failed at the
+            text or died of it. Searches find those chunks only by their words, and the next run
+            tries them again.
+        seconds: The duration of the ingestion in seconds.
+        files: An entry for each file (for a corpus also one for each failed record), in order.
+            Files that were read or skipped are listed up to `MAX_LISTED` entries, others up to
+            twice as many.
         untold: The number of those others that are not listed.
     """
 
@@ -61,7 +75,7 @@ class IngestReport:
 
     @property
     def documents(self) -> int:
-        """The documents that are in the index now, of those examined."""
+        """The number of examined documents that are in the index now."""
         return self.new + self.changed + self.unchanged
 
     def add_file(self, path: str, outcome: str, reason: str, *, is_partial: bool = False) -> None:
@@ -75,4 +89,4 @@ class IngestReport:
 
 
 IngestProgress = Callable[[IngestReport, IngestState], None]
-"""Called with the counts so far and the progress."""
+"""A callback with the counts so far and the progress."""

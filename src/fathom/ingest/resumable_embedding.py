@@ -1,4 +1,4 @@
-"""Embedding that survives interruptions: vectors of a long batch are kept in the index."""
+"""Embedding that survives interruptions, because the index keeps the vectors of a long batch."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,8 +9,9 @@ from fathom.index.base import IndexWriter, Matrix
 from fathom.models.base import Embedder, embed_many
 
 KEEP_SECONDS = 2.0
-"""The largest amount of work in seconds that an interruption loses."""
+"""The longest work that an interruption loses, in seconds."""
 SLICE_SECONDS = 0.5
+"""The time that a slice should take, in seconds."""
 _FIRST_SLICE_TEXTS = 1
 _MAX_SLICE_TEXTS = 4096
 
@@ -35,9 +36,17 @@ class ResumableEmbedder:
     def embed(
         self, texts: Sequence[str], *, on_progress: Callable[[int], None] = lambda _texts: None
     ) -> Matrix:
-        """Return one unit vector per text, (texts, dimension) float32.
+        """Embed texts; kept vectors of an interrupted call are used.
 
-        `on_progress` is called after each slice with the number of finished texts.
+        Args:
+            texts: The texts.
+            on_progress: A callback after each slice, with the number of finished texts.
+
+        Returns:
+            A unit vector for each text, (texts, dimension) float32.
+
+        Raises:
+            FathomError: If the embedder fails.
         """
         kept = self._writer.get_kept_vectors(texts, space=self._space)
         remaining = [text for text in dict.fromkeys(texts) if text not in kept]
@@ -50,7 +59,7 @@ class ResumableEmbedder:
             fresh += slice_texts
             self._adapt(self._clock() - started)
             on_progress(len(texts) - len(remaining))
-            # The next slice is counted too: vectors are kept before the limit, not after it.
+            # The next slice counts too, so that vectors are kept before the limit is reached.
             if remaining and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
                 self._writer.keep_vectors(
                     {text: vectors[text] for text in fresh}, space=self._space

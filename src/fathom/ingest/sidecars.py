@@ -30,16 +30,17 @@ from fathom.redaction import open_log
 
 LOG = open_log("fathom")
 MAX_BYTES = 64_000
-"""The size from which a sidecar is not read."""
+"""The size in bytes above which a sidecar is not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddressLimits:
-    """The knowledge that an ingestion of objects of a source has of their sidecars.
+    """The facts about the sidecars of a source's objects that an ingestion of them knows.
 
     Attributes:
-        is_whole: Whether all sidecars of its objects were read.
-        is_current: Returns whether the index holds the listed content of an address, or nothing.
+        is_whole: Whether all sidecars of the objects were read.
+        is_current: The function that returns whether the index has the listed content of an
+            address, or nothing of it.
     """
 
     is_whole: bool = True
@@ -51,10 +52,10 @@ class Sidecars:
     """The sidecars of the files that an ingestion may read.
 
     Attributes:
-        rules: A rule for each, and for the files outside of the ingestion.
-        files: The files that have one; `None` if sidecars do not count.
+        rules: The rules of all sidecars, also of files outside of the ingestion.
+        files: The files of the ingestion that have a sidecar; `None` if sidecars do not count.
         is_whole: Whether all sidecars of the files were read.
-        holds_back: Whether a document keeps earlier readers until its new content is stored.
+        holds_back: Whether a document keeps its earlier readers until its new content is stored.
     """
 
     rules: Sequence[ReadingRule]
@@ -64,7 +65,7 @@ class Sidecars:
 
     @classmethod
     def ignore(cls) -> "Sidecars":
-        """Return sidecars that do not count: without rules everybody may read everything."""
+        """Return sidecars that do not count, for an index without rules, which all may read."""
         return cls((), None)
 
     @classmethod
@@ -74,9 +75,9 @@ class Sidecars:
         """Read the sidecars of all files below some roots.
 
         Args:
-            roots: Files and folders; missing ones keep their rules.
+            roots: Files and folders; a missing one keeps its rules.
             file_filter: The filter of files.
-            stored: The rules of the index, among them those of earlier sidecars.
+            stored: The rules of the index, also those of earlier sidecars.
         """
         existing = [root for root in roots if os.path.lexists(root)]
         files = discover_files(existing, file_filter)
@@ -97,17 +98,17 @@ class Sidecars:
         index: IndexReader,
         limits: AddressLimits,
     ) -> "Sidecars":
-        """Return these sidecars with those of sources, which add no reader to an old content.
+        """Return these sidecars together with those of sources, without new readers of old content.
 
-        Readers are taken away at once. They are added, as where a sidecar was removed, only once
-        the index holds the content beside which the new list stands: the document may have become
-        a harmless one in the same change.
+        Readers are taken away at once. A new list, or the removal of a sidecar, adds readers only
+        when the index has the content to which the list belongs. Otherwise a document that becomes
+        harmless in the same change would show its old content to them.
 
         Args:
             stored: The rules of the index.
             named: The readers that sidecars of sources name, by the addresses of the documents.
             index: The index.
-            limits: What this ingestion knows of addresses.
+            limits: The facts about addresses that this ingestion knows.
         """
         earlier = {rule.pattern: rule.readers for rule in stored if rule.narrows}
         files = {rule.pattern: rule.readers for rule in self.rules if not is_address(rule.pattern)}
@@ -126,9 +127,9 @@ class Sidecars:
         return replace(self, rules=rules, is_whole=limits.is_whole, holds_back=holds_back)
 
     def has_new(self, file: Path) -> bool:
-        """Return whether a file may have got its sidecar after the sidecars were read.
+        """Return whether a file may have got a sidecar after the sidecars were read.
 
-        A file that is away may have taken its sidecar along, while a source holds its content.
+        A missing file may have taken its sidecar along, while its content was fetched before.
         """
         if self.files is None or format_path(file) in self.files:
             return False
@@ -137,7 +138,7 @@ class Sidecars:
 
 
 def _is_current(index: IndexReader, place: str) -> bool:
-    """Return whether the index holds the present content of a file, or nothing of it."""
+    """Return whether the index has the present content of a file, or nothing of it."""
     record = index.get_source(place)
     if record is None or (record.document_id is None and not record.is_corpus):
         return True
@@ -155,7 +156,7 @@ def _is_lifted(place: str, roots: Iterable[str]) -> bool:
 
 
 def _read_rule(file: Path) -> ReadingRule:
-    """Return the rule of a file's sidecar; one that cannot be read lets nobody read the file."""
+    """Return the rule of a file's sidecar; if it cannot be read, nobody may read the file."""
     sidecar = locate_sidecar(file)
     readers: tuple[str, ...] = ()
     try:
@@ -170,7 +171,7 @@ def read_readers(sidecar: Path) -> tuple[str, ...]:
 
     Raises:
         OSError: If it cannot be read.
-        ValueError: If it says something else.
+        ValueError: If it is no sidecar: no file, too large, or of another form.
     """
     if not sidecar.is_file():  # reading a pipe would wait for ever
         raise ValueError("it is no file")
@@ -185,6 +186,11 @@ def read_readers(sidecar: Path) -> tuple[str, ...]:
 
 
 def _parse_readers(content: dict[str, object]) -> tuple[str, ...]:
+    """Return the readers in the content of a sidecar.
+
+    Raises:
+        ValueError: If it has another form.
+    """
     match content:
         case {"readers": list(names), **rest} if not rest:
             for name in names:

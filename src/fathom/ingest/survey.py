@@ -30,8 +30,8 @@ class SurveyedPlace:
     Attributes:
         place: The name of the place in the index.
         file: The path of the file; `None` if it is proved to be missing.
-        record: The index's record of the place.
-        refusal: The reason why the file must not be read; `None` if it may.
+        record: The index's record of the place; `None` if it has none.
+        refusal: The reason why the file must not be read; `None` if it may be read.
     """
 
     place: str
@@ -42,7 +42,7 @@ class SurveyedPlace:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePlace:
-    """A surveyed place whose file may exist."""
+    """A surveyed place whose file may be read, if it exists."""
 
     place: str
     file: Path
@@ -55,12 +55,16 @@ class PlaceSurvey(Protocol):
     def iterate_places(
         self, on_error: OnError = lambda _folder, _error: None, /
     ) -> Iterator[SurveyedPlace]:
-        """Yield all places; `on_error` is called with folders that cannot be listed."""
+        """Yield all places.
+
+        Args:
+            on_error: A callback with each folder that cannot be listed, and the error.
+        """
         ...
 
 
 class Survey:
-    """The files below some roots, with those that the index knows, in the order of their paths.
+    """The files below some roots and the places that the index knows there, ordered by path.
 
     The survey keeps no state between passes, so it can be repeated.
     """
@@ -73,7 +77,15 @@ class Survey:
         before: IndexReader | None,
         files: CorpusFiles,
     ) -> None:
-        """Create the survey; no file is examined yet."""
+        """Create the survey; no file is examined yet.
+
+        Args:
+            roots: Files and folders, as absolute paths.
+            wanted: The filter of files.
+            index: The index.
+            before: The index that this one will replace; `None` without one.
+            files: The files to which the places of the index belong.
+        """
         self._roots = list(roots)
         self._targets = {display(root): os.path.realpath(root) for root in self._roots}
         self._wanted = wanted
@@ -84,14 +96,14 @@ class Survey:
     def iterate_places(
         self, on_error: OnError = lambda _folder, _error: None
     ) -> Iterator[SurveyedPlace]:
-        """Yield all places; `on_error` is called with folders that cannot be listed."""
+        """Yield all places, with the files that exist or are not proved to be missing."""
         existing = [root for root in self._roots if os.path.lexists(root)]
         on_disk = discover_files(existing, self._wanted, on_error=on_error)
         for place, file, record in merge_places(on_disk, self._iterate_known()):
             if file is not None:
                 yield SurveyedPlace(place, file, record)
-            # A file that the walk did not meet may still exist: excluded, or in an unreadable
-            # folder.
+            # A file that the walk did not find may still exist, if it is excluded or its folder
+            # cannot be read.
             elif self._files.is_gone(place):
                 yield SurveyedPlace(place, None, record)
             elif self._is_wanted(place):
@@ -99,7 +111,7 @@ class Survey:
                 yield SurveyedPlace(place, path, record, self._refuse_link(place, path))
 
     def _iterate_known(self) -> Iterator[tuple[str, SourceRecord | None]]:
-        """Yield the known files at and below the roots, from this index and the one to replace."""
+        """Yield the known files at and below the roots, of this index and the one to replace."""
         # A root inside another would yield its files twice.
         roots = select_outermost(display(root) for root in self._roots)
         streams: list[Iterator[tuple[str, SourceRecord | None]]] = []
@@ -113,9 +125,10 @@ class Survey:
             yield place, next((source for _, source in all_known if source is not None), None)
 
     def _refuse_link(self, place: str, file: Path) -> OSError | None:
-        """Return why a file must not be read if a link leads from it out of all roots above it.
+        """Return the refusal of a file whose path leads out of all roots above it, or `None`.
 
-        Whoever may change a folder could otherwise let any file take the place of a known one.
+        Otherwise anybody who may change a folder could put a link to any file in the place of a
+        known file.
         """
         target = os.path.realpath(file)
         if any(
@@ -126,7 +139,7 @@ class Survey:
         return OSError(errno.ELOOP, LEADS_OUT)
 
     def _is_wanted(self, place: str) -> bool:
-        """Return whether the filter accepts a place below any root."""
+        """Return whether the filter accepts a place, relative to any root above it."""
         names = (
             os.path.relpath(place, root) if place != root else Path(place).name
             for root in map(display, self._roots)
@@ -141,6 +154,9 @@ def merge_places(
     """Merge files and known places, each place once; both must be in the order of their places.
 
     At most one item of each is in memory.
+
+    Yields:
+        The place, its file and its record; one of the latter two may be `None`.
     """
     on_disk = ((display(file), file, None) for file in files)
     in_index = ((place, None, record) for place, record in known_places)
@@ -160,7 +176,7 @@ def _iterate_files(
     index: IndexReader, root: str, file_of: Callable[[str], str]
 ) -> Iterator[SourceRecord]:
     """Yield the files that an index knows below a root, without the records of corpus files."""
-    # A place that only looks like a record, `a#b`, is a file of its own and may lie outside.
+    # A place such as `a#b` may be a file of its own and then is not below the root `a`.
     yield from (
         source
         for source in iterate_sources(index, root)

@@ -1,4 +1,4 @@
-"""The protocol of a source: a place outside of the index that holds documents."""
+"""The protocol of sources, which are places outside of the index that hold documents."""
 
 import errno
 import time
@@ -11,9 +11,9 @@ from fathom.documents.discover import FileFilter, is_left_out
 from fathom.errors import SourceUnavailable
 
 PIECE_BYTES = 1 << 20
-"""The bytes of one read."""
+"""The number of bytes that one read asks for."""
 MOST_SECONDS = 1800.0
-"""The time for the content of one object."""
+"""The longest time in seconds for reading the content of one object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,10 @@ class SourceObject:
 
     Attributes:
         name: Its path in the source, with `/` between folders; its ending tells the format.
-        address: Its address outside of Fathom, to which citations lead; another object of the
-            source never has the same.
-        token: A text that differs after every change of the content: an etag, a time with a size,
-            a revision; empty if nothing tells a change.
+        address: The address outside of Fathom that citations name; no two objects of a source have
+            the same.
+        token: A text that is another one after every change of the content, such as an etag, a
+            revision, or a time with a size; empty if the source tells no changes.
     """
 
     name: str
@@ -34,30 +34,31 @@ class SourceObject:
 
 
 class ObjectFailure(Exception):
-    """An object that cannot be fetched now, although its source works; says why in one line."""
+    """The failure to fetch one object of a source that works; its text is the reason, one line."""
 
 
 class FoldersUnread(SourceUnavailable):
-    """Folders that cannot be listed, in a source whose other folders were listed whole."""
+    """Some folders of a source cannot be listed; all others were listed completely."""
 
 
 class DocumentSource(Protocol):
     """A source of documents. Every implementation passes `testing.SourceConformance`.
 
     Attributes:
-        has_sidecars: Whether it also lists the files that name the readers of documents beside
-            them. Such a source is listed to its end before an object is fetched.
+        has_sidecars: Whether it also lists sidecars, the files beside documents that name their
+            readers. Such a source is listed to its end before an object is fetched.
     """
 
     has_sidecars: bool
 
     def list_objects(self) -> Iterator[SourceObject]:
-        """Yield all objects, each once, with few of them in memory.
+        """Yield all objects, each once, without holding all of them in memory.
 
         The listing is complete only if the iterator ends without an error.
 
         Raises:
-            SourceUnavailable: If the rest cannot be listed.
+            FoldersUnread: At the end, if only some folders cannot be listed.
+            SourceUnavailable: If the rest of the objects cannot be listed.
         """
         ...
 
@@ -66,6 +67,7 @@ class DocumentSource(Protocol):
 
         Raises:
             ObjectFailure: If this object cannot be read, or is larger than the limit.
+            OSError: If the disk is full (`is_disk_full`).
             SourceUnavailable: If no object can be read now.
         """
         ...
@@ -81,13 +83,14 @@ class SourceOptions:
 
     Attributes:
         name: The name of the source.
-        folder: A folder of this machine for what a source keeps between two listings.
+        folder: A folder of this machine for the files that a source keeps from one listing to the
+            next, such as the mirror of a repository.
         file_filter: The filter of objects by their names.
-        most_bytes: The size above which an object is refused.
+        most_bytes: The largest size of an object in bytes; a larger one is refused.
         offline: Whether no socket may be opened.
-        allow_private: Whether the host that the URL names may be inside of a private network.
-        user: The user name for the source, if its server asks for one.
-        password: The password for the source, likewise.
+        allow_private: Whether the host in the URL may be in a private network.
+        user: The user name at the server of the source; empty if there is none.
+        password: The password at the server of the source; empty if there is none.
     """
 
     name: str
@@ -101,7 +104,7 @@ class SourceOptions:
 
 
 OpenSource = Callable[[str, SourceOptions], DocumentSource]
-"""Opens the source at a URL; nothing is read before it is listed."""
+"""A function that opens the source at a URL; it reads nothing yet."""
 
 
 def copy_limited(
@@ -111,6 +114,12 @@ def copy_limited(
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Copy a stream up to its end.
+
+    Args:
+        stream: The stream to read.
+        target: The stream to write.
+        most_bytes: The largest number of bytes that are copied.
+        clock: The present time in seconds of a clock that never goes back.
 
     Raises:
         ObjectFailure: If it holds more than `most_bytes`, or takes longer than `MOST_SECONDS`.
@@ -126,7 +135,7 @@ def copy_limited(
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Return whether an error of writing an object will befall every other object too."""
+    """Return whether an object could not be written because the disk or the quota is full."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -136,5 +145,5 @@ def describe_size_limit(most_bytes: int) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether an object or a folder around it holds no documents: hidden, or of rights."""
+    """Return whether a name, or a folder in it, is hidden or that of a file with readers."""
     return any(map(is_left_out, name.split("/")))

@@ -1,4 +1,4 @@
-"""The pages of a site as they were read last, and the addresses that are still to be read."""
+"""The state of the crawl of a site: the pages that were read, and the addresses to read next."""
 
 import json
 import sqlite3
@@ -19,12 +19,14 @@ class StoredPage:
     """A page as it was read last.
 
     Attributes:
-        address: The address of the document, which may be another one than that of the page.
-        etag: The validator that the server gave.
-        modified: The time of change that the server gave, as it wrote it.
-        digest: sha256 of the content; empty if the page is no document.
-        ending: The ending of a file with such content.
-        links: The addresses to which it leads, inside of the site.
+        address: The address of the document. It is not that of the page if that redirects.
+        etag: The header `ETag` of the reply; empty if there was none.
+        modified: The header `Last-Modified` of the reply, as the server wrote it; empty if there
+            was none.
+        digest: The sha256 of the content in hex; empty if the page is no document.
+        ending: The ending of a file with such content, with its dot; empty if the page has no
+            known format.
+        links: The addresses of pages of the same source to which the page links.
     """
 
     address: str
@@ -36,13 +38,14 @@ class StoredPage:
 
 
 class CrawlState:
-    """The state of one crawl of a site, and of the one before it.
+    """The state of one crawl of a site, with the pages that earlier crawls have read.
 
-    The addresses to read lie in a temporary file, because a site may have more than memory holds.
+    The pages are stored in `pages.db` for the next crawl. The addresses to read are in a temporary
+    file, because they may be too many for memory; they are lost when the crawl ends.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Begin a crawl; pages of earlier crawls are known."""
+        """Begin a crawl; the folder, which may be missing, has the pages of earlier ones."""
         folder.mkdir(parents=True, exist_ok=True)
         create_private_file(folder / FILE)
         self._pages = sqlite3.connect(folder / FILE, isolation_level=None, timeout=10)
@@ -58,11 +61,11 @@ class CrawlState:
 
     @property
     def taken(self) -> int:
-        """The number of addresses that were taken from the queue."""
+        """The number of addresses that `take` has returned."""
         return self._taken
 
     def enqueue(self, url: str) -> None:
-        """Add an address to those to read, unless it was added before."""
+        """Add an address to read, unless it was added in this crawl before."""
         self._queue.execute("INSERT OR IGNORE INTO queue(url) VALUES (?)", (url,))
 
     def take(self) -> str | None:
@@ -76,7 +79,7 @@ class CrawlState:
         return str(url)
 
     def get(self, url: str) -> StoredPage | None:
-        """Return a page as it was read last, or `None`."""
+        """Return the page of an address as it was read last; `None` if it never was."""
         row = self._pages.execute("SELECT data FROM pages WHERE url = ?", (url,)).fetchone()
         if row is None:
             return None
@@ -84,7 +87,7 @@ class CrawlState:
         return StoredPage(**{**data, "links": tuple(data["links"])})
 
     def put(self, url: str, page: StoredPage) -> None:
-        """Store a page as it was read now."""
+        """Store the page of an address as this crawl has read it."""
         fields = {name: getattr(page, name) for name in StoredPage.__slots__}
         self._pages.execute(
             "INSERT OR REPLACE INTO pages(url, data, crawl) VALUES (?, ?, ?)",
@@ -92,10 +95,10 @@ class CrawlState:
         )
 
     def drop_others(self) -> None:
-        """Drop the pages of earlier crawls that this one, which is complete, has not met."""
+        """Drop the pages that only earlier crawls have read; call it when this one is complete."""
         self._pages.execute("DELETE FROM pages WHERE crawl <> ?", (self._crawl,))
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; the addresses to read are lost."""
         self._pages.close()
         self._queue.close()

@@ -18,7 +18,7 @@ from fathom.ingest.sources.base import (
 class FolderSource:
     """The files below a folder, as `fathom ingest` finds them; their addresses are their paths."""
 
-    has_sidecars = False  # each ingestion reads those in folders of this machine itself
+    has_sidecars = False  # ingestion finds the sidecars of local files without a source
 
     def __init__(self, url: str, options: SourceOptions) -> None:
         """Create the source; the folder is not read yet."""
@@ -29,8 +29,8 @@ class FolderSource:
         """Yield the files in the order of their paths.
 
         Raises:
-            SourceUnavailable: If the folder is missing, or another one by the end of the listing;
-                and at the end if a folder in it could not be listed.
+            SourceUnavailable: If the folder is missing; at the end if a file or a folder in it
+                could not be read, or if another folder has taken its place meanwhile.
         """
         identity = self._identify()
         unread: list[str] = []
@@ -54,11 +54,12 @@ class FolderSource:
             )
         if unread:
             raise SourceUnavailable(f"{unread[0]}; {len(unread)} places cannot be read")
-        # A walk takes the files of a disk that is unmounted meanwhile for removed ones.
+        # If a disk is unmounted during the listing, its files look like removed ones.
         if self._identify() != identity:
             raise SourceUnavailable(f"{self._folder}: another folder took its place meanwhile")
 
     def _identify(self) -> tuple[int, int]:
+        """Return the device and the inode of the folder, which tell it from any other one."""
         try:
             status = self._folder.stat()
         except OSError as error:
@@ -68,8 +69,12 @@ class FolderSource:
     def fetch(self, item: SourceObject, file: Path) -> None:
         """Copy a file.
 
-        A copy, because a file that is written meanwhile would give two contents, one for the
-        digest and one for the text.
+        Without a copy, the digest and the text could come from two contents of a file that
+        another program is writing.
+
+        Raises:
+            ObjectFailure: If the file cannot be read or is too large.
+            OSError: If the disk is full.
         """
         try:
             with locate_path(item.address).open("rb") as stream, file.open("wb") as target:

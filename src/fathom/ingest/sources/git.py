@@ -1,4 +1,4 @@
-"""A source that is a revision of a git repository, read by the program `git`."""
+"""A source that is one revision of a git repository, which the program `git` reads."""
 
 import os
 import re
@@ -28,11 +28,11 @@ from fathom.ingest.sources.fetch import (
 from fathom.ingest.sources.sidecars import find_document_name
 
 SECONDS = 1800
-"""The time for one update of the mirror."""
+"""The longest time in seconds for one command of git, such as a fetch."""
 BRANCH = "refs/fathom/revision"
-"""The name in the mirror of the revision that was fetched last."""
+"""The reference in the mirror that names the revision which was fetched last."""
 _PROTOCOLS = "file:git:http:https:ssh"
-"""The transports that may be used; others, such as `ext`, would run any program."""
+"""The transports that git may use; others, such as `ext`, can run any program."""
 _SHORT_SSH = re.compile(r"(?P<host>[\w.-]+@[\w.-]+):(?P<path>[^/].*)")
 _FORGES = {
     "github.com": "blob",
@@ -48,11 +48,11 @@ _FOREIGN = frozenset({
 })  # fmt: skip
 """The variables by which git tells its hooks and aliases of another repository than the mirror."""
 _HELPER = '!f() { echo "username=$SOURCE_USER"; echo "password=$SOURCE_PASSWORD"; }; f'
-"""A credential helper that reads the environment, so that no argument holds a password."""
+"""A credential helper that reads the environment, to keep the password out of arguments."""
 
 
 class _GitKilled(SourceUnavailable):
-    """Git did not end by itself, so its mirror may be damaged."""
+    """The program git was killed or took too long, so that its mirror may be damaged."""
 
 
 class GitSource:
@@ -67,10 +67,11 @@ class GitSource:
             url: `git+https://HOST/PATH`, with `@REVISION` at the end for another revision than the
                 default branch; also `git+ssh`, `git+file`, `git+http`, `ssh://`, `USER@HOST:PATH`.
             options: The options.
-            network: The ways out of this machine.
+            network: The functions that look up hosts and connect; by default those of the system.
 
         Raises:
-            UsageError: If the program `git` is missing, or must not be used offline.
+            UsageError: If the URL names no repository, the program `git` is missing, or the
+                repository needs a connection while offline.
         """
         self.repository, self.revision = split_revision(url)
         # A server takes the short form for a path in the user's home, and that of a URL for one
@@ -91,7 +92,7 @@ class GitSource:
         """Update the mirror, and yield the files of the revision.
 
         Raises:
-            SourceUnavailable: If the repository cannot be read.
+            SourceUnavailable: If the repository cannot be fetched or read.
         """
         self._update()
         with self._read("ls-tree", "-r", "-z", "--full-tree", BRANCH) as stream:
@@ -99,14 +100,19 @@ class GitSource:
                 head, _, raw_name = row.partition(b"\t")
                 mode, _, blob = head.decode().split(" ")
                 name = raw_name.decode("utf-8", "backslashreplace")
-                # Links and submodules hold no content of their own. One in the place of a sidecar
-                # is listed, as it closes its document.
+                # Links and submodules have no content, so they are left out. One with the name of a
+                # sidecar is listed: it cannot be read, so nobody may read the document beside it.
                 if mode.startswith("100") or find_document_name(name) is not None:
                     address = self._make_address(raw_name)
                     yield SourceObject(name=name, address=address, token=blob)
 
     def fetch(self, item: SourceObject, file: Path) -> None:
-        """Write a file of the revision."""
+        """Write the content of a file of the revision.
+
+        Raises:
+            ObjectFailure: If the file cannot be read or written, or is too large.
+            OSError: If the disk is full.
+        """
         try:
             with (
                 self._read("cat-file", "blob", item.token) as stream,
@@ -124,13 +130,20 @@ class GitSource:
         """Do nothing: the mirror stays for the next listing."""
 
     def _update(self) -> None:
-        # A fetch that is killed can leave a commit without its parents: all later ones fail at it.
+        """Fetch the revision into the mirror, after mending what a killed process has left.
+
+        Raises:
+            SourceUnavailable: If the fetch fails.
+        """
+        # A killed fetch can leave a commit without its parents, and each later fetch fails because
+        # of it. So a file marks a fetch that has not ended, and the mirror is then made anew.
         unfinished = self._mirror.with_suffix(".unfinished")
         if unfinished.exists() or not (self._mirror / "HEAD").is_file():
             shutil.rmtree(self._mirror, ignore_errors=True)
             self._mirror.mkdir(parents=True)
             self._run("init", "--quiet", "--bare")
-        # A killed process leaves them; the lock of the synchronization says that none is at work.
+        # Locks that a killed process left. No other process uses the mirror, because a lock allows
+        # one synchronization of the source at a time.
         for leftover in (*self._mirror.glob("*.lock"), *self._mirror.glob("refs/fathom/*.lock")):
             leftover.unlink(missing_ok=True)
         options = self._pin_host()
@@ -153,10 +166,12 @@ class GitSource:
         )
 
     def _pin_host(self) -> Sequence[str]:
-        """Return the options by which git connects to a checked address of a web server.
+        """Return the options that make git connect to a checked address of a web server.
+
+        There are none for other transports and if git uses a proxy.
 
         Raises:
-            SourceUnavailable: If one of its addresses may not be reached.
+            SourceUnavailable: If one of the addresses of the server may not be reached.
         """
         # The configuration of git may lead elsewhere, which is the operator's own.
         url = self._run("ls-remote", "--get-url", "--", self._remote).strip()
@@ -177,14 +192,18 @@ class GitSource:
         return ("-c", f"http.curloptResolve={host}:{port}:{bracketed}")
 
     def _find_proxy(self, url: str) -> str:
-        """Return the proxy by which git reaches a web server; empty for none."""
+        """Return the proxy through which git reaches a web server; empty if there is none."""
         parts = urlsplit(url)
-        with suppress(SourceUnavailable):  # git fails where nothing is configured
+        with suppress(SourceUnavailable):  # git fails if no proxy is configured
             return self._run("config", "--get-urlmatch", "http.proxy", url).strip()
         return find_proxy(parts.scheme, str(parts.hostname))
 
     def _run(self, *arguments: str) -> str:
-        """Run git in the mirror, and return its output."""
+        """Run git in the mirror, and return its output.
+
+        Raises:
+            SourceUnavailable: If git fails.
+        """
         try:
             completed = subprocess.run(  # noqa: S603 - checked arguments
                 self._build_command(*arguments),
@@ -203,7 +222,11 @@ class GitSource:
 
     @contextmanager
     def _read(self, *arguments: str) -> Iterator[IO[bytes]]:
-        """Run git in the mirror and give its output; the output must have been read whole."""
+        """Run git in the mirror for a `with` block, which must read all of the output.
+
+        Raises:
+            SourceUnavailable: At the end of the block, if git failed.
+        """
         with subprocess.Popen(  # noqa: S603 - checked arguments
             self._build_command(*arguments),
             env=self._build_environment(),
@@ -223,9 +246,10 @@ class GitSource:
             raise SourceUnavailable(self._describe_failure(failure))
 
     def _build_command(self, *arguments: str) -> list[str]:
+        """Return the command that runs git in the mirror with safe settings."""
         options = {
             "core.hooksPath": os.devnull,
-            # A redirection could lead to another host than the one that was named.
+            # A redirection could lead to a host that was not checked.
             "http.followRedirects": "false",
             "http.lowSpeedLimit": "1000",
             "http.lowSpeedTime": "60",
@@ -237,6 +261,7 @@ class GitSource:
         return [self._git, "--git-dir", str(self._mirror), *pairs, *arguments]
 
     def _build_environment(self) -> Mapping[str, str]:
+        """Return the environment of git, which never asks a person for a password."""
         return {
             "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
             **{name: value for name, value in os.environ.items() if name not in _FOREIGN},
@@ -248,12 +273,14 @@ class GitSource:
         }
 
     def _describe_failure(self, output: bytes) -> str:
+        """Return a message of one line for what git wrote to its error output."""
         lines = output.decode("utf-8", "replace").strip().splitlines()
         fatal = [line for line in lines if line.startswith("fatal:")] or lines
         reason = fatal[0].removeprefix("fatal: ") if fatal else "git failed"
         return f"{self.repository}: {reason}"
 
     def _make_address(self, name: bytes) -> str:
+        """Return the address of a file: its page on a known forge, or below the repository."""
         parts = urlsplit(self.repository)
         folder = _FORGES.get(parts.hostname or "") if parts.scheme == "https" else None
         if folder is None:
@@ -262,7 +289,7 @@ class GitSource:
 
 
 def split_revision(url: str) -> tuple[str, str]:
-    """Return the address of a repository as git takes it, and the revision.
+    """Return the address of a repository as git takes it, and the revision (`HEAD` if none).
 
     Raises:
         UsageError: If the URL names no repository.
@@ -295,7 +322,7 @@ def _split_path(path: str) -> tuple[str, str]:
 
 
 def _iterate_rows(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the rows of an output that ends each with a zero byte."""
+    """Yield the rows of an output in which a zero byte ends each row."""
     rest = b""
     while piece := stream.read(1 << 16):
         *rows, rest = (rest + piece).split(b"\0")

@@ -1,4 +1,4 @@
-"""The way of an S3 client to its server, which leads to checked addresses only.
+"""A resolver by which an S3 client connects only to addresses that were checked.
 
 The client follows redirections, so each new host is checked too.
 """
@@ -18,13 +18,13 @@ from fathom.ingest.sources.fetch import AddressGuard, WayOut, get_port
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver that gives checked addresses, and opens sockets for these alone.
+    """A resolver that returns only addresses that may be reached, and opens sockets only for them.
 
-    A host that is an address itself is never looked up, so the sockets are checked too.
+    The sockets are checked as well, because a host that is an IP address is never looked up.
     """
 
     def __init__(self, guard: AddressGuard) -> None:
-        """Create the resolver; nothing is looked up yet."""
+        """Create the resolver; nothing is looked up yet, and the guard checks each address."""
         self._guard = guard
         self._checked: set[tuple[str, int]] = set()
 
@@ -48,10 +48,13 @@ class GuardedResolver(AbstractResolver):
         ]
 
     def open_socket(self, target: Any) -> socket.socket:  # noqa: ANN401 - an entry of `getaddrinfo`
-        """Return a socket for an address that may be reached.
+        """Return a socket for an address, after checking one that this resolver did not return.
+
+        Args:
+            target: The address, as an entry of the list that `socket.getaddrinfo` returns.
 
         Raises:
-            AddressRefusal: If it may not.
+            AddressRefusal: If the address may not be reached.
         """
         family, kind, protocol, _, place = target
         if place[:2] not in self._checked:
@@ -64,10 +67,10 @@ class GuardedResolver(AbstractResolver):
 
 
 def guard_bucket(bucket: str, network: WayOut) -> AddressGuard:
-    """Return the guard of the client of a bucket.
+    """Return the guard that checks the addresses for the client of a bucket.
 
-    The hosts that the operator configured need not be public: that of the endpoint, which may have
-    the name of the bucket before it, and the proxies of the environment.
+    Hosts that the operator configured may be private: the endpoint, also with the name of the
+    bucket before it, and the proxies of the environment.
     """
     endpoint = find_endpoint()
     urls = (endpoint, endpoint.replace("://", f"://{bucket}."), *getproxies().values())
@@ -75,6 +78,7 @@ def guard_bucket(bucket: str, network: WayOut) -> AddressGuard:
 
 
 def _list_hosts(urls: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Yield the hosts and ports of URLs, which may lack a scheme; URLs without a host give none."""
     for url in urls:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.hostname:
@@ -82,7 +86,7 @@ def _list_hosts(urls: Iterable[str]) -> Iterable[tuple[str, int]]:
 
 
 def find_endpoint() -> str:
-    """Return the address of the S3 server that the operator configured; empty for Amazon's."""
+    """Return the URL of the S3 server in the environment or the AWS profile; empty for Amazon's."""
     import botocore.session
 
     session = botocore.session.get_session()

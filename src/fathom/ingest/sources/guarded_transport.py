@@ -1,4 +1,4 @@
-"""The way of a WebDAV client to its server, which leads to checked addresses only."""
+"""A transport by which a WebDAV client connects only to addresses that were checked."""
 
 import httpx
 from typing_extensions import override
@@ -7,11 +7,10 @@ from fathom.ingest.sources.fetch import AddressGuard, find_proxy
 
 
 class GuardedTransport(httpx.HTTPTransport):
-    """A transport that connects to an address which was checked for this request.
+    """A transport that looks up and checks the address of the host for each request.
 
-    A second lookup by the library could give another address (DNS rebinding), so the library gets
-    the address in place of the host. The host stays in the header and in the check of the
-    certificate.
+    The library gets the checked address in place of the host, because a second lookup could give
+    another address (DNS rebinding). The header and the check of the certificate keep the host.
     """
 
     def __init__(self, guard: AddressGuard) -> None:
@@ -34,14 +33,15 @@ class GuardedTransport(httpx.HTTPTransport):
 
 
 def get_port(url: httpx.URL) -> int:
-    """Return the port of an address."""
+    """Return the port of a URL; that of its scheme if the URL names none."""
     return url.port or (443 if url.scheme == "https" else 80)
 
 
 def open_transport(url: httpx.URL, guard: AddressGuard) -> httpx.BaseTransport:
-    """Return the transport to a server: through the proxy of the environment if there is one.
+    """Return the transport to a server.
 
-    The operator named the proxy, and it alone looks the host up.
+    If the environment names a proxy for the server, the transport goes through it without a guard:
+    the operator chose the proxy, and the proxy looks the host up.
     """
     proxy = find_proxy(url.scheme, url.host)
     return httpx.HTTPTransport(proxy=proxy) if proxy else GuardedTransport(guard)

@@ -1,8 +1,9 @@
 """A source that is a folder of an IMAP server: each message is a document.
 
-A message never changes: its number (UID) with the validity of the numbers of its folder
-(UIDVALIDITY) names one content for ever, so a listing tells every change without a content. The
-address of a message is made of its id, which stays when a server numbers its messages anew.
+A message never changes. Its number (UID) and the number of its folder's numbering (UIDVALIDITY)
+together always stand for the same content, so the token of a message consists of them and no
+content is needed to find changes. The address of a message contains its id instead, which stays the
+same if a server numbers its messages anew.
 """
 
 import imaplib
@@ -36,39 +37,47 @@ from fathom.ingest.sources.remote import CONNECT_S, READ_S, check_connection, ex
 from fathom.redaction import SECRETS, hide_secrets
 
 PORT = 993
+"""The port of IMAP over TLS."""
 PAGE = 500
 """The number of messages that one command lists."""
 MOST_TRIES = 3
-"""The number of listings of a folder that changes meanwhile."""
+"""The number of times that a folder is listed if messages are removed meanwhile."""
 IDLE_S = 300.0
-"""The age at which a connection is opened anew: servers end those that nobody uses."""
+"""The time in seconds after which an unused connection is opened anew: servers end such ones."""
 REPLY_BYTES = 1 << 20
-"""The bytes of a reply without messages, and of one line."""
+"""The largest size in bytes of a reply without messages, and of one line."""
 PAGE_BYTES = 64 << 20
-"""The bytes of a listed page: servers limit headers to about 100 kB."""
+"""The largest size in bytes of the reply that lists a page of messages."""
 MARGIN_BYTES = 1 << 16
-"""The bytes of a reply around a message."""
+"""The largest size in bytes of what a reply has besides the message that was asked for."""
 _HEAD = "BODY.PEEK[HEADER.FIELDS (MESSAGE-ID)]"  # PEEK: no message is marked as read
 _MessageReply = Mapping[bytes, Any]
-"""The fields of a message that a server tells, by their names."""
+"""The fields of a message in the reply of a server, by their names."""
 
 
 class _ReplyOverflow(Exception):
-    """A reply that is larger than any honest one."""
+    """The error that a reply is larger than what was asked for can be."""
 
     def __init__(self) -> None:
         super().__init__("the server sends more than was asked for")
 
 
 class _ReplyStream(io.RawIOBase):
-    """The bytes that a server sends, bounded in number and time for each command."""
+    """The bytes that a server sends, with a limit of size and time that each command sets."""
 
     def __init__(self, connection: socket.socket) -> None:
+        """Read from a connection, with the limits of a short reply."""
         self._connection = connection
         self.expect(REPLY_BYTES, READ_S)
 
     def expect(self, most_bytes: int, seconds: float) -> None:
-        """Bound what is read from now on; a pause of more than `READ_S` ends it too."""
+        """Set the limits of what is read from now on.
+
+        Args:
+            most_bytes: The number of bytes after which `_ReplyOverflow` is raised.
+            seconds: The time after which a read raises `TimeoutError`; a pause of more than
+                `READ_S` seconds does so too.
+        """
         self.left, self._end = most_bytes, time.monotonic() + seconds
 
     @override
@@ -86,13 +95,13 @@ class _ReplyStream(io.RawIOBase):
 
 
 class _Session(imaplib.IMAP4):
-    """A session over an open connection."""
+    """An IMAP session over an open connection, with limits of size and time."""
 
     def __init__(self, connection: socket.socket) -> None:
         """Read the greeting of the server.
 
         Args:
-            connection: The connection, with TLS; it is closed if the greeting is none.
+            connection: The TLS connection; it is closed if the greeting is not one of IMAP.
         """
         self._connection = connection
         self.replies = _ReplyStream(connection)
@@ -105,7 +114,7 @@ class _Session(imaplib.IMAP4):
 
     @override
     def read(self, size: int) -> bytes:
-        if size > self.replies.left:  # the server says so before it sends them
+        if size > self.replies.left:  # the server announces the size before the bytes
             raise _ReplyOverflow
         return self._reader.read(size)
 
@@ -118,10 +127,11 @@ class _Session(imaplib.IMAP4):
         self._connection.close()
 
     def sign_on(self, user: str, password: str) -> None:
-        """Sign on, with letters of any language if the server takes them.
+        """Sign on; letters beyond ASCII need a server that offers AUTH=PLAIN.
 
         Raises:
-            imaplib.IMAP4.error: If the server refuses.
+            imaplib.IMAP4.error: If the server refuses the user name or the password.
+            UnicodeError: If they have such letters and the server does not offer AUTH=PLAIN.
         """
         if "AUTH=PLAIN" in self.capabilities:
             secret = f"\0{user}\0{password}".encode()
@@ -130,10 +140,15 @@ class _Session(imaplib.IMAP4):
             self.login(user, password)
 
     def fetch_page(self, first: int, last: int) -> Sequence[_MessageReply] | None:
-        """Return what names the messages of a folder from the first place to the last one.
+        """Return numbers, flags and ids of the messages at a range of places in the open folder.
+
+        Args:
+            first: The first place, from 1.
+            last: The last place, inclusive.
 
         Returns:
-            The messages in the order of their places, or `None` if the places have moved.
+            The messages in the order of their places; `None` if a message was removed meanwhile, so
+            that the places have changed, or if the server does not tell all of them.
         """
         self.replies.expect(PAGE_BYTES, READ_S)
         status, data = self.fetch(f"{first}:{last}", f"(UID FLAGS {_HEAD})")
@@ -146,10 +161,14 @@ class _Session(imaplib.IMAP4):
         return messages if is_whole and not is_moved else None
 
     def fetch_content(self, uid: int, most_bytes: int) -> bytes | None:
-        """Return a message, or `None` if it is gone.
+        """Return the content of a message of the open folder; `None` if the server has none.
+
+        Args:
+            uid: The number of the message.
+            most_bytes: The largest size in bytes.
 
         Raises:
-            _ReplyOverflow: If it is larger; then the session is over.
+            _ReplyOverflow: If the message is larger; the session cannot be used after that.
         """
         self.replies.expect(most_bytes + MARGIN_BYTES, MOST_SECONDS)
         status, data = self.uid("FETCH", str(uid), "(UID BODY.PEEK[])")
@@ -163,6 +182,7 @@ class _Session(imaplib.IMAP4):
 
 
 def _parse_messages(data: Sequence[Any]) -> Mapping[int, _MessageReply]:
+    """Return the messages of a reply by their places."""
     from imapclient.response_parser import parse_fetch_response
 
     messages: Mapping[int, _MessageReply] = parse_fetch_response(data, uid_is_key=False)
@@ -170,9 +190,9 @@ def _parse_messages(data: Sequence[Any]) -> Mapping[int, _MessageReply]:
 
 
 def _find_head(message: _MessageReply) -> bytes | None:
-    """Return the header with the id of a message, `None` if the server does not tell it.
+    """Return the header with the id of a message; `None` if the reply does not have it.
 
-    Servers write the name of the field variously, and NIL in place of an empty header.
+    Servers write the name of this field in several ways, and NIL in place of an empty header.
     """
     heads = (message[name] or b"" for name in message if name.startswith(b"BODY[HEADER"))
     return next(heads, None)
@@ -180,7 +200,13 @@ def _find_head(message: _MessageReply) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """An open folder: the validity of its numbers, and how many messages it has."""
+    """An open folder.
+
+    Attributes:
+        session: The session in which it is open.
+        validity: The number of its numbering (UIDVALIDITY).
+        count: The number of its messages.
+    """
 
     session: _Session
     validity: str
@@ -190,15 +216,15 @@ class _Folder:
 class ImapSource:
     """The messages of a folder of an IMAP server, by their ids."""
 
-    has_sidecars = False  # no file lies beside a message
+    has_sidecars = False  # there are no files beside messages
 
     def __init__(self, url: str, options: SourceOptions, network: WayOut | None = None) -> None:
         """Create the source; no connection is opened yet.
 
         Args:
-            url: `imaps://USER@HOST/FOLDER`; the user name may be one of the options.
+            url: `imaps://USER@HOST/FOLDER`; without `USER@`, the user name of the options counts.
             options: The options.
-            network: The ways out of this machine.
+            network: The functions that look up hosts and connect; by default those of the system.
 
         Raises:
             UsageError: If no connection may be opened, a package is missing, or the URL names no
@@ -220,21 +246,21 @@ class ImapSource:
         self._used = 0.0
 
     def list_objects(self) -> Iterator[SourceObject]:
-        """Yield the messages in their order, but for those that are marked as deleted.
+        """Yield the messages in the order of the folder, without those marked as deleted.
 
         Raises:
-            SourceUnavailable: If the server cannot be reached, refuses the folder, or the folder
-                changes during each of several listings.
+            SourceUnavailable: If the server cannot be reached or refuses the folder, or if messages
+                are removed during each of `MOST_TRIES` listings.
         """
         with explain_errors(self._url), closing(self._list_whole()) as listing:
             yield from listing
 
     def fetch(self, item: SourceObject, file: Path) -> None:
-        """Fetch a message.
+        """Fetch a message, in a new session if the last one is too old.
 
         Raises:
-            ObjectFailure: If it is gone or too large.
-            SourceUnavailable: If the server cannot be reached.
+            ObjectFailure: If the message is gone or too large, or the folder was numbered anew.
+            SourceUnavailable: If the server cannot be reached or refuses the folder.
         """
         validity, _, uid = item.token.partition(":")
         with explain_errors(self._url):
@@ -256,7 +282,7 @@ class ImapSource:
         file.write_bytes(content)
 
     def close(self) -> None:
-        """End the session, politely if the server lives."""
+        """Sign off if the server still answers, and close the connection."""
         session, self._session, self._folder = self._session, None, None
         if session is not None:
             session.replies.expect(REPLY_BYTES, CONNECT_S)
@@ -265,8 +291,13 @@ class ImapSource:
             session.shutdown()
 
     def _list_whole(self) -> DiskListing:
-        # A listing names messages by their places, which move when one is removed; so it is done in
-        # one go, before the first message is fetched.
+        """Return all messages of the folder; the caller closes the listing.
+
+        Raises:
+            SourceUnavailable: If messages are removed during each of several tries.
+        """
+        # Messages are listed by their places, which change when one is removed. So all are listed
+        # before the first one is fetched.
         for _ in range(MOST_TRIES):
             with ExitStack() as failure:
                 listing = failure.enter_context(DiskListing())
@@ -276,7 +307,7 @@ class ImapSource:
         raise SourceUnavailable(f"{self._url}: changed while it was listed; sync again")
 
     def _fill(self, listing: DiskListing) -> bool:
-        """List the folder, and return whether no message was removed meanwhile."""
+        """List the folder; return False if a message was removed meanwhile."""
         folder = self._open_folder()
         with DiskSet() as addresses:
             for first in range(1, folder.count + 1, PAGE):
@@ -292,13 +323,18 @@ class ImapSource:
     def _make_object(
         self, folder: _Folder, message: _MessageReply, addresses: DiskSet
     ) -> SourceObject:
+        """Return a listed message as an object; its number is its name if it has no id."""
         uid = message[b"UID"]
         headers = BytesHeaderParser().parsebytes(_find_head(message) or b"")
         name = read_message_id(headers) or f"message-{uid}"
         return make_message_object(self._url, name, f"{folder.validity}:{uid}", addresses)
 
     def _open_folder(self) -> _Folder:
-        """Open the folder for reading, in the session that there is or in a new one."""
+        """Open the folder for reading, in the present session or in a new one.
+
+        Raises:
+            SourceUnavailable: If the server refuses the folder or the password, or is not reached.
+        """
         from imapclient.imap_utf7 import encode
 
         self._session = session = self._session or self._open_session()
@@ -313,6 +349,12 @@ class ImapSource:
         return self._folder
 
     def _open_session(self) -> _Session:
+        """Connect to the server and sign on.
+
+        Raises:
+            SourceUnavailable: If user name or password are missing or refused, or the server may
+                not be reached.
+        """
         user, password = self._user, self._options.password
         if not (user and password):
             raise SourceUnavailable(
@@ -324,7 +366,7 @@ class ImapSource:
             session.sign_on(user, password)
         except (imaplib.IMAP4.error, UnicodeError) as error:
             session.shutdown()
-            # The error of a letter that cannot be sent names the letter.
+            # The message of a `UnicodeError` would show a letter of the password.
             text = "" if isinstance(error, UnicodeError) else _decode_text(*error.args[:1])
             text = SECRETS.redact(hide_secrets(text, (password,)))
             raise SourceUnavailable(
@@ -333,6 +375,12 @@ class ImapSource:
         return session
 
     def _connect(self) -> socket.socket:
+        """Return a TLS connection to a checked address of the server.
+
+        Raises:
+            SourceUnavailable: If one of the addresses of the server may not be reached.
+            OSError: If it does not answer.
+        """
         private_host = self._host if self._options.allow_private else ""
         end = time.monotonic() + CONNECT_S
         try:
@@ -346,11 +394,12 @@ class ImapSource:
 
 
 def _is_deleted(message: _MessageReply) -> bool:
+    """Return whether a message is marked as deleted; the server may still have it."""
     flags = message.get(b"FLAGS") or ()
     return any(flag.lower() == b"\\deleted" for flag in flags if isinstance(flag, bytes))
 
 
 def _decode_text(text: object = b"") -> str:
-    """Return what a server says, in one line."""
+    """Return a text of a server as one line of at most 300 characters."""
     line = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text or "")
     return " ".join(line.split())[:300]

@@ -11,10 +11,11 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_interval(text: str) -> timedelta:
-    """Return the time that a text such as `1h` names.
+    """Return the interval that a text such as `1h` names.
 
     Raises:
-        UsageError: If it names none from a minute to thirty days.
+        UsageError: If the text is not of this form, or names less than a minute or more than 30
+            days.
     """
     match = _INTERVAL.fullmatch(text)
     interval = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta()
@@ -27,11 +28,16 @@ def is_over(interval: str, since: str, now: datetime) -> bool:
     """Return whether an interval has passed.
 
     Args:
-        interval: The interval; empty if it never passes.
-        since: When it began, as ISO 8601; empty if it has always passed.
-        now: The present, with its time zone.
+        interval: The interval, such as `1h`; if it is empty, the result is False.
+        since: When the interval began, as ISO 8601 with a time zone; if it is empty, the interval
+            has passed.
+        now: The present time with a time zone.
+
+    Raises:
+        UsageError: If the interval is malformed.
     """
     if not interval or not since:
         return bool(interval)
-    # A clock that was set back must not stop a source for as long.
+    # A beginning in the future (the clock was set back) counts as passed, or nothing would happen
+    # until the clock has caught up.
     return not timedelta() <= now - datetime.fromisoformat(since) < parse_interval(interval)

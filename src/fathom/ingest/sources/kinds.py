@@ -1,4 +1,4 @@
-"""The kinds of sources, by the URLs that name them."""
+"""The kinds of sources, which are told apart by their URLs, and their names and passwords."""
 
 import os
 import re
@@ -13,15 +13,16 @@ from fathom.ingest.sources.base import DocumentSource, SourceOptions
 from fathom.redaction import SECRETS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-"""The name of a source."""
+"""The form of the name of a source."""
 LONGEST_URL = 2_000
+"""The largest length of the URL of a source in characters."""
 KEYRING_SERVICE = "fathom-source"
-"""The name under which the keyring of the system has the passwords of sources."""
+"""The service under which passwords of sources are stored in the keyring of the system."""
 _SHORT_SSH = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh", "ssh"})
 _REMOTE_SCHEMES = frozenset({"imaps", "s3", "sftp", "webdav", "webdavs"})
 _USER_SCHEMES = ("imaps", "sftp", "ssh")
-"""Ends of the schemes whose user names are plain names; on other servers one may be a token."""
+"""The ends of the schemes whose URLs may have a user name; with others it may be a token."""
 _SITE_SCHEMES = frozenset({"http", "https"})
 _SCHEMES = "a folder, git+https://, https://, s3://, webdavs://, sftp://, imaps:// or mbox://"
 
@@ -30,7 +31,7 @@ def normalize_url(url: str) -> str:
     """Return the URL of a source as it is stored; a folder becomes its absolute path.
 
     Raises:
-        UsageError: If it is no URL of a known kind, or holds a secret.
+        UsageError: If the URL is of no known kind, is too long, or may hold a secret.
     """
     if len(url) > LONGEST_URL or not url.isprintable():
         raise UsageError("the URL of the source is too long, or holds characters without a shape")
@@ -59,10 +60,11 @@ def _locate_folder(path: str) -> str:
 
 
 def check_no_secret(url: str) -> None:
-    """Refuse a URL that holds a password or a token, without repeating it.
+    """Check that a URL holds no password or token. The message of the error does not repeat it.
 
     Raises:
-        UsageError: If it does, or is no URL.
+        UsageError: If the URL is malformed, or has a password, a query, a fragment, or a user name
+            that may be a token.
     """
     try:
         parts = urlsplit(url)
@@ -83,17 +85,17 @@ def check_no_secret(url: str) -> None:
 
 
 def make_source_name(url: str) -> str:
-    """Return a name for a source after the last part of its URL."""
+    """Return a name for a source, made of the last part of its URL; `source` if that gives none."""
     last = re.split(r"[/:]", url.rstrip("/"))[-1].partition("@")[0].removesuffix(".git")
     name = re.sub(r"[^a-z0-9._-]+", "-", last.lower()).strip("-._")[:64]
     return name or "source"
 
 
 def check_name(name: str) -> None:
-    """Accept the name of a source.
+    """Check the name of a source.
 
     Raises:
-        UsageError: If it is none.
+        UsageError: If it does not match `NAME`.
     """
     if NAME.fullmatch(name) is None:
         raise UsageError(
@@ -104,8 +106,9 @@ def check_name(name: str) -> None:
 def read_credentials(name: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """Return the user name and the password for a source, each empty if there is none.
 
-    They come from the variables `SOURCE_NAME_USER` and `SOURCE_NAME_PASSWORD`; a password that no
-    variable holds from the keyring of the system, if the package `keyring` is installed.
+    They are read from the variables `SOURCE_NAME_USER` and `SOURCE_NAME_PASSWORD`, where `NAME` is
+    the name in capitals, with `_` in place of all but letters and digits. If there is no such
+    password, it is read from the keyring of the system, if the package `keyring` is installed.
     """
     stem = f"SOURCE_{re.sub(r'[^A-Z0-9]', '_', name.upper())}"
     user = environment.get(f"{stem}_USER", "")
@@ -115,6 +118,7 @@ def read_credentials(name: str, environment: Mapping[str, str] = os.environ) -> 
 
 
 def _read_keyring(name: str) -> str:
+    """Return the password of a source in the keyring of the system; empty if there is none."""
     if find_spec("keyring") is None:
         return ""
     import keyring
@@ -127,7 +131,11 @@ def _read_keyring(name: str) -> str:
 
 
 def open_source(url: str, options: SourceOptions) -> DocumentSource:
-    """Open the source at a URL that `normalize_url` returned; nothing is read yet."""
+    """Open the source at a URL that `normalize_url` returned; nothing is read yet.
+
+    Raises:
+        UsageError: If the source needs a missing program or package, or a connection while offline.
+    """
     scheme, mark, _ = url.partition("://")
     if _SHORT_SSH.match(url) or (mark and scheme in _GIT_SCHEMES):
         from fathom.ingest.sources.git import GitSource

@@ -1,7 +1,7 @@
-"""The addresses in pages and sitemaps, each in one form.
+"""The addresses in pages and sitemaps, of which each page has exactly one form.
 
-Pages are untrusted: they are read by the parsers of the standard library, which are written in
-Python, up to a bound.
+Pages are untrusted. So they are read by parsers that are written in Python, and only up to a number
+of links.
 """
 
 import re
@@ -23,12 +23,13 @@ from urllib.parse import (
 from typing_extensions import override
 
 MOST_LINKS = 5_000
-"""The links of one page that are read."""
+"""The number of links of a page after which the others are not read."""
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id|ref_src")
-"""The parameters that tell who came from where, never which page it is."""
+"""The names of parameters that track visitors and do not change the page."""
 _PARAMETER = re.compile(r"([&;]?)([^&;]+)")
 _DIRECTIVE = re.compile(r"no(?:index|follow)|none")
-# Blanks are bounded: two runs of any length would try all ways to share a long one.
+# The number of blanks is limited: two unlimited runs side by side would be tried in all the ways to
+# divide a long run of blanks between them.
 _BLANKS = r"\s{0,99}"
 _LOCATION = re.compile(
     rf"<loc>{_BLANKS}(?:<!\[CDATA\[)?{_BLANKS}([^<\s]{{1,2000}}?){_BLANKS}(?:\]\]>)?{_BLANKS}</loc>"
@@ -36,14 +37,17 @@ _LOCATION = re.compile(
 
 
 def canonicalize_url(url: str, base: str = "") -> str:
-    """Return the one form of a web address; empty if it is none.
+    """Return the form of a web address that is the same for all ways to write it.
 
-    Names are in small letters, default ports, fragments and parameters of tracking are left out,
-    and a path has no dots.
+    Scheme and host are in small letters; default ports, fragments and tracking parameters are left
+    out; `.` and `..` in the path are resolved.
 
     Args:
         url: The address, perhaps relative.
         base: The address that it is relative to.
+
+    Returns:
+        The address; empty if it is no address of http or https, or has a user name.
     """
     try:
         parts = urlsplit(urljoin(base, url.strip()))
@@ -61,8 +65,9 @@ def canonicalize_url(url: str, base: str = "") -> str:
 
 
 def _normalize_path(path: str) -> str:
-    # Unquoted before the dots are resolved: a server takes `%2e%2e` for `..` too.
-    # Bytes that are not UTF-8 stay as they are, because old sites have such names.
+    """Return a path with resolved dots in which only the necessary characters are quoted."""
+    # Unquoted before the dots are resolved, because a server reads `%2e%2e` as `..` too. Bytes that
+    # are not UTF-8 stay as they are, because old sites have such names.
     segments = [unquote(part, errors="surrogateescape") for part in path.split("/")]
     plain = "/".join(
         quote(part, safe="!$&'()*+,;=:@~-._", errors="surrogateescape") for part in segments
@@ -73,8 +78,9 @@ def _normalize_path(path: str) -> str:
 
 
 def _normalize_query(query: str) -> str:
+    """Return a query without tracking parameters, the others in their order."""
     normal = ""
-    # Old servers separate parameters by semicolons, and a parameter may have no equals sign.
+    # Some servers separate parameters by semicolons, and a parameter may have no equals sign.
     for mark, parameter in _PARAMETER.findall(query):
         name, equals, value = parameter.partition("=")
         if not _TRACKING.fullmatch(unquote_plus(name)):
@@ -84,6 +90,7 @@ def _normalize_query(query: str) -> str:
 
 
 def _normalize_field(text: str) -> str:
+    """Return a name or value of a parameter in which only the necessary characters are quoted."""
     return quote_plus(unquote_plus(text, errors="surrogateescape"), errors="surrogateescape")
 
 
@@ -92,9 +99,9 @@ class PageLinks:
     """The addresses that a page names.
 
     Attributes:
-        links: The pages to which it leads, each once, in order.
-        canonical: The address that it gives itself; empty if it gives none.
-        directives: What it tells robots: `noindex`, `nofollow`, `none`.
+        links: The addresses to which it links, each once, in their order.
+        canonical: The address that the page names as its own; empty if it names none.
+        directives: What the page tells robots: `noindex`, `nofollow`, or `none` for both.
     """
 
     links: dict[str, None] = field(default_factory=dict)
@@ -103,19 +110,20 @@ class PageLinks:
 
     @property
     def is_indexed(self) -> bool:
-        """False if the page is not to be kept."""
+        """False if the page asks robots not to index it."""
         return not self.directives & {"noindex", "none"}
 
     @property
     def is_followed(self) -> bool:
-        """False if its links are not to be followed."""
+        """False if the page asks robots not to follow its links."""
         return not self.directives & {"nofollow", "none"}
 
 
 class _LinkParser(HTMLParser):
-    """A parser of the links of one page."""
+    """A parser that collects the addresses of one page in `page`."""
 
     def __init__(self, url: str) -> None:
+        """Create the parser of the page at an address."""
         super().__init__(convert_charrefs=True)
         self.page = PageLinks()
         self._base = url
@@ -136,10 +144,11 @@ class _LinkParser(HTMLParser):
 
     @override
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        # As browsers do; the library raises an error at all but a few of these declarations.
+        # Browsers skip these declarations; the library raises an error at most of them.
         return self.parse_bogus_comment(i)
 
     def _add(self, href: str) -> None:
+        """Add a link if it is a web address and the page has not too many."""
         self._tried += 1
         url = canonicalize_url(href, self._base) if href and self._tried <= MOST_LINKS else ""
         if url:
@@ -150,8 +159,8 @@ def read_links(text: str, url: str) -> PageLinks:
     """Return the addresses that a page names.
 
     Args:
-        text: The page, or its beginning.
-        url: The address of the page.
+        text: The HTML of the page, or its beginning.
+        url: The address of the page, to which its links are relative.
     """
     parser = _LinkParser(url)
     try:
@@ -162,7 +171,7 @@ def read_links(text: str, url: str) -> PageLinks:
 
 
 def read_directives(text: str) -> set[str]:
-    """Return what a page or a header tells robots."""
+    """Return the directives for robots in a value of a `meta` element or a header."""
     return set(_DIRECTIVE.findall(text.lower()))
 
 
@@ -174,5 +183,5 @@ def iterate_locations(text: str) -> Iterator[str]:
 
 
 def is_sitemap_index(text: str) -> bool:
-    """Return whether a sitemap names other sitemaps instead of pages."""
+    """Return whether a sitemap is an index, which names other sitemaps instead of pages."""
     return "<sitemapindex" in text[:2000]

@@ -1,4 +1,4 @@
-"""A listing of a source that may be larger than memory."""
+"""A listing of a source on disk, because a source may have more objects than memory holds."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from typing import Self
 from fathom.ingest.sources.base import SourceObject
 
 PAGE = 512
-"""The number of objects in memory during an iteration."""
+"""The number of objects that are in memory at a time during an iteration."""
 
 
 class DiskListing:
-    """Listed objects in their order, in an unnamed temporary file that ends with the listing."""
+    """Listed objects in their order, in an unnamed temporary file that `close` removes."""
 
     def __init__(self) -> None:
         """Create an empty listing."""
@@ -23,14 +23,14 @@ class DiskListing:
         )
 
     def add(self, item: SourceObject) -> bool:
-        """Add an object and return whether its address is new."""
+        """Add an object; return False, and add nothing, if its address was added before."""
         statement = "INSERT OR IGNORE INTO objects(address, name, token) VALUES (?, ?, ?)"
         return bool(
             self._database.execute(statement, (item.address, item.name, item.token)).rowcount
         )
 
     def get(self, address: str) -> SourceObject | None:
-        """Return the object of an address, or `None`."""
+        """Return the object of an address; `None` if it was not added."""
         query = "SELECT name, token FROM objects WHERE address = ?"
         row = self._database.execute(query, (address,)).fetchone()
         return None if row is None else SourceObject(name=row[0], address=address, token=row[1])
@@ -44,7 +44,7 @@ class DiskListing:
         return int(number)
 
     def __iter__(self) -> Iterator[SourceObject]:
-        """Iterate in the order of the additions; objects may be added meanwhile."""
+        """Iterate in the order in which objects were added; more may be added meanwhile."""
         last = 0
         query = "SELECT no, name, address, token FROM objects WHERE no > ? ORDER BY no LIMIT ?"
         while rows := self._database.execute(query, (last, PAGE)).fetchall():

@@ -1,4 +1,4 @@
-"""Sources on servers that have an `fsspec` file system: S3, WebDAV and SFTP."""
+"""Sources on S3, WebDAV and SFTP servers, which are read by file systems of `fsspec`."""
 
 import os
 import socket
@@ -25,12 +25,13 @@ from fathom.ingest.sources.sidecars import find_document_name
 from fathom.redaction import SECRETS
 
 BLOCK_BYTES = 8 << 20
-"""The bytes of one request for a part of an object."""
+"""The number of bytes of an object that one request asks for."""
 CONNECT_S = 10.0
+"""The longest time in seconds for opening a connection."""
 READ_S = 60.0
-"""The time for one reply, or for a part of it."""
+"""The longest time in seconds for one reply or the next part of it."""
 MOST_DEPTH = 100
-"""The number of folders inside of each other from which a listing is refused."""
+"""The largest depth of nested folders; a source with deeper ones is not listed."""
 _PAGE = 1000
 _BYTES = "surrogateescape"
 """The way in which a text keeps the bytes of a name that is not UTF-8."""
@@ -43,11 +44,17 @@ class RemoteFiles(Protocol):
 
     @property
     def place(self) -> str:
-        """The place in messages, without secrets."""
+        """The URL of the place for messages, without secrets."""
         ...
 
     def list_entries(self) -> Iterator[SourceObject]:
-        """Yield all files."""
+        """Yield all files.
+
+        Raises:
+            FoldersUnread: At the end, if some folders may not be listed.
+            SourceUnavailable: If folders are nested too deeply; other errors are those of the file
+                system.
+        """
         ...
 
     def get_path(self, item: SourceObject) -> str:
@@ -60,7 +67,7 @@ class RemoteFiles(Protocol):
 
     @property
     def files(self) -> Any:  # noqa: ANN401 - an `fsspec` file system
-        """The file system, connected on first use."""
+        """The file system of `fsspec`, which is opened on first use."""
         ...
 
     def disconnect(self) -> None:
@@ -74,7 +81,7 @@ class RemoteSource:
     has_sidecars = True
 
     def __init__(self, remote: RemoteFiles, most_bytes: int) -> None:
-        """Create the source; no connection is opened yet."""
+        """Create the source; no connection is opened yet. Files above `most_bytes` are refused."""
         self._remote = remote
         self._most_bytes = most_bytes
 
@@ -82,7 +89,8 @@ class RemoteSource:
         """Yield the files.
 
         Raises:
-            SourceUnavailable: If the server cannot be reached, or refuses a folder.
+            FoldersUnread: At the end, if only some folders may not be listed.
+            SourceUnavailable: If the server cannot be reached or refuses the listing.
         """
         with explain_errors(self._remote.place):
             yield from self._remote.list_entries()
@@ -91,8 +99,9 @@ class RemoteSource:
         """Fetch a file.
 
         Raises:
-            ObjectFailure: If the server refuses it, it is too large, or another one than was
-                listed: a file that names readers may have come with it.
+            ObjectFailure: If the server refuses the file, or it is too large or gone. Also if it
+                has changed since it was listed, because a sidecar that limits its readers may have
+                come with the change and is not listed yet.
             SourceUnavailable: If the server cannot be reached.
         """
         with explain_errors(self._remote.place):
@@ -117,22 +126,25 @@ class RemoteSource:
             raise ObjectFailure("has changed since it was listed; the next sync reads it")
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; a second call does nothing."""
         self._remote.disconnect()
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Return whether an error holds a reply over HTTP that forbids one object."""
+    """Return whether an error has an HTTP reply with the status 403 (Forbidden)."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     return status == HTTPStatus.FORBIDDEN
 
 
 @contextmanager
 def explain_errors(place: str) -> Iterator[None]:
-    """Turn the errors of libraries into one that names the place.
+    """Turn errors of libraries in a `with` block into `SourceUnavailable`.
+
+    Args:
+        place: The URL that the message names, without secrets.
 
     Raises:
-        SourceUnavailable: If the block raises anything but errors of Fathom and of one object.
+        SourceUnavailable: If the block raises anything but a `FathomError` or `ObjectFailure`.
     """
     try:
         yield
@@ -147,7 +159,7 @@ def explain_errors(place: str) -> Iterator[None]:
 
 
 def _find_refusal(error: BaseException) -> AddressRefusal | None:
-    """Return the refusal of an address that led to an error of a library."""
+    """Return the refused address that an error of a library comes from; `None` if it has none."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, AddressRefusal):
         cause = cause.__cause__ or cause.__context__
@@ -159,7 +171,9 @@ class BucketFiles:
     """The objects of an S3 bucket below a prefix.
 
     Attributes:
-        network: The ways out of this machine.
+        url: `s3://BUCKET/PREFIX`.
+        options: The options of the source.
+        network: The functions that look up hosts and connect to them.
     """
 
     url: str
@@ -169,12 +183,12 @@ class BucketFiles:
 
     @property
     def place(self) -> str:
-        """The URL."""
+        """The URL of the source."""
         return self.url
 
     @property
     def files(self) -> Any:  # noqa: ANN401 - of `fsspec`
-        """The file system; without credentials of the source, those of the environment count."""
+        """The file system of `fsspec`; without credentials of the source it uses those of AWS."""
         if self._files is None:
             from s3fs import S3FileSystem
 
@@ -202,7 +216,7 @@ class BucketFiles:
         return self._files
 
     def list_entries(self) -> Iterator[SourceObject]:
-        """Yield the objects page by page: a bucket may hold more than memory does."""
+        """Yield the objects in the order of their keys, with one page of them in memory."""
         bucket, prefix = self._split()
         more: dict[str, str] = {}
         while True:
@@ -222,7 +236,7 @@ class BucketFiles:
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def disconnect(self) -> None:
-        """Drop the file system, which closes its connections with itself."""
+        """Drop the file system, which closes its connections when it is freed."""
         self._files = None
 
     def get_path(self, item: SourceObject) -> str:
@@ -235,6 +249,7 @@ class BucketFiles:
         return _make_bucket_token(stream.details["ETag"], stream.size)
 
     def _split(self) -> tuple[str, str]:
+        """Return the bucket, and the prefix with a slash at its end (empty if there is none)."""
         bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
         return bucket, f"{prefix.rstrip('/')}/" if prefix.strip("/") else ""
 
@@ -244,10 +259,12 @@ class FolderFiles:
     """The files of a server that lists one folder at a time.
 
     Attributes:
-        root: The path of the folder, as the file system takes it.
-        address: The address of the folder.
-        connect: Opens the file system.
-        end: Closes the connections of a file system that leaves them open.
+        place: The URL of the source for messages.
+        root: The path of the folder for the file system, without a slash at its end.
+        address: The address of the folder, with which the addresses of files begin.
+        connect: The function that opens the file system.
+        end: The function that closes the connections of a file system; by default they close when
+            it is freed.
     """
 
     place: str
@@ -259,13 +276,16 @@ class FolderFiles:
 
     @property
     def files(self) -> Any:  # noqa: ANN401 - of `fsspec`
-        """The file system."""
+        """The file system of `fsspec`, which is opened on first use."""
         if self._files is None:
             self._files = self.connect()
         return self._files
 
     def list_entries(self) -> Iterator[SourceObject]:
-        """Yield the files; memory holds the entries of the folders on the way."""
+        """Yield the files in the order of their names, each folder with all that is in it.
+
+        Only the entries of the present folder and of those around it are in memory.
+        """
         refused: list[str] = []
         levels = [("", iter(self._list_folder("")))]
         while levels:
@@ -278,7 +298,8 @@ class FolderFiles:
             if entry["type"] == "file":
                 yield self._make_object(name, _make_token(entry))
             elif find_document_name(name) is not None:
-                # A folder or a link in the place of a sidecar; a link's time tells no change.
+                # A folder or a link with the name of a sidecar gets no token, because its time does
+                # not change with the content of a link's target.
                 yield self._make_object(f"{name}/" if entry["type"] == "directory" else name, "")
             elif entry["type"] == "directory":
                 self._enter(name, levels, refused)
@@ -292,6 +313,11 @@ class FolderFiles:
     def _enter(
         self, name: str, levels: list[tuple[str, Iterator[Entry]]], refused: list[str]
     ) -> None:
+        """List a folder and add it to the levels; one that may not be listed goes to `refused`.
+
+        Raises:
+            SourceUnavailable: If folders are nested too deeply.
+        """
         if len(levels) >= MOST_DEPTH:
             raise SourceUnavailable(f"{self.place}: folders lie too deep inside of each other")
         try:
@@ -306,7 +332,7 @@ class FolderFiles:
         return sorted(entries, key=lambda entry: str(entry["name"]))
 
     def disconnect(self) -> None:
-        """Drop the file system, which closes its connections with itself unless told how."""
+        """Close the connections by `end` and drop the file system."""
         if self._files is not None:
             self.end(self._files)
         self._files = None
@@ -329,25 +355,34 @@ def _display(name: str) -> str:
 
 
 def _make_bucket_token(etag: object, size: object) -> str:
+    """Return the token of an object of a bucket."""
     return f"{etag}:{size}"
 
 
 def _make_token(entry: Entry) -> str:
-    """Return a text that differs after every change that the server tells."""
+    """Return the token of a file: all that the server reports of its content."""
     modified = entry.get("modified") or entry.get("mtime")
     time = modified.isoformat() if isinstance(modified, datetime) else str(modified or "")
     return f"{entry.get('etag') or ''}:{entry.get('size')}:{time}"
 
 
 def open_bucket(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
-    """Open the source `s3://BUCKET/PREFIX`; `AWS_ENDPOINT_URL` names another server than Amazon."""
+    """Open the source `s3://BUCKET/PREFIX`; `AWS_ENDPOINT_URL` names another server than Amazon's.
+
+    Raises:
+        UsageError: If it needs a missing package, or the connection while offline.
+    """
     check_connection(url, options, "s3fs")
     files = BucketFiles(url.rstrip("/"), options, network or WayOut())
     return RemoteSource(files, options.most_bytes)
 
 
 def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
-    """Open the source `webdavs://HOST/PATH`, or `webdav://` without encryption."""
+    """Open the source `webdavs://HOST/PATH`, or `webdav://HOST/PATH` without encryption.
+
+    Raises:
+        UsageError: If it needs a missing package, or the connection while offline.
+    """
     check_connection(url, options, "webdav4")
     scheme = "https" if url.startswith("webdavs:") else "http"
     address = f"{scheme}://{url.partition('://')[2].rstrip('/')}"
@@ -363,15 +398,14 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
         guard = guard_host(host, get_port(server), network, is_named=options.allow_private)
 
         def check_host(request: Any) -> None:  # noqa: ANN401 - of `httpx`
-            # A redirection could make this machine ask another one, with the password, or send it
-            # without encryption.
+            # A redirection could send the password to another server, or without encryption.
             if (request.url.scheme, request.url.netloc) != (server.scheme, server.netloc):
                 raise SourceUnavailable(
                     f"{url}: is redirected to another host, port or scheme; name that one"
                 )
 
         def join_url(path: str, add_trailing_slash: bool = False) -> Any:  # noqa: ANN401
-            # The library leaves `#`, `?` and `%` in a name as they are, so it asks for another one.
+            # The library does not quote `#`, `?` and `%` in a name, and so asks for another file.
             end = "/" if add_trailing_slash else ""
             return URL(f"{address}/{quote(path.strip('/'))}".rstrip("/") + end)
 
@@ -391,7 +425,11 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
 
 
 def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -> RemoteSource:
-    """Open the source `sftp://USER@HOST/PATH`; the host's key must be in `known_hosts`."""
+    """Open the source `sftp://USER@HOST/PATH`; the host's key must be in `known_hosts`.
+
+    Raises:
+        UsageError: If it needs a missing package, or the connection while offline.
+    """
     check_connection(url, options, "sshfs")
     parts = urlsplit(url)
     host = str(parts.hostname)
@@ -409,7 +447,7 @@ def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -
             sock=_connect_ssh({"host": host, **login}, options, network),
             **login,
             **secrets,
-            # The default of the library is to trust every host.
+            # By default the library trusts every host; this makes it ask `known_hosts`.
             known_hosts=(),
             connect_timeout=CONNECT_S,
             login_timeout=READ_S,
@@ -424,16 +462,24 @@ def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -
 def _connect_ssh(
     login: Mapping[str, Any], options: SourceOptions, network: WayOut | None
 ) -> socket.socket | None:
-    """Connect to an SSH server; `None` if the configuration of SSH leads there another way.
+    """Return a connection to a checked address of an SSH server.
 
     Args:
         login: The host and the port, and the user name if there is one.
         options: The options of the source.
-        network: The ways out of this machine.
+        network: The functions that look up hosts and connect; by default those of the system.
+
+    Returns:
+        The connection; `None` if the SSH configuration of the user names a tunnel or a proxy
+        command, through which the library then connects itself.
+
+    Raises:
+        AddressRefusal: If an address of the server may not be reached.
+        OSError: If the server cannot be reached.
     """
     from asyncssh import SSHClientConnectionOptions
 
-    # The empty configuration stands for that of the user, which may name another host.
+    # An empty `config` makes the library read the user's file, which may name another host.
     settings = SSHClientConnectionOptions(config=(), client_keys=None, agent_path=None, **login)
     if settings.tunnel or settings.proxy_command:
         return None
@@ -443,10 +489,15 @@ def _connect_ssh(
 
 
 def check_connection(url: str, options: SourceOptions, package: str) -> None:
-    """Accept a source that needs a connection and a package.
+    """Check that a source that needs a connection and a package can be opened.
+
+    Args:
+        url: The URL of the source.
+        options: Its options.
+        package: The name of the package to import.
 
     Raises:
-        UsageError: If it must not be opened, or the package is missing.
+        UsageError: If the URL names no host, Fathom is offline, or the package is missing.
     """
     if not urlsplit(url).netloc:
         raise UsageError(f"{url!r} names no host or bucket")

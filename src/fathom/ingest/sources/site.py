@@ -1,4 +1,4 @@
-"""A source that is a web site: the pages below one address, read as its robots.txt allows."""
+"""A source that is a web site: the pages below one address that its robots.txt allows to read."""
 
 import codecs
 import gzip
@@ -47,21 +47,25 @@ from fathom.ingest.sources.links import (
 from fathom.redaction import SECRETS
 
 ROBOT = "fathom"
-"""The name that robots.txt of a site may use."""
+"""The name of this crawler in the robots.txt of sites."""
 AGENT = f"{ROBOT}/{__version__}"
-"""The name under which pages are asked for."""
+"""The value of the header `User-Agent`."""
 MOST_PAGES = 20_000
-"""The addresses of one site that are asked for in a crawl."""
+"""The largest number of addresses of a site; a crawl that finds more ends with an error."""
 MOST_SITEMAPS = 100
+"""The number of sitemaps that are read; others are ignored."""
 MOST_ROBOTS_CHARS = 512 << 10
+"""The number of characters of robots.txt that are read."""
 MOST_SITEMAP_BYTES = 20 << 20
+"""The largest size of a sitemap in bytes, and of its text if it is compressed."""
 MOST_LINK_BYTES = 2 << 20
-"""The beginning of a page that is searched for links."""
+"""The size in bytes of the beginning of a page that is searched for links."""
 MOST_FAILURES = 5
-"""The pages in a row that fail before a crawl gives up."""
+"""The number of failed pages in a row after which a crawl ends with an error."""
 DELAY_S = 0.5
-"""The time between two requests to a public site that asks for none."""
+"""The time in seconds before each request to a public site whose robots.txt names none."""
 MOST_DELAY_S = 30.0
+"""The longest time in seconds before a request, even if robots.txt names a longer one."""
 ENDINGS = {
     "text/html": ".html",
     "application/xhtml+xml": ".xhtml",
@@ -76,7 +80,7 @@ ENDINGS = {
     "application/vnd.oasis.opendocument.text": ".odt",
     "application/vnd.oasis.opendocument.spreadsheet": ".ods",
 }
-"""The media types that are documents, with the endings of their files; others are not read."""
+"""The endings of files by their media types; content of other types is not read."""
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT_TYPES = _PAGE_TYPES | {"text/plain", "text/markdown"}
 _CHARSET = re.compile(r"charset\s?=\s?[\"']?([\w.:-]{2,40})", re.IGNORECASE)
@@ -85,9 +89,9 @@ _SKIPPED_KINDS = frozenset({"audio", "font", "image", "video"})
 _SKIPPED_TYPES = frozenset(
     {"application/javascript", "application/zip", "text/css", "text/javascript", "text/xml"}
 )
-"""The media types by whose endings an address is not asked for."""
+"""Addresses with an ending of these media types are not asked for."""
 _UNREAD = "unread"
-"""The token of a page that could not be read: so it is not taken for a gone one."""
+"""The token of a page that could not be read; such a page is listed, so that it counts as there."""
 _MISSING = frozenset({404, 410})
 _FORBIDDEN = frozenset({401, 403, 429})
 
@@ -95,7 +99,7 @@ _FORBIDDEN = frozenset({401, 403, 429})
 class SiteSource:
     """The pages of a site below one address."""
 
-    has_sidecars = False  # a site does not tell which files lie beside a page
+    has_sidecars = False  # a site does not tell which files are beside a page
 
     def __init__(
         self,
@@ -108,13 +112,13 @@ class SiteSource:
         """Create the source; nothing is fetched yet.
 
         Args:
-            url: The first page; all pages of the source lie in its folder.
+            url: The address of the first page; all pages of the source are in its folder.
             options: The options.
-            network: The ways out of this machine.
-            sleep: Waits for a number of seconds.
+            network: The functions that look up hosts and connect; by default those of the system.
+            sleep: The function that waits for a number of seconds.
 
         Raises:
-            UsageError: If it is no address, must not be fetched offline, or a package is missing.
+            UsageError: If the URL is no web address, Fathom is offline, or a package is missing.
         """
         self._start = canonicalize_url(url)
         if not self._start:
@@ -134,7 +138,7 @@ class SiteSource:
             network=network,
             private_host=str(parts.hostname) if options.allow_private else "",
         )
-        # A site of one's own network is asked as fast as it answers.
+        # A site in a private network is asked as fast as it answers.
         self._delay = 0.0 if options.allow_private else DELAY_S
         self._text_fetcher = GuardedFetcher(
             most_bytes=MOST_SITEMAP_BYTES,
@@ -149,15 +153,18 @@ class SiteSource:
         self._failures = 0
         self._item: SourceObject | None = None
         self._reasons: dict[str, str] = {}
-        """The reasons why pages could not be read, by the addresses of their documents."""
+        """The reasons why pages of this listing could not be read, by their addresses."""
 
     def list_objects(self) -> Iterator[SourceObject]:
         """Crawl the site, and yield its documents.
 
-        A page that has not changed costs a request and no content, if its server gives validators.
+        If the server sends validators (`ETag`, `Last-Modified`), a page that has not changed is
+        asked for but not sent again.
 
         Raises:
-            SourceUnavailable: If the site cannot be read, or several pages in a row.
+            SourceUnavailable: If robots.txt, a sitemap or the first page cannot be read, if
+                `MOST_FAILURES` pages in a row fail, or if there are more than `MOST_PAGES`
+                addresses.
         """
         self._read_robots()
         with closing(CrawlState(self._options.folder)) as state:
@@ -180,8 +187,12 @@ class SiteSource:
             state.drop_others()
 
     def fetch(self, item: SourceObject, file: Path) -> None:
-        """Write the content of a page, which the listing may just have read."""
-        if item.token == _UNREAD:  # another reading might give a page that is not to be kept
+        """Write the content of a page, which is not fetched again if it was the last listed one.
+
+        Raises:
+            ObjectFailure: If the page cannot be read, or could not when it was listed.
+        """
+        if item.token == _UNREAD:  # only a crawl checks whether it may be indexed
             reason = self._reasons.get(item.address, "could not be read when it was listed")
             raise ObjectFailure(f"gives no page: {reason}")
         if item == self._item and self._body.exists():
@@ -201,14 +212,16 @@ class SiteSource:
             raise ObjectFailure(f"is no document any more but {reply.media_type}")
 
     def close(self) -> None:
-        """Remove a page that was read and not used."""
+        """Remove the file of a page that was read and not fetched."""
         self._body.unlink(missing_ok=True)
 
     def _read_robots(self) -> None:
-        """Read which pages may be read, how fast, and where the sitemaps are.
+        """Read robots.txt: which pages may be read, how fast, and where the sitemaps are.
+
+        Without a robots.txt, all pages may be read.
 
         Raises:
-            SourceUnavailable: If the server does not say: then nothing may be read.
+            SourceUnavailable: If robots.txt cannot be read, or forbids the first page.
         """
         from protego import Protego
 
@@ -229,6 +242,11 @@ class SiteSource:
             raise SourceUnavailable(f"{self._start}: robots.txt of the site forbids reading it")
 
     def _enqueue_sitemaps(self, state: CrawlState) -> None:
+        """Add the pages in the sitemaps to the addresses to read.
+
+        Raises:
+            SourceUnavailable: If a sitemap cannot be read now.
+        """
         waiting = dict.fromkeys(self._sitemaps)
         read: set[str] = set()
         while waiting and len(read) < MOST_SITEMAPS:
@@ -241,7 +259,7 @@ class SiteSource:
                 status, text = self._read_text(url)
             except AddressRefusal as refusal:
                 raise SourceUnavailable(f"{url}: is not fetched: {refusal}") from None
-            # A sitemap that is kept back for a while would look like one without pages.
+            # Ignoring such a sitemap would make its pages look removed.
             if status == HTTPStatus.TOO_MANY_REQUESTS or status >= 500:
                 raise SourceUnavailable(f"{url}: status {status}")
             is_index = is_sitemap_index(text)
@@ -252,10 +270,10 @@ class SiteSource:
                     state.enqueue(location)
 
     def _read_text(self, url: str) -> tuple[int, str]:
-        """Return the status and the text of a file that tells robots something.
+        """Return the status and the text of robots.txt or a sitemap.
 
         Raises:
-            AddressRefusal: If it may not be fetched.
+            AddressRefusal: If the address may not be fetched, or its content is too large.
             SourceUnavailable: If the site gives no reply.
         """
         content = BytesIO()
@@ -272,7 +290,15 @@ class SiteSource:
         return reply.status, _decode_text(content.getvalue())
 
     def _read_page(self, url: str, state: CrawlState) -> StoredPage | None:
-        """Return a page as it is now; `None` if there is none, or it could not be read."""
+        """Read a page and store it in the state.
+
+        Returns:
+            The page; a stand-in for it if it could not be read (`_keep_page`); `None` if it is gone
+            or may not be fetched.
+
+        Raises:
+            SourceUnavailable: If it is the first page and gone, or too many pages failed.
+        """
         earlier = state.get(url)
         try:
             reply = self._ask(url, self._body, _build_conditions(earlier))
@@ -298,6 +324,12 @@ class SiteSource:
         return page
 
     def _ask(self, url: str, file: Path, headers: dict[str, str] | None = None) -> WebReply:
+        """Ask for an address after the delay; with status 200, the file then has the content.
+
+        Raises:
+            AddressRefusal: If the address may not be fetched, or its content not be read.
+            FetchFailure: If it gives no reply.
+        """
         self._sleep(self._delay)
         with file.open("wb") as target:
             reply = self._fetcher.fetch(
@@ -314,12 +346,20 @@ class SiteSource:
         return reply
 
     def _check_start(self, url: str, reason: str) -> None:
-        """Refuse to take a site whose first page is away for one without pages."""
+        """Check that it is not the first page that cannot be read.
+
+        Raises:
+            SourceUnavailable: If it is: otherwise all pages of the site would look removed.
+        """
         if url == self._start:
             raise SourceUnavailable(f"{url}: {reason}")
 
     def _note_failure(self, url: str, reason: str, state: CrawlState) -> StoredPage:
-        """Return what `_keep_page` does, or give up if several pages in a row have failed."""
+        """Count a failed page, and return its stand-in (`_keep_page`).
+
+        Raises:
+            SourceUnavailable: If it is the first page, or `MOST_FAILURES` in a row have failed.
+        """
         self._check_start(url, reason)
         self._failures += 1
         if self._failures >= MOST_FAILURES:
@@ -327,10 +367,10 @@ class SiteSource:
         return self._keep_page(url, reason, state)
 
     def _keep_page(self, url: str, reason: str, state: CrawlState) -> StoredPage:
-        """Return a page that stands for one that could not be read.
+        """Return a stand-in for a page that could not be read.
 
-        Its document stays, its links are those of its last reading, and fetching it tells the
-        reason.
+        The page is listed, so that its document is not removed. Its links are those of the last
+        time it was read, and `fetch` fails with the reason.
         """
         self._body.unlink(missing_ok=True)
         page = state.get(url)
@@ -344,7 +384,11 @@ class SiteSource:
         return replace(page, digest=page.digest and _UNREAD)
 
     def _parse_page(self, reply: WebReply) -> StoredPage:
-        """Return a page whose content lies in the file of the body."""
+        """Return the page of a reply with status 200, whose content is in the file `_body`.
+
+        Its digest is empty if it is no document: its type is not read, it asks not to be indexed,
+        or it names another page of the source as its canonical one.
+        """
         ending = self._find_ending(reply)
         address = canonicalize_url(reply.url)
         page = StoredPage(
@@ -363,31 +407,33 @@ class SiteSource:
             named = page_links
         links = tuple(filter(self._is_inside, named.links)) if named.is_followed else ()
         if named.canonical not in {"", address} and self._is_wanted(named.canonical):
-            # Only what an address served itself may be quoted with it: a page could claim any.
+            # The canonical page is read itself. Its address is not taken over for this content,
+            # because a page can claim any address.
             return replace(page, ending=ending, links=(named.canonical, *links))
         digest = digest if named.is_indexed else ""
         return replace(page, digest=digest, ending=ending, links=links)
 
     def _find_ending(self, reply: WebReply) -> str:
-        """Return the ending of a file with the content of a reply; empty for no document."""
+        """Return the ending of a file with the content of a reply; empty if it is no document."""
         ending = _find_url_ending(reply.url)
         if reply.media_type in _VAGUE_TYPES and ending in ENDINGS.values():
             return ending
         return ENDINGS.get(reply.media_type, "")
 
     def _read_links(self, address: str) -> PageLinks:
+        """Return the links in the beginning of the page in the file `_body`."""
         with self._body.open("rb") as stream:
             text = stream.read(MOST_LINK_BYTES).decode("utf-8", "replace")
         return read_links(text, address)
 
     def _is_inside(self, url: str) -> bool:
-        """Return whether an address is a page of the source."""
+        """Return whether an address is the first page or in its folder."""
         if url == self._start:
             return True
         return url.startswith(f"{self._origin}{self._folder}")
 
     def _is_wanted(self, url: str) -> bool:
-        """Return whether an address may be asked for."""
+        """Return whether an address is to be read: inside, of a readable kind, and allowed."""
         if not self._is_inside(url):
             return False
         kind, packing = self._types.guess_type(urlsplit(url).path)
@@ -398,22 +444,23 @@ class SiteSource:
         return not excluded and bool(self._robots.can_fetch(url, ROBOT))
 
     def _make_name(self, url: str) -> str:
-        """Return the path of a page below the folder of the source."""
+        """Return the name of a page: its path below the folder of the source, with its query."""
         parts = urlsplit(url)
         path = unquote(parts.path).removeprefix(unquote(self._folder)).lstrip("/")
         name = f"{path}index" if not path or path.endswith("/") else path
         return f"{name}?{parts.query}" if parts.query else name
 
     def _make_object(self, page: StoredPage) -> SourceObject:
+        """Return a page as an object, whose name has the ending of its content."""
         name = self._make_name(page.address)
-        # What is left out by its name stays so, whatever the server says that it is.
+        # A hidden name gets no ending, because with one it might not be left out any more.
         if not name.lower().endswith(page.ending) and not is_hidden(name):
             name += page.ending
         return SourceObject(name=name, address=page.address, token=page.digest[:32])
 
 
 def _build_conditions(earlier: StoredPage | None) -> dict[str, str]:
-    """Return the headers that ask for a page only if it differs from its last reading."""
+    """Return the headers that ask for the content of a page only if it has changed."""
     if earlier is None:
         return {}
     conditions = {"If-None-Match": earlier.etag, "If-Modified-Since": earlier.modified}
@@ -421,11 +468,12 @@ def _build_conditions(earlier: StoredPage | None) -> dict[str, str]:
 
 
 def _find_url_ending(url: str) -> str:
+    """Return the ending of the path of an address, in small letters with its dot."""
     return PurePosixPath(unquote(urlsplit(url).path)).suffix.lower()
 
 
 def _find_folder(path: str) -> str:
-    """Return the folder of a path: itself, unless it names a file."""
+    """Return the folder of a path, with a slash at its end; a last part with a dot is a file."""
     if path.endswith("/"):
         return path
     parent, _, last = path.rpartition("/")
@@ -433,7 +481,11 @@ def _find_folder(path: str) -> str:
 
 
 def _recode(file: Path, reply: WebReply) -> None:
-    """Write a text as UTF-8 if the server tells another encoding and nothing speaks against it."""
+    """Rewrite a text file as UTF-8 if the reply names its encoding and the content agrees.
+
+    The file stays as it is if it is valid UTF-8 or has a mark of UTF-16, if the encoding is
+    unknown, or if the content does not fit to it.
+    """
     match = _CHARSET.search(reply.headers.get("content-type", ""))
     content = file.read_bytes() if match else b""
     if match is None or content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -444,17 +496,17 @@ def _recode(file: Path, reply: WebReply) -> None:
     try:
         name = codecs.lookup(match[1]).name
         text = content.decode("cp1252" if name == "iso8859-1" else name)  # as browsers read it
-        # The mark outweighs what the page itself says about its encoding.
+        # With this mark (BOM), parsers ignore the encoding that the page names itself.
         recoded = codecs.BOM_UTF8 + text.encode()
     except (LookupError, ValueError):
         return
-    # The control characters beyond ASCII are in no text.
+    # No text has control characters beyond ASCII; they show that the encoding is wrong.
     if not any("\x80" <= char < "\xa0" for char in text):
         file.write_bytes(recoded)
 
 
 def _decode_text(content: bytes) -> str:
-    """Return the text of a file, which may be packed; empty if it is damaged."""
+    """Return the text of a file, which may be compressed by gzip; empty if it is damaged."""
     if content.startswith(b"\x1f\x8b"):
         try:
             with gzip.open(BytesIO(content)) as stream:
@@ -465,7 +517,10 @@ def _decode_text(content: bytes) -> str:
 
 
 def _make_authorization(options: SourceOptions) -> dict[str, str]:
-    """Return the header that gives user name and password; redirections stay on the same host."""
+    """Return the header with user name and password; empty if there is no password.
+
+    It may be sent with each request, because redirections stay on the same site.
+    """
     if not options.password:
         return {}
     secret = b64encode(f"{options.user}:{options.password}".encode()).decode()

@@ -1,7 +1,8 @@
-"""The kept state of sources: what was added, and which objects were ingested in which state.
+"""The stored state of sources: which were added, and which state of each object was ingested.
 
-The index stays the only truth about documents. This state says which state of an object gave the
-content that the index has; where it is lost, objects are fetched again and nothing else happens.
+Only the index tells which documents there are. This file tells from which state of an object the
+content in the index came. If it is lost, the sources must be added again, and all objects are
+fetched again; no document is lost.
 """
 
 import json
@@ -20,7 +21,7 @@ from fathom.ingest.sources.interval import is_over
 
 FILE = "sources.db"
 PAGE = 512
-"""The number of objects in memory during an iteration."""
+"""The number of objects that are in memory at a time during an iteration."""
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS sources(name TEXT PRIMARY KEY, url TEXT NOT NULL, "
     "include TEXT NOT NULL, exclude TEXT NOT NULL, allow_private INTEGER NOT NULL, "
@@ -38,7 +39,7 @@ _LATER_COLUMNS = {
     "every": "TEXT NOT NULL DEFAULT ''",
     "with_secrets": "INTEGER NOT NULL DEFAULT 1",
 }
-"""The columns of sources that files of earlier versions lack."""
+"""The columns of the table `sources` that files of earlier versions do not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +47,18 @@ class StoredSource:
     """A source that was added.
 
     Attributes:
-        include: If there are any, objects must match one of these patterns.
-        exclude: Objects must match none of these patterns.
-        allow_private: Whether the host that the URL names may be inside of a private network.
-        every: The interval of its synchronizations, such as `1h`; empty if somebody starts each.
-        with_secrets: Whether it may use passwords of this machine.
-        paused: Whether it is left out when all sources are synchronized.
-        synced: When it was last synchronized, as ISO 8601 in UTC; empty if it never was.
-        fault: Why the last synchronization was not complete; empty if it was.
-        objects: The number of objects whose state is kept.
-        running: Whether it is being synchronized now.
+        name: The name of the source.
+        url: Its URL, as `normalize_url` returns it; an absolute path for a folder.
+        include: The patterns of the names of objects to read; if empty, all are read.
+        exclude: The patterns of the names of objects not to read.
+        allow_private: Whether the host in the URL may be in a private network.
+        every: The interval of synchronizations, such as `1h`; empty if each is started by hand.
+        with_secrets: Whether the source may use passwords of this machine.
+        paused: Whether the source is left out when all sources are synchronized.
+        synced: The time of the last synchronization, as ISO 8601 in UTC; empty if there was none.
+        fault: The reason why the last synchronization was not complete; empty if it was complete.
+        objects: The number of objects whose state is stored.
+        running: Whether the source is being synchronized now. `SourceStore` leaves it False.
     """
 
     name: str
@@ -72,21 +75,22 @@ class StoredSource:
     running: bool = False
 
     def is_due(self, now: datetime) -> bool:
-        """Return whether its interval has passed since its last synchronization."""
+        """Return whether the source is to be synchronized now, a time with a time zone."""
         return not self.paused and is_over(self.every, self.synced, now)
 
     @property
     def is_folder(self) -> bool:
-        """True for a folder of this machine; its URL is its path."""
+        """True for a folder of this machine, whose URL is its path."""
         return self.url.startswith("/")
 
 
 class ObjectState(NamedTuple):
-    """The state of an object from which the index has its content.
+    """The state of an object from which the content in the index came.
 
     Attributes:
-        token: The token with which it was listed.
-        digest: The digest of its content, as the index records it.
+        address: The address of the object.
+        token: The token with which the object was listed.
+        digest: The digest in the index's record of the address; empty if there is no record.
     """
 
     address: str
@@ -100,7 +104,7 @@ class SidecarState(NamedTuple):
     Attributes:
         address: The address of the document.
         token: The token with which the object was listed; empty if it must be read again.
-        readers: Those who may read the document.
+        readers: The names of those who may read the document; empty if nobody may.
     """
 
     address: str
@@ -109,17 +113,23 @@ class SidecarState(NamedTuple):
 
 
 class SourceStore:
-    """The state of all sources of an index, in one SQLite file that only its owner can read."""
+    """The state of all sources of an index, in one SQLite file that only its owner can read.
+
+    Each change is durable when its method returns.
+
+    Raises:
+        RunError: By all methods, if the file cannot be read or written.
+    """
 
     def __init__(self, directory: Path) -> None:
-        """Create the store; a file is created with the first source."""
+        """Create the store; its file in the directory is created with the first source."""
         self._path = directory / FILE
 
     def add(self, source: StoredSource) -> None:
         """Store a new source.
 
         Raises:
-            UsageError: If there is one with this name, or with this URL.
+            UsageError: If there is a source with this name or this URL.
         """
         for other in self.list():
             if source.name == other.name or source.url == other.url:
@@ -138,7 +148,7 @@ class SourceStore:
             )
 
     def list(self) -> list[StoredSource]:
-        """Return all sources by name."""
+        """Return all sources in the order of their names."""
         if not self._path.exists():
             return []
         with self._open() as connection:
@@ -151,10 +161,10 @@ class SourceStore:
             return [_build_source(dict(zip(names, row, strict=True))) for row in rows]
 
     def get(self, name: str) -> StoredSource:
-        """Return the source of this name.
+        """Return the source of a name.
 
         Raises:
-            UsageError: If there is none.
+            UsageError: If there is no such source.
         """
         source = next((source for source in self.list() if source.name == name), None)
         if source is None:
@@ -162,7 +172,10 @@ class SourceStore:
         return source
 
     def map_readers(self) -> Mapping[str, Clause]:
-        """Return the readers that the sidecars of all sources name, by the documents' addresses."""
+        """Return the readers in the sidecars of all sources, by the addresses of documents.
+
+        If several sources have a sidecar for a document, readers must be allowed by each.
+        """
         if not self._path.exists():
             return {}
         readers: dict[str, Clause] = {}
@@ -174,19 +187,19 @@ class SourceStore:
         return readers
 
     def set_paused(self, name: str, *, paused: bool) -> None:
-        """Store whether a source is left out when all are synchronized."""
+        """Store whether a source is left out when all are synchronized; ignore an unknown name."""
         with self._open() as connection:
             connection.execute("UPDATE sources SET paused = ? WHERE name = ?", (paused, name))
 
     def set_outcome(self, name: str, synced: str, fault: str) -> None:
-        """Store when a source was synchronized, and why that was not complete."""
+        """Store the time of a synchronization (ISO 8601, UTC), and why it was not complete."""
         with self._open() as connection:
             connection.execute(
                 "UPDATE sources SET synced = ?, fault = ? WHERE name = ?", (synced, fault, name)
             )
 
     def remove(self, name: str) -> None:
-        """Remove a source with the state of its objects."""
+        """Remove a source with the states of its objects and sidecars; ignore an unknown name."""
         with self._open() as connection:
             connection.execute("DELETE FROM objects WHERE source = ?", (name,))
             connection.execute("DELETE FROM sidecars WHERE source = ?", (name,))
@@ -194,13 +207,13 @@ class SourceStore:
 
     @contextmanager
     def open_objects(self, name: str) -> "Iterator[ObjectStates]":
-        """Open the states of the objects of a source for the length of a `with` block."""
+        """Open the states of the objects of a source for a `with` block."""
         with closing(self._connect()) as connection:
             yield ObjectStates(connection, name, self._path)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file in one transaction, which ends with the block."""
+        """Open the file for a `with` block, which is one transaction."""
         with (
             closing(self._connect()) as connection,
             _explain_errors(self._path),
@@ -209,10 +222,11 @@ class SourceStore:
             yield connection
 
     def _connect(self) -> sqlite3.Connection:
+        """Open the file, and create or update its tables."""
         with _explain_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             create_private_file(self._path)
-            # Several threads may take turns with it: one fetches, another one ingests.
+            # Several threads may use the connection in turns: one fetches, another one ingests.
             connection = sqlite3.connect(self._path, timeout=10, check_same_thread=False)
             for table in _TABLES:
                 connection.execute(table)
@@ -221,15 +235,16 @@ class SourceStore:
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:
-    """Add the columns that an earlier version did not make."""
+    """Add the columns that a file of an earlier version does not have."""
     columns = {row[1] for row in connection.execute("PRAGMA table_info(sources)")}
     for name in _LATER_COLUMNS.keys() - columns:
-        # Another process may have been faster.
+        # It fails if another process has just added the column.
         with suppress(sqlite3.OperationalError):
             connection.execute(f"ALTER TABLE sources ADD COLUMN {name} {_LATER_COLUMNS[name]}")
 
 
 def _build_source(row: Mapping[str, Any]) -> StoredSource:
+    """Return the source of a row of the table."""
     lists = {key: tuple(json.loads(row[key])) for key in ("include", "exclude")}
     flags = {key: bool(row[key]) for key in ("allow_private", "with_secrets", "paused")}
     return StoredSource(**{**row, **lists, **flags})
@@ -237,6 +252,7 @@ def _build_source(row: Mapping[str, Any]) -> StoredSource:
 
 @contextmanager
 def _explain_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file in a `with` block into a `RunError`."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
@@ -244,14 +260,26 @@ def _explain_errors(path: Path) -> Iterator[None]:
 
 
 class ObjectStates:
-    """The states of the objects of one source; each change is durable when it returns."""
+    """The states of the objects and sidecars of one source.
+
+    Each change is durable when its method returns.
+
+    Raises:
+        RunError: By all methods, if the file cannot be read or written.
+    """
 
     def __init__(self, connection: sqlite3.Connection, name: str, path: Path) -> None:
-        """Use a connection that another one opened and closes."""
+        """Create the states of a source.
+
+        Args:
+            connection: The open file, which the caller closes.
+            name: The name of the source.
+            path: The path of the file for messages.
+        """
         self._connection, self._name, self._path = connection, name, path
 
     def get(self, address: str) -> ObjectState | None:
-        """Return the state of an object, or `None`."""
+        """Return the state of the object of an address; `None` if none is stored."""
         rows = self._select(
             "SELECT address, token, digest FROM objects WHERE source = ? AND address = ?",
             self._name,
@@ -260,27 +288,27 @@ class ObjectStates:
         return ObjectState(*rows[0]) if rows else None
 
     def put(self, states: Iterable[ObjectState]) -> None:
-        """Store states of objects, in one step."""
+        """Store states of objects in one transaction; earlier ones are replaced."""
         self._change(
             "INSERT OR REPLACE INTO objects(source, address, token, digest) VALUES (?, ?, ?, ?)",
             [(self._name, *state) for state in states],
         )
 
     def forget(self, addresses: Iterable[str]) -> None:
-        """Forget the states of objects, in one step."""
+        """Remove the states of objects in one transaction."""
         self._change(
             "DELETE FROM objects WHERE source = ? AND address = ?",
             [(self._name, address) for address in addresses],
         )
 
     def iterate_addresses(self) -> Iterator[str]:
-        """Yield the addresses in order; the caller may change states meanwhile."""
+        """Yield the addresses of objects in order; states may be changed meanwhile."""
         return self._iterate(
             "SELECT address FROM objects WHERE source = ? AND address > ? ORDER BY 1 LIMIT ?"
         )
 
     def get_sidecar(self, address: str) -> SidecarState | None:
-        """Return the state of the sidecar of a document, or `None`."""
+        """Return the state of the sidecar of a document; `None` if none is stored."""
         rows = self._select(
             "SELECT address, token, readers FROM sidecars WHERE source = ? AND address = ?",
             self._name,
@@ -292,7 +320,7 @@ class ObjectStates:
         return SidecarState(address, token, tuple(json.loads(readers)))
 
     def put_sidecars(self, states: Iterable[SidecarState]) -> None:
-        """Store states of sidecars, in one step."""
+        """Store states of sidecars in one transaction; earlier ones are replaced."""
         self._change(
             "INSERT OR REPLACE INTO sidecars(source, address, token, readers) VALUES (?, ?, ?, ?)",
             [
@@ -302,19 +330,20 @@ class ObjectStates:
         )
 
     def forget_sidecars(self, addresses: Iterable[str]) -> None:
-        """Forget the sidecars of documents, in one step."""
+        """Remove the states of sidecars in one transaction, by the addresses of documents."""
         self._change(
             "DELETE FROM sidecars WHERE source = ? AND address = ?",
             [(self._name, address) for address in addresses],
         )
 
     def iterate_sidecars(self) -> Iterator[str]:
-        """Yield the addresses of the documents that have sidecars, as `iterate_addresses` does."""
+        """Yield the addresses of documents with sidecars; states may be changed meanwhile."""
         return self._iterate(
             "SELECT address FROM sidecars WHERE source = ? AND address > ? ORDER BY 1 LIMIT ?"
         )
 
     def _iterate(self, query: str) -> Iterator[str]:
+        """Yield the results of a query page by page; it gets source, last address and page size."""
         after = ""
         while page := self._select(query, self._name, after, PAGE):
             yield from (address for (address,) in page)
@@ -326,9 +355,11 @@ class ObjectStates:
         return bool(self._select(query, address, self._name))
 
     def _select(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
         with _explain_errors(self._path):
             return self._connection.execute(query, values).fetchall()
 
     def _change(self, statement: str, rows: Sequence[tuple[str, ...]]) -> None:
+        """Run a statement with each row of values, in one transaction."""
         with _explain_errors(self._path), self._connection:
             self._connection.executemany(statement, rows)

@@ -1,11 +1,11 @@
-"""The synchronization of a source: what has changed there is fetched and ingested.
+"""The synchronization of an index with a source, which fetches and ingests what has changed.
 
-Objects are fetched into a staging folder in batches, and each batch goes through the one ingestion
-that there is. The state of an object is stored after its content, so a kill at any instant costs
-at most that a batch is ingested again.
+Objects are fetched into a staging folder in batches, and each batch is ingested like files of this
+machine. The state of an object is stored after its content was ingested, so that after a kill at
+most one batch is ingested again.
 
-Where files beside documents name their readers, a source is listed to its end and these files are
-read before the first document is fetched: a listing may bring a document long before them.
+If a source has sidecars, it is listed to its end and all sidecars are read before the first
+document is fetched, because a document may come in the listing long before its sidecar.
 """
 
 import os
@@ -38,9 +38,9 @@ from fathom.ingest.sources.store import ObjectState, ObjectStates
 from fathom.ingest.survey import PlaceSurvey, SurveyedPlace
 
 MOST_OBJECTS = 512
-"""The number of objects of a batch, at most."""
+"""The largest number of objects in a batch."""
 MOST_BYTES = 256 << 20
-"""The bytes of the staged objects after which a batch is ingested."""
+"""The size in bytes of the fetched objects at which a batch is ingested."""
 NOTHING_LISTED = "nothing is listed there any more; `fathom source remove` removes its documents"
 NO_SIDECAR = "names readers, which does not count on sites; write a rule for its document"
 
@@ -53,12 +53,13 @@ class SyncReport:
     """The report on the synchronization of a source.
 
     Attributes:
-        listed: The objects that the source has, as far as it was listed.
-        fetched: Those that were fetched.
-        fault: Why the synchronization is not complete, in one line; empty if it is. Then nothing
-            was removed.
-        ingested: The counts of documents and the outcome of each object that was fetched; objects
-            that needed no fetch count as unchanged.
+        source: The name of the source.
+        listed: The number of objects that were listed.
+        fetched: The number of objects that were fetched.
+        fault: The reason, in one line, why the synchronization is not complete, in which case
+            nothing was removed; empty if it is complete.
+        ingested: The counts of documents and the outcome of each fetched object; objects that did
+            not have to be fetched count as unchanged.
     """
 
     source: str
@@ -69,14 +70,14 @@ class SyncReport:
 
 
 IngestPlaces = Callable[[PlaceSurvey, AddressLimits], IngestReport]
-"""Ingests the files of a survey and removes its gone places."""
+"""A function that ingests the files of a survey and removes its places without files."""
 OpenReader = Callable[[], IndexReader | None]
-"""Returns a reader of the present index; `None` if there is none."""
+"""A function that returns a reader of the present index; `None` if there is no index."""
 
 
 @dataclass(frozen=True, slots=True)
 class _StagedObject:
-    """An object whose content lies in a file of the staging folder."""
+    """An object whose content is in a file of the staging folder."""
 
     item: SourceObject
     file: Path
@@ -84,7 +85,7 @@ class _StagedObject:
 
 @dataclass(frozen=True, slots=True)
 class _StagedSurvey:
-    """The staged objects as places."""
+    """The survey of the staged objects; `reader` reads the present index, if there is one."""
 
     staged: Sequence[_StagedObject]
     reader: IndexReader | None
@@ -92,7 +93,7 @@ class _StagedSurvey:
     def iterate_places(
         self, _on_error: OnError = lambda _folder, _error: None, /
     ) -> Iterator[SurveyedPlace]:
-        """Yield a place for each object."""
+        """Yield the address of each object as a place, with its staged file."""
         for entry in self.staged:
             place = entry.item.address
             record = self.reader.get_source(place) if self.reader else None
@@ -101,14 +102,14 @@ class _StagedSurvey:
 
 @dataclass(frozen=True, slots=True)
 class _GoneSurvey:
-    """Addresses whose objects are gone, as places without files."""
+    """The survey of gone objects; `iterate_gone` returns their addresses each time anew."""
 
     iterate_gone: Callable[[], Iterator[str]]
 
     def iterate_places(
         self, _on_error: OnError = lambda _folder, _error: None, /
     ) -> Iterator[SurveyedPlace]:
-        """Yield a place for each address."""
+        """Yield each address as a place without a file."""
         for address in self.iterate_gone():
             yield SurveyedPlace(address, None, None)
 
@@ -118,9 +119,10 @@ class SyncTarget:
     """The index that is brought in line with a source.
 
     Attributes:
-        staging: An existing folder for fetched objects, which nobody else uses.
-        open_reader: Returns a reader of the present index.
-        ingest: Ingests places.
+        staging: An existing folder for fetched objects, which only this synchronization uses.
+            After a kill, the next one of the same source uses the files in it.
+        open_reader: The function that returns a reader of the present index.
+        ingest: The function that ingests or removes places.
     """
 
     staging: Path
@@ -129,7 +131,7 @@ class SyncTarget:
 
 
 class Synchronizer:
-    """One synchronization of a source with an index."""
+    """One synchronization of an index with a source."""
 
     def __init__(
         self,
@@ -144,12 +146,12 @@ class Synchronizer:
         """Create the synchronization; nothing is listed yet.
 
         Args:
-            source: The source.
-            states: The states of its objects.
+            source: The source; the caller closes it.
+            states: The stored states of its objects.
             target: The index.
             file_filter: The filter of objects by their names.
-            report: The report to fill.
-            on_progress: Called with the report after each object that was listed or compared.
+            report: The report, which `run` fills.
+            on_progress: A callback with the report after each object that was listed or compared.
         """
         self._source, self._states, self._staging = source, states, target.staging
         self._open_reader, self._ingest = target.open_reader, target.ingest
@@ -162,14 +164,19 @@ class Synchronizer:
         self._limits = AddressLimits()
 
     def run(self) -> None:
-        """Bring the index in line with the source, as far as the source can be read."""
+        """Bring the index in line with the source, as far as the source can be read.
+
+        If the source fails or the disk is full, the report gets a fault, what was fetched before is
+        ingested, and nothing is removed.
+        """
         started = time.monotonic()
         with closing(self._listed), closing(self._sidecars):
             if self._source.has_sidecars:
                 self._limits = AddressLimits(is_whole=False)
                 self._try(self._list_ahead)
                 self._try(self._read_sidecars)
-            # Somebody might read a document whose sidecar is unknown.
+            # With unread sidecars, documents could be shown to those who may not read them. So
+            # nothing is fetched then, unless the index has no rights at all.
             if self._limits.is_whole or not self._has_rights():
                 self._try(self._fetch_changes)
             self._ingest_staged()
@@ -179,7 +186,7 @@ class Synchronizer:
         self._report.ingested.seconds = time.monotonic() - started
 
     def _try(self, act: Callable[[], None]) -> None:
-        """Do a part of the work, and note if the source fails or the disk is full meanwhile."""
+        """Do a step; if the source fails or the disk is full, note it as fault of the report."""
         try:
             act()
         except SourceUnavailable as error:
@@ -190,7 +197,11 @@ class Synchronizer:
             self._report.fault = f"{self._staging}: {error.strerror}; free space and sync again"
 
     def _list_ahead(self) -> None:
-        """List all objects, and the sidecars apart."""
+        """List all documents and all sidecars.
+
+        Raises:
+            SourceUnavailable: If not all of them could be listed.
+        """
         try:
             with closing(self._list_wanted()) as objects:
                 for item in objects:
@@ -199,29 +210,39 @@ class Synchronizer:
                     elif self._note_listed(item):
                         self._on_progress(self._report)
         except FoldersUnread:
-            # Each document was listed with its sidecar.
+            # A sidecar is in the folder of its document, so it was listed with the document.
             self._limits = AddressLimits(is_current=self._is_current)
             raise
         self._limits = AddressLimits(is_current=self._is_current)
 
     def _read_sidecars(self) -> None:
+        """Read the sidecars that have changed, and let the index use them.
+
+        Raises:
+            SourceUnavailable: If no object can be read now; then the limits are not whole.
+        """
         limits, self._limits = self._limits, AddressLimits(is_whole=False)
         was_any = self._sidecars.read_changed()
         self._limits = limits
         if self._limits.is_whole:
             self._sidecars.forget_removed(self._listed.__contains__)
-        if was_any:  # a first batch may take long to fetch
+        if was_any:  # now, because fetching the first batch may take long
             self._apply_rights()
 
     def _note_listed(self, item: SourceObject) -> bool:
-        """Note a listed object, and return whether its address is new."""
+        """Note a listed document, and return whether its address is new in this listing."""
         is_new = self._listed.add(item)
         self._report.listed += is_new
         return is_new
 
     def _fetch_changes(self) -> None:
+        """Fetch the objects that have changed, and ingest each full batch; the last one stays.
+
+        Raises:
+            SourceUnavailable: If the source cannot be listed or read any more.
+        """
         reader = self._open_reader()
-        # Closed at once on an error: a listing may hold a connection or a process.
+        # A listing may have a connection or a process, so it is closed at once after an error.
         with closing(self._iterate_objects()) as objects:
             for item in objects:
                 if self._is_settled(item, reader):
@@ -232,7 +253,7 @@ class Synchronizer:
                 self._on_progress(self._report)
 
     def _iterate_objects(self) -> Generator[SourceObject]:
-        """Yield the listed objects; a source without sidecars is listed meanwhile."""
+        """Yield the listed documents; a source without sidecars is listed during the iteration."""
         if self._source.has_sidecars:
             yield from self._listed
             return
@@ -242,7 +263,11 @@ class Synchronizer:
                     yield item
 
     def _list_wanted(self) -> Generator[SourceObject]:
-        """Yield the documents that the source lists, and their sidecars if it has any."""
+        """Yield the documents of the source that the filter accepts, and their sidecars.
+
+        In a source that does not support sidecars, a file with the name of one is reported as
+        failed if the index has rights.
+        """
         has_rights = self._has_rights()
         for item in self._source.list_objects():
             document = find_document_name(item.name)
@@ -253,30 +278,33 @@ class Synchronizer:
                     self._report_failure(item.address, NO_SIDECAR)
 
     def _accepts(self, name: str) -> bool:
+        """Return whether the object of a name is to be read."""
         return not is_hidden(name) and self._filter.accepts(PurePosixPath(name))
 
     def _has_rights(self) -> bool:
+        """Return whether the present index has rules about readers."""
         reader = self._open_reader()
         return reader is not None and bool(reader.get_rights())
 
     def _report_failure(self, address: str, reason: str) -> None:
+        """Report an object as failed."""
         self._report.ingested.failed += 1
         self._report.ingested.add_file(address, "failed", reason)
 
     def _report_sidecar(self, address: str, reason: str) -> None:
-        """Report a sidecar that cannot be read; without rules none counts."""
+        """Report a sidecar that cannot be read, if the index has rules; without, none is used."""
         if self._has_rights():
             self._report_failure(address, f"{reason}; {CLOSED}")
 
     def _is_current(self, address: str) -> bool:
-        """Return whether the index holds the listed content of an address, or nothing."""
+        """Return whether the index has what was listed of an address: its content, or nothing."""
         reader, item = self._open_reader(), self._listed.get(address)
         if item is None:
             return reader is None or reader.get_source(address) is None
         return self._is_settled(item, reader)
 
     def _is_settled(self, item: SourceObject, reader: IndexReader | None) -> bool:
-        """Return whether the index has the content of this state of an object."""
+        """Return whether the index has the content of an object, which then need not be fetched."""
         state = self._states.get(item.address)
         if state is None or state.token != item.token or reader is None:
             return False
@@ -284,9 +312,14 @@ class Synchronizer:
         return record is not None and record.digest == state.digest and _is_final(record)
 
     def _stage(self, item: SourceObject) -> bool:
-        """Fetch an object into the staging folder; return whether the batch is full."""
+        """Fetch an object into the staging folder; return whether the batch is full.
+
+        Raises:
+            SourceUnavailable: If no object can be read now.
+            OSError: If the file cannot be written, for example because the disk is full.
+        """
         file = self._staging / _name_staged_file(item)
-        if not file.exists():  # an interrupted synchronization has fetched it
+        if not file.exists():  # otherwise an interrupted synchronization has fetched it
             try:
                 self._fetch(item, file)
             except ObjectFailure as failure:
@@ -297,11 +330,12 @@ class Synchronizer:
         return len(self._staged) >= MOST_OBJECTS or self._staged_bytes >= MOST_BYTES
 
     def _fetch(self, item: SourceObject, file: Path) -> None:
+        """Fetch an object into a file that has its name only when it is complete."""
         part = file.with_suffix(".part")
         part.unlink(missing_ok=True)
         try:
             self._source.fetch(item, part)
-            # On the disk before it has its name: after a power cut an empty file would be trusted.
+            # Without this, a file that is empty after a power cut would be taken for complete.
             with part.open("rb") as written:
                 os.fsync(written.fileno())
             part.replace(file)
@@ -310,7 +344,7 @@ class Synchronizer:
         self._report.fetched += 1
 
     def _ingest_staged(self) -> None:
-        """Ingest the staged objects, store their states and remove their files."""
+        """Ingest the staged objects, then store their states and remove their files."""
         if not self._staged:
             return
         self._ingest_survey(_StagedSurvey(self._staged, self._open_reader()))
@@ -330,12 +364,13 @@ class Synchronizer:
         self._staged, self._staged_bytes = [], 0
 
     def _remove_gone(self) -> None:
-        """Remove the documents of the objects that a complete listing does not have.
+        """Remove the documents of objects that the complete listing does not have.
 
-        A file of this machine must also be proved to be missing.
+        A file of this machine must also be proved to be missing. If nothing was listed although
+        there were objects before, nothing is removed, and that is the fault.
         """
         if not len(self._listed) and any(True for _ in self._states.iterate_addresses()):
-            # An empty folder is more often one that is not mounted than one that was emptied.
+            # An empty folder was more likely not mounted than emptied.
             self._report.fault = NOTHING_LISTED
             return
         remove_places(
@@ -349,24 +384,26 @@ class Synchronizer:
         )
 
     def _finish(self) -> None:
-        """Do what does not go with a changed object.
+        """Make missing vectors, and apply the present readers to unchanged documents.
 
-        An interrupted synchronization may have left out vectors, and a file beside an unchanged
-        document may name other readers now.
+        An interrupted synchronization may have left chunks without vectors, and the sidecar of an
+        unchanged document may have changed.
         """
         reader = self._open_reader()
         if reader is not None and (reader.count_missing_vectors() or reader.get_rights()):
             self._ingest_survey(_StagedSurvey([], reader))
 
     def _apply_rights(self) -> None:
-        """Let the sidecars that were read count."""
+        """Apply the readers in the sidecars to the index."""
         if self._has_rights():
             self._ingest_survey(_StagedSurvey([], self._open_reader()))
 
     def _ingest_survey(self, survey: PlaceSurvey) -> None:
+        """Ingest the places of a survey, and add the counts to the report."""
         self._add_counts(self._ingest(survey, self._limits))
 
     def _add_counts(self, batch: IngestReport) -> None:
+        """Add the counts and outcomes of a batch to the report."""
         total = self._report.ingested
         total.new += batch.new
         total.changed += batch.changed
@@ -388,16 +425,18 @@ def remove_places(
     iterate_gone: Callable[[], Iterator[str]],
     ingest: Callable[[PlaceSurvey], object],
 ) -> None:
-    """Remove the documents of objects, then the states of these.
+    """Remove the documents of objects of a source, then the stored states of the objects.
+
+    A document that another source has too stays. After a kill, another call removes the rest.
 
     Args:
-        states: The states of the objects of the source.
-        iterate_gone: Yields the addresses of the objects; it is called several times.
-        ingest: Removes the places of a survey.
+        states: The stored states of the source.
+        iterate_gone: A function that returns an iterator of the addresses; it is called several
+            times.
+        ingest: The function that removes the places of a survey.
     """
 
     def iterate_own() -> Iterator[str]:
-        # A document that another source still has stays.
         return (address for address in iterate_gone() if not states.is_shared(address))
 
     if any(True for _ in iterate_own()):
@@ -407,12 +446,12 @@ def remove_places(
 
 
 def _is_final(record: SourceRecord) -> bool:
-    """Return whether reading the same content again would give nothing else."""
+    """Return whether reading the same content again would give the same result."""
     return record.outcome not in {"failed", "stale"} and not can_retry(record.reason)
 
 
 def _name_staged_file(item: SourceObject) -> str:
-    """Return a name for the content of an object in this state; its ending tells the format."""
+    """Return the name of the staged file of an object; other states of it have other names."""
     key = sha256(f"{item.address}\0{item.token}".encode()).hexdigest()[:32]
     ending = _ENDING.search(item.name)
     return key + (ending[0] if ending else "")

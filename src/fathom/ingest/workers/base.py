@@ -1,4 +1,4 @@
-"""The tasks of workers and their results, which come in order, each once, even if workers die."""
+"""The tasks of workers, and a pool that returns each result once and in order if workers die."""
 
 import math
 from collections import deque
@@ -14,11 +14,11 @@ from fathom.models.base import Embedder, Matrix
 from fathom.types import Chunk, Document
 
 TRIES = 3
-"""The tries of a task whose workers die; after them the task itself is blamed."""
+"""The number of times that a task is started if its workers die; then it has failed."""
 EMBED_SECONDS, EMBED_TEXT_SECONDS = 120.0, 10.0
-"""The time in seconds in which a worker must start and embed, and the time per text."""
+"""The time in seconds in which a worker must start and embed texts, and the time that each adds."""
 MAX_AHEAD = 4
-"""The largest number of started tasks per worker whose results nobody has taken yet."""
+"""The largest number of tasks per worker that are started before their results are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class ReadFileTask:
     """The task to read a file in the sandbox and to cut it.
 
     Attributes:
-        path: The path, which must lead a worker to the file too.
-        place: The name of the file in the index.
-        known_digest: The digest of what was read there; a file with that content is not read
-            again.
+        path: The path of the file, which must be the same for workers on other machines.
+        place: The place of the file in the index.
+        known_digest: The digest of the content that the index has; a file with this content is not
+            read again. Empty if the index has none.
     """
 
     path: str
@@ -37,41 +37,51 @@ class ReadFileTask:
     known_digest: str = ""
 
     seconds: ClassVar[float] = math.inf
-    """The time limit: none, because the sandbox and cutting have limits of their own."""
+    """The time limit in seconds: none, because the sandbox and cutting have limits of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedTask:
-    """The task to embed texts for a space."""
+    """The task to embed texts for a space; the result is a matrix with a row for each text.
+
+    Attributes:
+        space: The name of the space, which is empty for the one that every index has.
+        texts: The texts.
+    """
 
     space: str
     texts: tuple[str, ...]
 
     @property
     def seconds(self) -> float:
-        """The time limit, which large models on slow machines keep; a worker beyond it hangs."""
+        """The time limit in seconds, enough for large models on slow machines."""
         return EMBED_SECONDS + EMBED_TEXT_SECONDS * len(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
 class CutRecordsTask:
-    """The task to cut records of a corpus file; `place` is that of the file."""
+    """The task to cut records of a corpus file.
+
+    Attributes:
+        place: The place of the file in the index.
+        records: The records.
+    """
 
     place: str
     records: tuple[ParsedDocument, ...]
 
     seconds: ClassVar[float] = math.inf
-    """The time limit: none, because the worker limits the time for each record."""
+    """The time limit in seconds: none, because the worker limits the time for each record."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutDocumentTask:
-    """The task to cut a document."""
+    """The task to cut a document into chunks."""
 
     document: Document
 
     seconds: ClassVar[float] = math.inf
-    """The time limit: none, because the worker limits the time itself."""
+    """The time limit in seconds: none, because the worker limits the time itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +89,14 @@ class FileContent:
     """The content of a file that was read.
 
     Attributes:
-        digest: The digest of its bytes.
-        contents: The document. Empty if the content is known, and for a corpus file, whose records
-            are too many for memory: the writing process reads it, and has the records cut.
-        chunks: The document's chunks.
-        tables: Its long tables, packed.
-        refusal: The reason why there is no document.
-        error: The reason why its bytes could not be read.
+        digest: The digest of its bytes; empty if they could not be read.
+        contents: The document. Empty if the index has this content or there is a refusal. Also
+            empty for a corpus file, whose records are too many for memory: the process that writes
+            the index reads it, and gives its records to workers to be cut.
+        chunks: The chunks of the document.
+        tables: The long tables of the document, as `pack_tables` returns them.
+        refusal: Why the file gives no document; `None` if it gives one.
+        error: Why the bytes could not be read; `None` if they could.
     """
 
     digest: str = ""
@@ -98,7 +109,12 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedText:
-    """The language and the chunks that a worker found for a document or a record."""
+    """The result of cutting a document or a record.
+
+    Attributes:
+        language: The language of the text.
+        chunks: The chunks.
+    """
 
     language: str
     chunks: tuple[Chunk, ...]
@@ -113,8 +129,9 @@ class LostTask:
     """The result of a task whose worker died or failed.
 
     Attributes:
-        reason: One line.
-        is_final: Whether another worker would end in the same way.
+        reason: What happened to the worker, in one line.
+        is_final: Whether another worker would end in the same way, so that the task is not tried
+            again.
     """
 
     reason: str
@@ -122,7 +139,7 @@ class LostTask:
 
     @property
     def final_reason(self) -> str:
-        """The reason after all tries, in one line."""
+        """The reason in one line, with the number of tries if there were several."""
         return self.reason if self.is_final else f"{self.reason}, {TRIES} times"
 
 
@@ -130,23 +147,25 @@ Task = ReadFileTask | CutRecordsTask | CutDocumentTask | EmbedTask
 
 
 def count_tries(task: Task) -> int:
-    """Return the number of tries for a task whose workers die; 1 if it has several texts."""
+    """Return how often a task is started if its workers die: once if it has several texts."""
     if isinstance(task, ReadFileTask | CutDocumentTask):
         return TRIES
     texts = task.texts if isinstance(task, EmbedTask) else task.records
-    # One of several texts is to blame, so the caller splits the task instead.
+    # The caller instead makes a task for each text, to find the one at which workers die.
     return 1 if len(texts) > 1 else TRIES
 
 
 TaskResult = (
     FileContent | ChunkedRecords | ChunkedText | ParseRefusal | Matrix | LostTask | FathomError
 )
+"""The result of a task: a `FathomError` if it was raised, `LostTask` if the worker died."""
 EndedTask = tuple[int, TaskResult]
+"""The ticket of a task, and its result."""
 TaskT = TypeVar("TaskT", bound=Task)
 
 
 class WorkerTools(Protocol):
-    """The tools of a worker."""
+    """The chunker, embedders and limits that a worker needs for its tasks."""
 
     @property
     def parse_limits(self) -> ParseLimits:
@@ -173,13 +192,19 @@ class Workers(Protocol):
         ...
 
     def start(self, ticket: int, task: Task) -> None:
-        """Give a task to an idle worker; there must be one."""
+        """Give a task to an idle worker; there must be one.
+
+        Args:
+            ticket: The number with which the result of the task is returned.
+            task: The task.
+        """
         ...
 
     def wait_for_results(self) -> list[EndedTask]:
-        """Wait until tasks have ended, and return their tickets and results.
+        """Wait until at least one task has ended, and return the ended ones.
 
-        Workers that died are replaced.
+        Workers that have died or exceed the time limit of their task are replaced; the result of
+        such a task is a `LostTask`. A task must be in work.
 
         Raises:
             FathomError: If a worker cannot work at all.
@@ -187,32 +212,33 @@ class Workers(Protocol):
         ...
 
     def close(self) -> None:
-        """End all workers, whatever they are doing."""
+        """End all workers, also those that are at work; their tasks have no result."""
         ...
 
 
 class WorkerPool:
-    """Workers shared by runs of tasks; one run may go on inside another."""
+    """Workers that several runs of tasks share; a run may begin before another has ended."""
 
     def __init__(self, workers: Workers) -> None:
-        """Create the pool over workers that nobody else uses meanwhile."""
+        """Create the pool; nothing else may use the workers as long as it is used."""
         self._workers = workers
         self._tickets = count()
         self._started: dict[int, Task] = {}
-        """Tasks that were started and whose result nobody has taken."""
+        """The started tasks whose results were not taken yet, by their tickets."""
         self._tries: dict[int, int] = {}
-        """The tries of the tasks that a worker has now."""
+        """The number of times that each task now at a worker was started, by the tickets."""
         self._results: dict[int, TaskResult] = {}
 
     def run_in_order(self, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, TaskResult]]:
         """Yield each task with its result, in the order of the tasks.
 
         Tasks are started as workers become idle, at most `MAX_AHEAD` per worker before the results
-        of earlier ones are taken. A lost task goes to another worker, up to `count_tries` times.
-        The caller may finish another run before it takes the next result.
+        of earlier ones are taken. A lost task is started again until it was started `count_tries`
+        times; then the `LostTask` is its result. Before the caller takes the next result, it may
+        do another run to its end.
 
         Raises:
-            FathomError: If a worker had to raise it.
+            FathomError: If a task raised it in its worker, or a worker cannot work at all.
         """
         run = _Run(tasks)
         try:
@@ -225,7 +251,7 @@ class WorkerPool:
                 result = self._results.pop(ticket)
                 if isinstance(result, FathomError):
                     raise result
-                self._start_tasks(run)  # keeps workers busy while the caller stores the result
+                self._start_tasks(run)  # so that workers are busy while the caller uses the result
                 yield task, result
         finally:
             for ticket, _ in run.started:
@@ -249,7 +275,7 @@ class WorkerPool:
         return bool(run.started) or run.more is not None
 
     def _collect(self) -> None:
-        """Wait for results of any run; lost tasks are tried again."""
+        """Wait for results of any run, and start lost tasks again."""
         for ticket, result in self._workers.wait_for_results():
             task = self._started.get(ticket)
             if task is None:  # its run has ended early
@@ -263,12 +289,17 @@ class WorkerPool:
 
 
 def _may_retry(result: TaskResult) -> bool:
-    """Return whether a result is a loss that another worker may avoid."""
+    """Return whether a task was lost and another worker may succeed."""
     return isinstance(result, LostTask) and not result.is_final
 
 
 class _Run(Generic[TaskT]):
-    """The tasks to come (`None` after the last), and those whose result nobody has taken."""
+    """The state of one run.
+
+    Attributes:
+        more: The tasks to start; `None` after the last.
+        started: The tickets and tasks that were started and whose results were not taken, in order.
+    """
 
     def __init__(self, tasks: Iterable[TaskT]) -> None:
         self.more: Iterator[TaskT] | None = iter(tasks)

@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine."""
+"""Workers that are processes on this machine."""
 
 import math
 import os
@@ -17,17 +17,23 @@ from fathom.system import is_end_by
 
 _BOOT = "from fathom.ingest.workers.local import main; main()"
 _UNABLE_TICKET = -1
-"""The ticket with which a worker reports that it cannot work at all."""
+"""The ticket with which a worker sends the error because of which it cannot work at all."""
 
 
 class LocalWorkers:
-    """A number of processes; each ends by itself if this one dies.
+    """Worker processes, which end by themselves if this process dies.
 
-    Only messages of workers are unpickled; documents are parsed in the sandbox below them.
+    Pickles come only from these processes and never from a document: documents are parsed in the
+    sandboxes that the workers start.
     """
 
     def __init__(self, number: int, tools: bytes) -> None:
-        """Start the processes; `tools` is a pickled function that returns `WorkerTools`."""
+        """Start the processes.
+
+        Args:
+            number: The number of processes.
+            tools: A pickled function without arguments that returns `WorkerTools`.
+        """
         self._tools = tools
         self._workers = [_Worker(tools) for _ in range(number)]
 
@@ -42,12 +48,18 @@ class LocalWorkers:
         return [worker.process.pid for worker in self._workers]
 
     def start(self, ticket: int, task: Task) -> None:
-        """Give a task to an idle process."""
+        """Give a task to an idle process; there must be one."""
         idle = next(worker for worker in self._workers if worker.ticket is None)
         idle.give(ticket, task)
 
     def wait_for_results(self) -> list[EndedTask]:
-        """Wait until tasks have ended, and return their tickets and results."""
+        """Wait until at least one task has ended, and return the ended ones.
+
+        Processes that have ended or exceed the time limit of their task are replaced.
+
+        Raises:
+            FathomError: If a worker cannot work at all.
+        """
         busy = [worker for worker in self._workers if worker.ticket is not None]
         until = min(worker.deadline for worker in busy)
         timeout = None if until == math.inf else max(0.0, until - time.monotonic())
@@ -77,19 +89,29 @@ class LocalWorkers:
         return ended_tasks
 
     def close(self) -> None:
-        """Kill all processes."""
+        """Kill all processes; their tasks have no result."""
         for worker in self._workers:
             worker.close()
 
 
 class _Worker:
-    """One process and its present task."""
+    """One process and its present task.
+
+    Attributes:
+        connection: The pipe to the process.
+        ticket: The ticket of its task; `None` if it is idle.
+        seconds: The time limit of its task.
+        deadline: The end of this time on the monotonic clock.
+        process: The process.
+    """
 
     def __init__(self, tools: bytes) -> None:
+        """Start the process and send it the pickled function that returns its tools."""
         self.connection, other = Pipe()
         self.ticket: int | None = None
         self.seconds = self.deadline = math.inf
-        # In a session of its own, Ctrl-C reaches only this process, which then ends the worker.
+        # The process gets its own session, so that Ctrl-C reaches only the present process, which
+        # then ends the worker.
         self.process = subprocess.Popen(  # noqa: S603 - our own interpreter with our own code
             [sys.executable, "-c", _BOOT, str(other.fileno())],
             pass_fds=[other.fileno()],
@@ -102,21 +124,21 @@ class _Worker:
         self._send(tools)
 
     def give(self, ticket: int, task: Task) -> None:
-        """Give the worker a task; a dead one is noticed when its result is awaited."""
+        """Give the worker a task; if it has died, `wait_for_results` finds out."""
         self.ticket = ticket
         self.seconds = task.seconds
         self.deadline = time.monotonic() + task.seconds
         self._send(pickle.dumps((ticket, task)))
 
     def _send(self, message: bytes) -> None:
-        """Send a message; nothing happens if the worker has died."""
+        """Send a pickle; do nothing if the worker has died."""
         try:
             self.connection.send_bytes(message)
         except OSError:
             return
 
     def kill_and_explain(self) -> LostTask:
-        """Kill the worker, if it has not ended, and return how it ended."""
+        """Kill the worker if it has not ended, and return a `LostTask` with the way it ended."""
         self.close()
         code = self.process.wait()
         if is_end_by(code, "SIGALRM"):
@@ -131,16 +153,26 @@ class _Worker:
 
 
 def main() -> None:
-    """Run as a worker: receive the tools, then do one task after the other until none comes."""
+    """Run as a worker process until the process that started it ends.
+
+    The only argument of the command is the file descriptor of the pipe.
+    """
     connection: Connection[object, object] = Connection(int(sys.argv[1]))
     try:
         _serve(connection)
     except (EOFError, OSError):
-        return  # the process that gave the tasks has ended
+        return  # the process that started this one has ended
 
 
 def _serve(connection: "Connection[object, object]") -> None:
-    """Load the tools, then do tasks until the connection ends."""
+    """Load the tools, then do one task after the other.
+
+    If the tools cannot be loaded, the error is sent and the function returns.
+
+    Raises:
+        EOFError: If the process that started this one has ended.
+        OSError: If the connection to it breaks.
+    """
     # Unpickling is safe: only the process that started this one holds the other end.
     try:
         tools = pickle.loads(connection.recv_bytes())()  # noqa: S301

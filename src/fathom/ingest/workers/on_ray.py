@@ -1,4 +1,4 @@
-"""Workers that are actors of Ray, on this machine or on a cluster whose machines see the files."""
+"""Workers that are actors of Ray, here or on a cluster that has the files at the same paths."""
 
 import logging
 import math
@@ -20,6 +20,7 @@ class _Actor:
     """One worker in a process that Ray starts."""
 
     def __init__(self, tools: bytes) -> None:
+        """Make the tools by a pickled function; an error is kept until a task comes."""
         self._runner: TaskRunner | None = None
         self._fault: FathomError | None = None
         try:
@@ -29,7 +30,7 @@ class _Actor:
             self._fault = error
 
     def do(self, task: Task) -> tuple[bool, TaskResult]:
-        """Return whether the actor can work at all, and the result of the task."""
+        """Return True and the result of a task; or False and the error if the actor cannot work."""
         if self._runner is None or self._fault is not None:
             return False, self._fault or ModelError("the worker has nothing to work with")
         return True, self._runner.run(task)
@@ -42,8 +43,8 @@ class _RunningTask:
     Attributes:
         ticket: The ticket of the task.
         actor: The number of the actor.
-        seconds: The time limit.
-        started_at: The time at which it was started, in seconds.
+        seconds: The time limit in seconds.
+        started_at: When the task was started, in seconds on the monotonic clock.
     """
 
     ticket: int
@@ -53,19 +54,20 @@ class _RunningTask:
 
     @property
     def deadline(self) -> float:
+        """The end of the time limit, in seconds on the monotonic clock."""
         return self.started_at + self.seconds
 
 
 class RayWorkers:
-    """Actors, each on a core of its own; an actor that dies is replaced."""
+    """Actors of Ray, each of which reserves a core; one that dies is replaced."""
 
     def __init__(self, address: str, number: int, tools: bytes) -> None:
         """Connect to Ray and start the actors.
 
         Args:
-            address: `ray://HOST:PORT` of a cluster; empty for this machine, or for the address in
-                the variable `RAY_ADDRESS`.
-            number: The number of actors; 0 for as many as there are cores.
+            address: `ray://HOST:PORT` of a cluster. If it is empty, Ray uses the address in the
+                variable `RAY_ADDRESS`, or else this machine.
+            number: The number of actors; 0 for as many as Ray has cores.
             tools: A pickled function without arguments that returns `WorkerTools`.
 
         Raises:
@@ -90,7 +92,7 @@ class RayWorkers:
         self._running: dict[Any, _RunningTask] = {}
 
     def _start_actor(self) -> Any:  # noqa: ANN401 - of Ray
-        """Start an actor."""
+        """Start an actor and return its handle."""
         return self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote(self._tools)
 
     @property
@@ -99,14 +101,20 @@ class RayWorkers:
         return len(self._actors)
 
     def start(self, ticket: int, task: Task) -> None:
-        """Give a task to an idle actor."""
+        """Give a task to an idle actor; there must be one."""
         busy = {flight.actor for flight in self._running.values()}
         idle = next(number for number in range(self.size) if number not in busy)
         reference = self._actors[idle].do.remote(task)
         self._running[reference] = _RunningTask(ticket, idle, task.seconds, time.monotonic())
 
     def wait_for_results(self) -> list[EndedTask]:
-        """Wait until tasks have ended, and return their tickets and results."""
+        """Wait until at least one task has ended, and return the ended ones.
+
+        Actors that have died or exceed the time limit of their task are replaced.
+
+        Raises:
+            FathomError: If an actor cannot work at all.
+        """
         until = min(flight.deadline for flight in self._running.values())
         timeout = None if until == math.inf else max(0.0, until - time.monotonic())
         done, waiting = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
@@ -122,7 +130,11 @@ class RayWorkers:
         return ended_tasks
 
     def _take_result(self, reference: Any) -> EndedTask:  # noqa: ANN401 - of Ray
-        """Return the result of a finished task."""
+        """Return the ticket and the result of a task that has ended.
+
+        Raises:
+            FathomError: If the actor cannot work at all.
+        """
         try:
             is_able, result = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -132,7 +144,7 @@ class RayWorkers:
         return self._running.pop(reference).ticket, result
 
     def _replace_actor(self, reference: Any, reason: str) -> EndedTask:  # noqa: ANN401 - of Ray
-        """Replace the actor of a lost task."""
+        """Replace the actor of a task, and return the ticket with a `LostTask`."""
         flight = self._running.pop(reference)
         self._actors[flight.actor] = self._start_actor()
         return flight.ticket, LostTask(reason)

@@ -1,4 +1,4 @@
-"""The workers that a setting names."""
+"""Opening of the workers that the setting `workers` names."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,11 +19,16 @@ def open_workers(
     """Open the workers that a name stands for, for a `with` block; yield `None` for `1`.
 
     Args:
-        name: A number of processes; `ray` for actors on this machine, `ray://HOST:PORT` for those
-            of a cluster, both with `?workers=N` unless all cores are meant.
-        pickle_tools: Pickles a function that returns a worker's `WorkerTools`, for a number of
-            workers on this machine (0 if they are elsewhere).
-        offline: Open no socket.
+        name: A number of processes; or `ray` for actors of Ray on this machine, or
+            `ray://HOST:PORT` for those of a cluster. To both, `?workers=N` may be added; by default
+            each core has an actor.
+        pickle_tools: A function that returns, pickled, a function without arguments that returns
+            the `WorkerTools` of a worker. Its argument is the number of workers on this machine (0
+            if they are elsewhere).
+        offline: Whether no socket may be opened.
+
+    Yields:
+        The workers, which are ended with the block; `None` if this process is to do all work.
 
     Raises:
         UsageError: If the name stands for no workers, or `offline` forbids them.
