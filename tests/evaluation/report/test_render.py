@@ -40,6 +40,36 @@ def test_an_empty_report_gives_nothing() -> None:
     assert render_text(nothing) == render_markdown(nothing) == ""
 
 
+def test_no_text_breaks_a_line_or_opens_a_tag_in_markdown() -> None:
+    text = "a\n\nb <script>x</script> <!-- c"
+    report = make_report(
+        ReportStatement(text=text),
+        Sentences(title=text, lines=(text,)),
+        ReportTable(title=text, head=(text,), rows=((text,),)),
+        Figure(name="f", title=text, caption="", svg=SVG),
+        title=text,
+    )
+    safe = "a b &lt;script>x&lt;/script> &lt;!-- c"
+    assert render_markdown(report).split("\n") == [
+        f"## {safe}", "", safe, "", f"**{safe}**", "", f"- {safe}", "",
+        f"**{safe}**", "", f"| {safe} |", "|---|", f"| {safe} |", "", f"*{safe}*",
+    ]  # fmt: skip
+    long = ReportTable(title="<b>\nc", head=("x",), rows=(("1",),) * 61)
+    assert next(iter(render_block(long))) == "<details><summary>&lt;b> c</summary>"
+
+
+@pytest.mark.parametrize("text", ["p < 0.05", "a <3 b", "x<0", "<", "F1 [0.4, 0.6]"])
+def test_a_text_without_a_tag_stays_in_markdown(text: str) -> None:
+    assert [*render_block(ReportStatement(text=text))] == [text]
+
+
+def test_a_cell_with_a_line_break_stays_in_its_row_in_a_terminal() -> None:
+    table = ReportTable(title="t\nu", head=("", "x"), rows=(("a\u2028b\r\nc", "1"), ("d", "2")))
+    assert render_text(make_report(table, title="s\nt")).splitlines() == [
+        "S T", "", "t u", "       x", "-----  -", "a b c  1", "d      2",
+    ]  # fmt: skip
+
+
 def test_text_is_escaped_everywhere_on_a_page() -> None:
     pytest.importorskip("jinja2")
     evil: list[ReportBlock] = [

@@ -26,6 +26,9 @@ MAX_WIDTH = 100
 """The letters of a line; a wider table with few rows is transposed in a terminal."""
 MIN_FOR_CONTENTS = 4
 """The fewest sections for which a page has a table of contents."""
+_LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
+"""The sign before which Markdown looks for a tag; that of "p < 0.05" is none."""
 _WITH_INTERVAL = re.compile(r"(\S+) (\[.+\])")
 
 
@@ -38,7 +41,7 @@ def render_text(report: EvaluationReport) -> str:
         "\n".join(lines)
         for section in report.sections
         for lines in (
-            *([[section.title.upper()]] if section.title else ()),
+            *([[_join_lines(section.title.upper())]] if section.title else ()),
             *(_render_text_block(block) for block in section.blocks),
         )
     )
@@ -50,7 +53,7 @@ def render_markdown(report: EvaluationReport) -> str:
         "\n".join(lines)
         for section in report.sections
         for lines in (
-            *([[f"## {section.title}"]] if section.title else ()),
+            *([[f"## {_escape(section.title)}"]] if section.title else ()),
             *(render_block(block) for block in section.blocks),
         )
     )
@@ -61,38 +64,57 @@ def render_block(block: ReportBlock) -> Iterator[str]:
     if isinstance(block, ReportTable):
         return _render_table(block)
     if isinstance(block, Sentences):
-        title = [f"**{block.title}**", ""] if block.title else []
-        return iter([*title, *(f"- {line}" for line in block.lines)])
-    return iter([block.text if isinstance(block, ReportStatement) else f"*{_name_figure(block)}*"])
+        title = [f"**{_escape(block.title)}**", ""] if block.title else []
+        return iter([*title, *(f"- {_escape(line)}" for line in block.lines)])
+    if isinstance(block, ReportStatement):
+        return iter([_escape(block.text)])
+    return iter([f"*{_escape(_name_figure(block))}*"])
 
 
 def _render_table(table: ReportTable) -> Iterator[str]:
     folded = len(table.rows) > LONG_TABLE
     if folded:
-        title = table.title or f"{len(table.rows)} lines"
+        title = _escape(table.title) or f"{len(table.rows)} lines"
         yield from (f"<details><summary>{title}</summary>", "")
     elif table.title:
-        yield from (f"**{table.title}**", "")
-    yield "| " + " | ".join(table.head) + " |"
+        yield from (f"**{_escape(table.title)}**", "")
+    yield "| " + " | ".join(map(_escape_cell, table.head)) + " |"
     yield "|" + "---|" * len(table.head)
     for row in table.rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        yield "| " + " | ".join(map(_escape_cell, row)) + " |"
     if folded:
         yield from ("", "</details>")
 
 
+def _escape_cell(text: str) -> str:
+    return _escape(text).replace("|", "\\|")
+
+
+def _escape(text: str) -> str:
+    """Return a text as one line of Markdown in which nothing opens a tag."""
+    return _TAG_START.sub("&lt;", _join_lines(text))
+
+
+def _join_lines(text: str) -> str:
+    """Return a text as one line."""
+    return _LINE_BREAKS.sub(" ", text)
+
+
 def _render_text_block(block: ReportBlock) -> Iterator[str]:
     if isinstance(block, ReportTable):
-        yield from [block.title] if block.title else []
+        yield from [_join_lines(block.title)] if block.title else []
         yield from _align_columns([block.head, *block.rows])
     elif isinstance(block, Sentences):
-        yield from [block.title] if block.title else []
-        yield from (f"- {line}" for line in block.lines)
+        yield from [_join_lines(block.title)] if block.title else []
+        yield from (f"- {_join_lines(line)}" for line in block.lines)
+    elif isinstance(block, ReportStatement):
+        yield _join_lines(block.text)
     else:
-        yield block.text if isinstance(block, ReportStatement) else f"[{_name_figure(block)}]"
+        yield f"[{_join_lines(_name_figure(block))}]"
 
 
-def _align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _align_columns(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    rows = [tuple(map(_join_lines, row)) for row in table]
     # A table with few rows becomes narrow when its rows become columns.
     if _compute_width(rows) > MAX_WIDTH and len(rows[0]) > len(rows):
         rows = list(zip(*rows, strict=True))
