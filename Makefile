@@ -75,8 +75,9 @@ reproduce-fast: $(VENV)/dev ## the same on the samples, in minutes
 	$(BIN)/python -m experiments --fast
 
 bundle: $(VENV)/dev ## a bundle for MCP clients, dist/fathom-VERSION.mcpb
-	$(BIN)/python -m hatchling build -t wheel -d dist
-	$(BIN)/python deploy/bundle.py dist/*.whl dist
+	rm -rf dist/wheel
+	$(BIN)/python -m hatchling build -t wheel -d dist/wheel
+	$(BIN)/python deploy/bundle.py dist/wheel/*.whl dist
 
 sbom: $(VENV)/dev ## list the packages of the base install as CycloneDX, dist/fathom.cdx.json
 	$(PYTHON) -m venv --clear --without-pip $(VENV)/shipped

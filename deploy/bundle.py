@@ -101,6 +101,12 @@ def main() -> None:
     parser.add_argument("wheel", type=Path)
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
+    # Checked first: a bundle that is written in part could be taken for a whole one.
+    if not options.wheel.is_file():
+        parser.error(f"{options.wheel}: no such file; `make bundle` builds the wheel first")
+    if not options.wheel.name.startswith(f"fathom_qa-{__version__}-"):
+        parser.error(f"{options.wheel}: not the wheel of version {__version__}, which is bundled")
+    options.folder.mkdir(parents=True, exist_ok=True)
     sys.stdout.write(f"{write_bundle(options.wheel, options.folder)}\n")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from tests.serving.test_mcp import get_data
@@ -38,6 +39,31 @@ def test_a_bundle_holds_what_its_manifest_names(tmp_path: Path) -> None:
     assert (unpacked / manifest["server"]["entry_point"]).is_file()
     assert "${user_config.folder}" in manifest["server"]["mcp_config"]["args"]
     assert 'path = "fathom_qa-0.0.0-py3-none-any.whl"' in (unpacked / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "exists", "message"),
+    [
+        (f"fathom_qa-{__version__}-py3-none-any.whl", False, "no such file"),
+        ("fathom_qa-0.0.0-py3-none-any.whl", True, f"not the wheel of version {__version__}"),
+    ],
+)
+def test_a_wheel_that_is_missing_or_of_another_version_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    exists: bool,
+    message: str,
+) -> None:
+    if exists:
+        (tmp_path / name).write_bytes(b"")
+    bundles = tmp_path / "bundles"
+    monkeypatch.setattr(sys, "argv", ["bundle.py", str(tmp_path / name), str(bundles)])
+    with pytest.raises(SystemExit, match="2"):
+        BUNDLE["main"]()
+    assert message in capsys.readouterr().err
+    assert not bundles.exists()
 
 
 def test_the_server_of_a_bundle_answers_from_a_folder(tmp_path: Path) -> None:
