@@ -63,3 +63,11 @@ def test_lines_are_chosen_by_key_and_time(index: list[str], tmp_path: Path) -> N
     assert isinstance(refused, UsageError)
     empty = RUNNER.invoke(app, ["audit", "--index", str(tmp_path / "empty"), "--json"])
     assert json.loads(empty.stdout) == {"lines": []}
+
+
+def test_a_name_with_a_line_break_takes_one_line(tmp_path: Path) -> None:
+    log = create_audit_log(EmbeddedIndex(tmp_path), days=30)
+    log.add(replace(LINE, name="ana\nno one"))
+    log.close()
+    (line,) = RUNNER.invoke(app, ["audit", "--index", str(tmp_path)]).stdout.splitlines()
+    assert "ana no one" in line

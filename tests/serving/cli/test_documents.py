@@ -10,12 +10,22 @@ from tests.scripted_server import serve
 from tests.test_library import LARGE, SMALL, open_with_embedders
 
 from fathom.engine import Engine
+from fathom.errors import UsageError
 from fathom.index.base import SpaceStatus
 from fathom.serving.cli.doctor import diagnose
-from fathom.serving.cli.documents import drop_vectors, list_vectors
+from fathom.serving.cli.documents import copy, drop_vectors, list_vectors
 from fathom.serving.cli.output import format_space
 
 Captured = pytest.CaptureFixture[str]
+
+
+def test_an_index_is_not_copied_onto_itself(tmp_path: Path) -> None:
+    index = index_fees(tmp_path) / "index"
+    link = tmp_path / "link"
+    link.symlink_to(index)
+    for other in (str(index), f"embedded:{index}", f"{index}/../index", str(link)):
+        with pytest.raises(UsageError, match="are the same index; name another one"):
+            copy(str(index), other)
 
 
 def test_spaces_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:

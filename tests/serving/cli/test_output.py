@@ -5,16 +5,23 @@ from dataclasses import replace
 
 import pytest
 
+from fathom.documents.lines import MatchingLine
+from fathom.index.base import DocumentSummary
+from fathom.ingest.outdated import OutdatedFile
 from fathom.serving.brief import Brief
 from fathom.serving.cli.output import (
     format_answer,
     format_brief,
+    format_documents,
     format_hits,
+    format_matching_lines,
+    format_outdated,
+    format_outline,
     link_citations,
     show,
     show_json,
 )
-from fathom.types import Answer, Chunk, Citation, Conflict, Hit, Place, Span
+from fathom.types import Answer, Chunk, Citation, Conflict, Document, Hit, Place, Span
 from fathom.usage import Budget, Usage
 
 CITATION = Citation(
@@ -240,3 +247,19 @@ def test_calls_and_their_cost_are_shown() -> None:
     assert "2 calls, 15 tokens, cost unknown" in format_answer(replace(ANSWER, usage=spent))
     priced = replace(ANSWER, usage=replace(spent, cost_usd=0.25), trace_id="0123456789abcdef")
     assert "15 tokens, 0.250000 USD\n  trace 0123456789ab" in format_answer(priced)
+
+
+def test_a_name_with_line_breaks_takes_one_line() -> None:
+    path, title = "/c/a\nb.md", "Fees\u2028of\r\nall"
+    place = replace(PLACE, path=path, title=title, section="")
+    (head, _) = format_hits([HIT], [place]).splitlines()
+    assert head == "  1. Fees of  all, page 2 (/c/a b.md:7)  (0.5000, d1#0)"
+    summary = DocumentSummary(
+        id="d1", path=path, title=title, language="en", chunks=1, updated="2026"
+    )
+    assert format_documents([summary]) == "d1  en      1 chunks  /c/a b.md  Fees of  all"
+    line = MatchingLine(document="d1", place=place, start=0, text="Fees")
+    assert format_matching_lines([line], str, has_more=False) == "/c/a b.md:7  Fees"
+    document = Document(id="d1", path=path, title=title, text="")
+    assert format_outline(document, [], str) == "/c/a b.md has no headings"
+    assert format_outdated([OutdatedFile(path, "gone")]).splitlines()[0] == "/c/a b.md: gone"

@@ -186,3 +186,7 @@ def test_wrong_settings_in_files_and_environment_are_refused(
     check_one_line(run("status"), 2, "fathom.toml cannot be read")
     (tmp_path / "fathom.toml").write_text(json.dumps({}))
     check_one_line(run("status"), 2, "fathom.toml cannot be read")
+
+
+def test_an_empty_address_is_refused(run: CommandRunner) -> None:  # noqa: F811
+    check_one_line(run("serve", "--host", ""), 2, "--host is empty; name an address")

@@ -10,6 +10,7 @@ import typer
 
 from fathom.errors import UsageError
 from fathom.serving.cli.options import IndexOption, JsonOption, build_engine
+from fathom.serving.cli.terminal import replace_breaks
 
 FORMULA_MARKS = ("=", "+", "-", "@")
 """The characters with which a formula of a spreadsheet begins."""
@@ -77,4 +78,6 @@ def _format_line(line: "AuditLine") -> str:
     asked = json.dumps(line.to_json()["asked"], ensure_ascii=False)
     documents = list(dict.fromkeys(place.document for place in line.shown.places))
     shown = f"; shown: {', '.join(documents)}" if documents else ""
-    return f"{line.requested[:19]} {who}{where}: {line.route} {asked}: {line.status}{shown}"
+    return replace_breaks(
+        f"{line.requested[:19]} {who}{where}: {line.route} {asked}: {line.status}{shown}"
+    )

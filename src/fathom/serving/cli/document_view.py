@@ -7,7 +7,7 @@ from typing import Any
 
 from fathom.errors import UsageError
 from fathom.serving.cli.output import make_file_link, shorten_path
-from fathom.serving.cli.terminal import add_links, replace_controls
+from fathom.serving.cli.terminal import add_links, replace_breaks, replace_controls
 from fathom.serving.wording import choose_page_word
 from fathom.text.lines import widen_to_lines
 from fathom.types import Document, Span
@@ -61,10 +61,10 @@ def format_place_view(document: Document, span: Span, *, context: int, styled: b
     place = document.place_at(span.start)
     page = f", {choose_page_word(place.path)} {place.page}" if place.page else ""
     section = f", {place.section}" if place.section else ""
-    head = replace_controls(f"{shorten_path(place.path)}{page}{section}")
+    head = replace_breaks(f"{shorten_path(place.path)}{page}{section}")
     if styled:
         head = add_links(head, {shorten_path(place.path): make_file_link(place.path, document.id)})
-    lines = [replace_controls(place.title), head, ""]
+    lines = [replace_breaks(place.title), head, ""]
     width = len(str(document.line_at(len(document.text))))
     for line in _iterate_lines_around(document.text, span, context):
         # An end at the beginning of a line does not mark that line; an empty place marks its own.

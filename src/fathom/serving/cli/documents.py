@@ -1,7 +1,7 @@
 """The commands that look after an index: vectors, config, status, copy, backup, doctor."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from fathom.serving.cli.options import (
     build_engine,
     collect_index_flags,
 )
+
+if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
+    from fathom.index.engines import Index
 
 vectors = typer.Typer(help="Vectors of further embedders.", no_args_is_help=True)
 config = typer.Typer(help="Settings and where they come from.", no_args_is_help=True)
@@ -97,6 +100,10 @@ def copy(
         build_engine(source, assignments, offline=offline) as engine,
         build_engine(target, assignments, offline=offline) as target_engine,
     ):
+        if _is_same_place(engine.index, target_engine.index):
+            raise UsageError(
+                f"{source} and {target} are the same index; name another one to copy to"
+            )
 
         def copy_more() -> None:
             notes.extend(copy_server_tables(engine.index, target_engine.index, engine.directory))
@@ -105,6 +112,13 @@ def copy(
     counts = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
     lines = [f"{state.documents} documents, {state.chunks} chunks copied", *notes]
     show_outcome({**counts, "beside": notes}, "\n".join(lines), as_json=as_json)
+
+
+def _is_same_place(index: "Index", other: "Index") -> bool:
+    """Return whether two names stand for one index; a folder may have several names."""
+    if index.is_shared or other.is_shared:
+        return str(index) == str(other)
+    return Path(str(index)).resolve() == Path(str(other)).resolve()
 
 
 def backup(

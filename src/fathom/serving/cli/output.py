@@ -16,7 +16,12 @@ from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
 from fathom.serving.brief import Brief, serialize_brief
 from fathom.serving.cli.errors import dump_json
-from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
+from fathom.serving.cli.terminal import (
+    add_links,
+    is_terminal,
+    replace_breaks,
+    replace_controls,
+)
 from fathom.serving.shapes import Shortener, format_address
 from fathom.serving.wording import (
     ENGLISH,
@@ -33,7 +38,7 @@ def format_place(place: Place) -> str:
     """Return a place in one line: title, section and page, then path and line."""
     name = name_place(place)
     line = f":{place.line}" if place.line else ""
-    return f"{name} ({shorten_path(place.path)}{line})" if place.path else name
+    return replace_breaks(f"{name} ({shorten_path(place.path)}{line})" if place.path else name)
 
 
 def shorten_path(path: str) -> str:
@@ -240,7 +245,8 @@ def _format_disagreement(answer: Answer) -> list[str]:
 def _format_citation(citation: Citation) -> str:
     quote = " ".join(citation.quote.split())
     if citation.source == "web":
-        return f'  [{citation.n}] {citation.title} ({citation.document}, from the web): "{quote}"'
+        name = replace_breaks(f"{citation.title} ({citation.document}, from the web)")
+        return f'  [{citation.n}] {name}: "{quote}"'
     return f'  [{citation.n}] {format_place(citation.place)}: "{quote}"'
 
 
@@ -319,7 +325,8 @@ def _format_left(hits: int, chars: int) -> str:
 
 def _list_excerpts(excerpts: "Excerpts") -> list[str]:
     texts = (
-        (f"{excerpt.at}  {excerpt.name}".rstrip(), excerpt.text) for excerpt in excerpts.excerpts
+        (replace_breaks(f"{excerpt.at}  {excerpt.name}".rstrip()), excerpt.text)
+        for excerpt in excerpts.excerpts
     )
     return ["\n".join([head, *map(_indent, parts)]) for head, parts in _group_by_place(texts)]
 
@@ -331,9 +338,11 @@ def _indent(text: str) -> str:
 def format_outline(document: Document, headings: "Sequence[Heading]", shorten: Shortener) -> str:
     """Return a line for each heading, indented by its depth, with its line or page."""
     if not headings:
-        return f"{shorten(document.path)} has no headings"
+        return f"{replace_breaks(shorten(document.path))} has no headings"
     return "\n".join(
-        f"{format_address(heading.place, shorten)}  {'  ' * heading.depth}{heading.text}"
+        replace_breaks(
+            f"{format_address(heading.place, shorten)}  {'  ' * heading.depth}{heading.text}"
+        )
         for heading in headings
     )
 
@@ -342,7 +351,7 @@ def format_matching_lines(
     lines: "Sequence[MatchingLine]", shorten: Shortener, *, has_more: bool
 ) -> str:
     """Return lines that hold a pattern, each after its place; a page is named once."""
-    texts = ((format_address(line.place, shorten), line.text) for line in lines)
+    texts = ((replace_breaks(format_address(line.place, shorten)), line.text) for line in lines)
     entries = [
         "\n  ".join([f"{at}  {first}", *rest]) for at, (first, *rest) in _group_by_place(texts)
     ]
@@ -354,8 +363,10 @@ def format_matching_lines(
 def format_documents(documents: Iterable[DocumentSummary]) -> str:
     """Return a line for each document."""
     lines = [
-        f"{document.id}  {document.language:<3}  {document.chunks:>4} chunks  "
-        f"{document.path}  {document.title}"
+        replace_breaks(
+            f"{document.id}  {document.language:<3}  {document.chunks:>4} chunks  "
+            f"{document.path}  {document.title}"
+        )
         for document in documents
     ]
     return "\n".join(lines) or "no documents"
@@ -365,7 +376,7 @@ def format_outdated(outdated: "Sequence[OutdatedFile]") -> str:
     """Return a line for each file that differs from what was read, and the next step."""
     if not outdated:
         return "every file is as it was read"
-    lines = [f"{file.path}: {file.reason}" for file in outdated]
+    lines = [replace_breaks(f"{file.path}: {file.reason}") for file in outdated]
     return "\n".join([*lines, f"{len(outdated)} files differ; `fathom ingest` reads them again"])
 
 
@@ -414,12 +425,16 @@ def format_ingest_report(report: "IngestReport") -> str:
     if report.filled:
         lines.append(f"{report.filled} vectors made of chunks that were stored before")
     bad_files = [file for file in report.files if file.is_bad]
-    lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad_files]
+    lines += [
+        f"  {file.outcome:<13} {replace_breaks(f'{file.path}: {file.reason}')}"
+        for file in bad_files
+    ]
     if report.untold:
         lines.append(f"  and {report.untold} more of this kind")
     partial_files = [file for file in report.files if file.is_partial]
     lines += [
-        f"  {'read in part':<13} {file.path}: {file.reason}" for file in partial_files[:_MOST_NOTES]
+        f"  {'read in part':<13} {replace_breaks(f'{file.path}: {file.reason}')}"
+        for file in partial_files[:_MOST_NOTES]
     ]
     if len(partial_files) > _MOST_NOTES:
         lines.append(f"  and {len(partial_files) - _MOST_NOTES} more of this kind")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from fathom.errors import Interrupted
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.cli.terminal import replace_breaks, replace_controls
 
 if TYPE_CHECKING:  # a command that asks does not ingest
     from fathom.ingest.progress import IngestState
@@ -44,7 +44,7 @@ class _LinePrinter:
         for number, file in enumerate(report.files[self._written :], start=self._written + 1):
             reason = f": {file.reason}" if file.reason else ""
             line = f"{number}/{advance.files} {file.outcome} {file.path}{reason}"
-            sys.stderr.write(replace_controls(line) + "\n")
+            sys.stderr.write(replace_breaks(line) + "\n")
         self._written = len(report.files)
         sys.stderr.flush()
 

@@ -13,7 +13,7 @@ def is_terminal() -> bool:
 
 def add_links(text: str, links: Mapping[str, str]) -> str:
     """Return the text with the words of `links` made clickable by OSC 8 sequences."""
-    targets = {replace_controls(words): replace_controls(target) for words, target in links.items()}
+    targets = {replace_breaks(words): replace_controls(target) for words, target in links.items()}
     # The longest words come first, or the path of a folder would match within that of its file.
     pattern = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
     return pattern.sub(
@@ -26,4 +26,12 @@ def replace_controls(text: str) -> str:
     return "".join(
         character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"
         for character in text
+    )
+
+
+def replace_breaks(text: str) -> str:
+    """Return a name as one line: a space in place of each break, and no control characters."""
+    # `isspace` also holds for a tab and for the separators of lines and paragraphs.
+    return replace_controls(
+        "".join(" " if character.isspace() else character for character in text)
     )

@@ -71,9 +71,12 @@ def run(
         on_open: Called with the address of the page once it can be opened.
 
     Raises:
-        UsageError: If the address cannot be listened at, or others could reach it and there is
-            neither a key nor a sign-on.
+        UsageError: If the address is empty or cannot be listened at, or others could reach it and
+            there is neither a key nor a sign-on.
     """
+    # A socket takes an empty address for all of this machine's, which a script rarely means.
+    if not host.strip():
+        raise UsageError("--host is empty; name an address, such as 127.0.0.1, or 0.0.0.0 for all")
     access = build_access(settings, required=host not in LOOPBACK or sign_on is not None)
     access.needs_key()  # remembers that keys exist, even if their database is deleted later
     if host not in LOOPBACK and sign_on is None and not access.keys.has_keys():
