@@ -137,8 +137,7 @@ class LearnedWeights:
         Raises:
             UsageError: If there are fewer than two questions a fold, or no such measure.
         """
-        if measure not in MEASURES:
-            raise UsageError(f"measure {measure!r}: choose of {', '.join(MEASURES)}")
+        check_measure(measure)
         if len(lists) < 2 * FOLDS:
             raise UsageError(
                 f"{len(lists)} judged questions are too few to learn weights: give {2 * FOLDS}"
@@ -232,6 +231,16 @@ class LearnedWeights:
         lines = (f"learned on all questions (keyword/semantic): {pairs}", self.verdict)
         section = ReportSection(blocks=(table, Sentences(lines=lines)))
         return render_text(EvaluationReport(title="", sections=(section,)))
+
+
+def check_measure(measure: str) -> None:
+    """Check the name of the measure to learn for.
+
+    Raises:
+        UsageError: If there is no such measure of rankings.
+    """
+    if measure not in MEASURES:
+        raise UsageError(f"measure {measure!r}: choose of {', '.join(MEASURES)}")
 
 
 def learn_pairs(

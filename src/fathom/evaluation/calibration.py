@@ -129,6 +129,7 @@ def calibrate(
         dataset = (
             questions if isinstance(questions, Dataset) else open_dataset(Path(questions), engine)
         )
+        _check_documents(engine, dataset)
         # A bound on errors turns unsure answers into abstentions, from which nothing is learned.
         with engine.open_unbounded() as unlimited:
             session = Session(
@@ -152,6 +153,15 @@ def calibrate(
         outcomes, strategy=name, max_error=max_error, delta=delta, made_of=made_of
     )
     return build_report(name, calibrated, cases)
+
+
+def _check_documents(engine: "Engine", dataset: Dataset) -> None:
+    """Refuse an index that holds no document of the data set: it could answer no question."""
+    if not any(document.id in dataset.documents for document in engine.documents.list()):
+        raise UsageError(
+            f"{dataset.name}: the index holds none of its documents; `fathom ingest "
+            f"{dataset.corpus}` puts them there, or name their index with --index"
+        )
 
 
 def is_gradable(record: Record) -> bool:

@@ -204,12 +204,8 @@ def cross_fit(
     Raises:
         UsageError: If there are fewer than two questions a fold.
     """
+    check_folds(questions)
     folds = deal_folds(questions)
-    if min(map(len, folds)) < 2:
-        raise UsageError(
-            f"{len(questions)} recorded questions are too few to measure a planner on, or share "
-            f"too many documents: record {2 * FOLDS} about different ones, or add --no-measure"
-        )
     runs: dict[str, list[SystemRun]] = {}
     for number, fold_asked in enumerate(folds, start=1):
         others = [item for fold in folds if fold is not fold_asked for item in fold]
@@ -219,6 +215,19 @@ def cross_fit(
     return PlannerTable(
         reward=reward, systems=tuple(first.join(rest) for first, *rest in runs.values())
     )
+
+
+def check_folds(questions: Sequence[RecordedQuestion]) -> None:
+    """Check that there are enough questions to measure a planner on.
+
+    Raises:
+        UsageError: If there are fewer than two questions a fold.
+    """
+    if min(map(len, deal_folds(questions))) < 2:
+        raise UsageError(
+            f"{len(questions)} recorded questions are too few to measure a planner on, or share "
+            f"too many documents: record {2 * FOLDS} about different ones, or add --no-measure"
+        )
 
 
 def deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:

@@ -107,3 +107,18 @@ def test_feedback_reports_its_effect(run: CommandRunner, corpus: Path) -> None: 
 
 def test_too_few_answers_give_no_certificate() -> None:
     assert certify([], max_error=0.05).threshold is None
+
+
+def test_an_index_without_the_documents_of_a_data_set_is_refused(
+    run: CommandRunner,  # noqa: F811
+    corpus: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    run("ingest", str(corpus))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "corpus.jsonl").write_text('{"_id": "d1", "title": "t", "text": "x"}\n')
+    (tmp_path / "other" / "queries.jsonl").write_text(
+        json.dumps({"_id": "q", "text": QUESTION, "answers": ["x"]}) + "\n"
+    )
+    (tmp_path / "other" / "qrels.tsv").write_text("")
+    check_one_line(run("calibrate", "other"), 2, "other: the index holds none of its documents")

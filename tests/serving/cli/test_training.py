@@ -55,6 +55,15 @@ def test_the_same_seed_writes_the_same_bytes(
     assert first == second != third
 
 
+def test_too_few_questions_to_measure_leave_no_policy(
+    run: CommandRunner, records: str, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(Path(records).read_text().splitlines(keepends=True)[:9]))
+    check_one_line(run("train", "planner", "--records", str(few)), 2, "9 recorded questions are")
+    assert not (tmp_path / "planner.json").exists()
+
+
 def test_curves_and_checkpoints_are_stored(
     run: CommandRunner, records: str, tmp_path: Path
 ) -> None:
@@ -195,3 +204,11 @@ def test_weights_that_cannot_be_learned_are_refused(
     done = run("train", "weights", judged_dataset, *arguments)
     check_one_line(done, code=2)
     assert message in done.err
+
+
+def test_an_unknown_measure_is_refused_before_the_first_search(
+    run: CommandRunner, judged_dataset: str, tmp_path: Path
+) -> None:
+    ask = ("train", "weights", judged_dataset, "--measure", "F1", "--index", "fresh")
+    check_one_line(run(*ask), 2, "measure 'F1'")
+    assert not (tmp_path / "fresh").exists()

@@ -23,6 +23,7 @@ from fathom.serving.cli.progress import show_count, show_ingest_progress
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
     from fathom.evaluation.outcomes import OutcomeFile
+    from fathom.planner.environment import RecordedQuestion
     from fathom.planner.ppo import Training, TrainingProgress
     from fathom.planner.train import OnUpdate
 
@@ -90,9 +91,10 @@ def planner(
     if datasets:
         with build_engine(index, assignments, offline=offline) as engine:
             _record_outcomes(engine, datasets, outcomes, queries)
+    questions = _list_questions(outcomes, measured=measure)
     reward, training = Reward(alpha=alpha, wrong=wrong), Training(seed=seed, updates=updates)
     trained = learn(
-        outcomes.list_questions(),
+        questions,
         reward,
         training,
         checkpoints=checkpoints,
@@ -100,18 +102,12 @@ def planner(
     )
     out.write_text(trained.policy.to_json(), encoding="utf-8")
     if curves is not None:
-        from fathom.jsonable import dump_canonical
-
-        curves.write_text(
-            "".join(dump_canonical(asdict(update)) + "\n" for update in trained.curve), "utf-8"
-        )
+        _write_curve(curves, trained.curve)
     # The comparison trains further policies, on each fold of the questions, which takes a while.
     table = None
     if measure:
         alphas = sorted({*ALPHAS, alpha})
-        table = cross_fit(
-            outcomes.list_questions(), reward, training, alphas=alphas, on_progress=show_count
-        )
+        table = cross_fit(questions, reward, training, alphas=alphas, on_progress=show_count)
     if as_json:
         rows, tests = (table.rows(), table.compare_with_baselines()) if table else ([], [])
         origin = trained.policy.origin
@@ -145,12 +141,13 @@ def weights(
     offline: OfflineOption = False,
 ) -> None:
     """Learn the weights of `hybrid`'s branches from questions with their relevant documents."""
-    from fathom.evaluation.branch_weights import LearnedWeights, gather_lists
+    from fathom.evaluation.branch_weights import LearnedWeights, check_measure, gather_lists
     from fathom.evaluation.harness import prepare_engine
     from fathom.serving.cli.output import show, show_json
 
     if out.suffix != ".json":
         raise UsageError(f"--out {out}: hybrid.weights takes a file whose name ends in .json")
+    check_measure(measure)
     check_writable(out)
     # Both branches have to search, whatever the weights in use.
     chosen = [*(assignments or ()), "hybrid.weights=complexity"]
@@ -182,6 +179,28 @@ def _record_outcomes(
         with prepare_engine(engine, dataset, show_ingest_progress(verbose=False)) as prepared:
             sample = dataset.sample(queries)
             record_outcomes(prepared, dataset, sample, outcomes, on_progress=show_count)
+
+
+def _list_questions(outcomes: "OutcomeFile", *, measured: bool) -> "list[RecordedQuestion]":
+    """Return the recorded questions, if a policy of them can be measured where it shall be.
+
+    Raises:
+        UsageError: If there are too few to measure a policy on.
+    """
+    from fathom.evaluation.planning import check_folds
+
+    questions = outcomes.list_questions()
+    # Checked first, so that a command that fails leaves no policy behind.
+    if measured:
+        check_folds(questions)
+    return questions
+
+
+def _write_curve(file: Path, curve: "Sequence[TrainingProgress]") -> None:
+    """Write a line of JSON for each update of a training."""
+    from fathom.jsonable import dump_canonical
+
+    file.write_text("".join(dump_canonical(asdict(update)) + "\n" for update in curve), "utf-8")
 
 
 def _check_arguments(
