@@ -41,7 +41,7 @@ class SystemBaseline:
         names = GATED_RANKING_MEASURES if records[0].is_ranking else GATED_MEASURES
         by_measure = {name: score_questions(name, records) for name in names}
         return cls(
-            questions={record.question: _hash_question(record) for record in records},
+            questions=_hash_questions(records),
             measures={name: scores for name, scores in by_measure.items() if scores},
         )
 
@@ -135,12 +135,10 @@ def compare_with_baseline(baseline: Baseline, groups: Sequence[Sequence[Record]]
     Raises:
         UsageError: If the run has other systems or other questions than the baseline.
     """
-    now = Baseline.of(groups)
-    _check_systems(baseline, now)
+    check_questions(baseline, groups)
     checks = []
-    for (dataset, system), ours in now.systems.items():
+    for (dataset, system), ours in Baseline.of(groups).systems.items():
         theirs = baseline.systems[dataset, system]
-        _check_questions(ours, theirs, dataset, baseline.source)
         sides = (system, "its baseline")
         for name, values_now in ours.measures.items():
             before = theirs.measures.get(name, {})
@@ -148,6 +146,34 @@ def compare_with_baseline(baseline: Baseline, groups: Sequence[Sequence[Record]]
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
             checks += [contrast(dataset, name, sides, paired)] if paired else []
     return GateOutcome(checks=correct_for_all(checks))
+
+
+def check_questions(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> None:
+    """Check that a run asks all systems of a baseline the questions that the baseline asked.
+
+    Only the questions of the records count, so those of `plan_records` do before a run.
+
+    Raises:
+        UsageError: If the run has other systems or other questions than the baseline.
+    """
+    now = {_identify_system(records): _hash_questions(records) for records in groups}
+    for name, where in (
+        *((key, f"is not in {baseline.source}") for key in sorted(now.keys() - baseline.systems)),
+        *((key, "was not run") for key in sorted(baseline.systems.keys() - now)),
+    ):
+        raise UsageError(
+            f"{name[1]} on {name[0]} {where}: run the data sets and systems of the baseline, "
+            "or write a new one with --save-baseline"
+        )
+    for (dataset, system), ours in now.items():
+        theirs = baseline.systems[dataset, system].questions
+        for question in sorted(ours.keys() | theirs.keys()):
+            # Another hash means another text, gold answer or qrels under the same id.
+            if ours.get(question) != theirs.get(question):
+                raise UsageError(
+                    f"question {question} of {dataset} is not the same in {baseline.source}: ask "
+                    "what the baseline asked (--queries), or write a new one with --save-baseline"
+                )
 
 
 def is_regression(check: PairedTest) -> bool:
@@ -162,9 +188,16 @@ def _identify_system(records: Sequence[Record]) -> SystemKey:
     return first.dataset, f"retriever {first.system}" if first.is_ranking else first.system
 
 
-def _hash_question(record: Record) -> str:
-    identity = [record.text, record.gold, record.wrong, record.answerable, record.relevant]
-    return hash_text(dump_canonical(identity))[:16]
+def _hash_questions(records: Sequence[Record]) -> dict[str, str]:
+    """Return a hash of all that makes each question and what is right, by its id."""
+    return {
+        record.question: hash_text(
+            dump_canonical(
+                [record.text, record.gold, record.wrong, record.answerable, record.relevant]
+            )
+        )[:16]
+        for record in records
+    }
 
 
 def _to_plain(values: SystemBaseline) -> dict[str, Any]:
@@ -190,26 +223,3 @@ def _parse_system(row: Mapping[str, Any]) -> SystemBaseline:
         for name, scores in row["measures"].items()
     }
     return SystemBaseline(questions=questions, measures=measures)
-
-
-def _check_systems(baseline: Baseline, now: Baseline) -> None:
-    for name, where in (
-        *((key, f"is not in {baseline.source}") for key in now.systems.keys() - baseline.systems),
-        *((key, "was not run") for key in baseline.systems.keys() - now.systems),
-    ):
-        raise UsageError(
-            f"{name[1]} on {name[0]} {where}: run the data sets and systems of the baseline, "
-            "or write a new one with --save-baseline"
-        )
-
-
-def _check_questions(
-    ours: SystemBaseline, theirs: SystemBaseline, dataset: str, source: str
-) -> None:
-    for question in sorted(ours.questions.keys() | theirs.questions.keys()):
-        # Another hash means another text, gold answer or qrels under the same id.
-        if ours.questions.get(question) != theirs.questions.get(question):
-            raise UsageError(
-                f"question {question} of {dataset} is not the same in {source}: ask what the "
-                "baseline asked (--queries), or write a new one with --save-baseline"
-            )

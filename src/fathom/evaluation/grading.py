@@ -206,7 +206,8 @@ class Panel:
             else LLMAnswerJudge(
                 name=name, model=self._select_model(engine, name), prompt=prompts[name]
             )
-            for name in self.names
+            # Of a judge that is named twice each grade would count twice.
+            for name in dict.fromkeys(self.names)
         ]
 
     def _select_model(self, engine: "Engine", judge: str) -> RoleModel:

@@ -13,9 +13,10 @@ from fathom.evaluation.breakdown import Field
 from fathom.evaluation.datasets import Dataset, load, load_questions
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import Panel
+from fathom.evaluation.records import Record
 from fathom.evaluation.report.build import build_brief_report, build_full_report
 from fathom.evaluation.report.render import render_html, render_markdown, render_text
-from fathom.evaluation.runner import OnProgress, Session, holds_dataset
+from fathom.evaluation.runner import OnProgress, Session, holds_dataset, plan_records
 from fathom.extensions import find_entry
 from fathom.settings.retrievers import split_retriever
 
@@ -85,15 +86,33 @@ class Systems:
         )
 
     def check(self) -> None:
-        """Check that all systems exist, before hours are spent.
+        """Check that all systems exist and can be compared, before hours are spent.
 
         Raises:
-            UsageError: If one does not exist.
+            UsageError: If one does not exist, or is to be compared with itself.
         """
+        if self.compared and self.compared[0] == self.compared[1]:
+            raise UsageError(
+                f"{self.compared[0]} cannot be compared with itself: name two different systems"
+            )
         for name in self.retrievers:
             split_retriever(name)
         for name in self.strategies:
             find_entry("strategy", name)
+
+    def plan_records(
+        self, dataset: Dataset, *, queries: int | None, varied: Mapping[str, str]
+    ) -> list[list[Record]]:
+        """Return the records of all systems before anything is asked: all but their replies.
+
+        Raises:
+            UsageError: If no question is judged and a ranking is wanted.
+        """
+        return [
+            plan_records(name, dataset, ranks=ranks, queries=queries, varied=varied)
+            for names, ranks in ((self.retrievers, True), (self.strategies, False))
+            for name in names
+        ]
 
 
 def evaluate(
@@ -118,7 +137,7 @@ def evaluate(
     Args:
         engine: The engine to ask, with its own settings. If its index does not hold the documents
             of the data set, and no others, a separate index is made below it, in
-            `eval/<data set>`.
+            `eval/<data set>`, or in `eval/<data set>@<paper>` if a paper is in force.
         dataset: A folder as `docs/evaluation.md` describes it, a file of questions about what the
             engine's index holds, or what `load` or `load_questions` returned for one.
         retrievers: Names of retrievers; `hybrid` where no system at all is named.
@@ -208,8 +227,11 @@ def prepare_engine(
     # Such a data set has no corpus of its own that could be ingested.
     if dataset.ingested:
         raise UsageError(f"{dataset.name}: the index has changed since its documents were listed")
+    paper = engine.settings.ask.paper
+    # Each paper cuts documents its own way, so its chunks cannot lie beside those of the settings.
+    folder = f"{dataset.name}@{paper}" if paper else dataset.name
     # The user's own index must not be filled with the documents of a data set.
-    with engine.open_at(engine.directory / "eval" / dataset.name) as separate:
+    with engine.open_at(engine.directory / "eval" / folder) as separate:
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
             # Documents of an earlier corpus would be ranked and read as if they were of this one.
             is_foreign = _holds_others(separate, dataset)

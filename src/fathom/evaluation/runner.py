@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
@@ -82,7 +83,7 @@ class Session:
         Raises:
             UsageError: If there is no such strategy, or records of another setup are in the way.
         """
-        questions = self.dataset.sample(self.queries, seed=self.seed)
+        questions = draw_questions(self.dataset, self.queries, seed=self.seed, ranks=False)
 
         def ask(question: DatasetQuestion) -> TracedAnswer:
             request = AskRequest.parse(
@@ -110,16 +111,13 @@ class Session:
             UsageError: If no question is judged, there is no such retriever, or records of
                 another setup are in the way.
         """
-        questions = self.dataset.sample(self.queries, seed=self.seed, judged=True)
-        if not questions:
-            raise UsageError(
-                f"{self.dataset.name}: no judged question, so no ranking can be measured"
-            )
+        questions = draw_questions(self.dataset, self.queries, seed=self.seed, ranks=True)
         return record_retriever(
             self.dataset,
             questions,
             self.engine.retriever(retriever),
             self._open_records(retriever, f"{build_file_name(retriever, self.varied)}.ranked"),
+            name=retriever,
             on_question=self._make_callback(retriever, questions),
         )
 
@@ -133,6 +131,52 @@ class Session:
     ) -> Callable[[int], None]:
         what = f"{self.dataset.name} {system}"
         return lambda done: self.on_progress(what, done, len(questions))
+
+
+def draw_questions(
+    dataset: Dataset, queries: int | None, *, seed: int, ranks: bool
+) -> tuple[DatasetQuestion, ...]:
+    """Return the questions that a system is asked; a retriever ranks for judged ones only.
+
+    Raises:
+        UsageError: If no question is judged and a ranking is wanted.
+    """
+    questions = dataset.sample(queries, seed=seed, judged=ranks)
+    if not questions and ranks:
+        raise UsageError(f"{dataset.name}: no judged question, so no ranking can be measured")
+    return questions
+
+
+def plan_records(
+    system: str,
+    dataset: Dataset,
+    *,
+    ranks: bool,
+    queries: int | None = None,
+    seed: int = 0,
+    varied: Mapping[str, str] = MappingProxyType({}),
+) -> list[Record]:
+    """Return the records of a system before anything is asked: all but its replies.
+
+    Args:
+        system: The name of a strategy or a retriever.
+        dataset: The data set.
+        ranks: Whether it is a retriever.
+        queries: The size of the sample of questions; all by default.
+        seed: The seed of the sample.
+        varied: The settings that are varied.
+
+    Raises:
+        UsageError: If no question is judged and a ranking is wanted.
+    """
+    questions = draw_questions(dataset, queries, seed=seed, ranks=ranks)
+    fields = {"strategy": system, "depth": DEPTH if ranks else None}
+    unknown = {"status": "failed", "stop_reason": "not asked yet", "usage": {}, "seconds": 0.0}
+    records = Records(varied=varied)
+    return [
+        Record.from_json({**fields, **_describe_question(dataset, question, records), **unknown})
+        for question in questions
+    ]
 
 
 def build_file_name(system: str, varied: Mapping[str, str]) -> str:
@@ -245,6 +289,7 @@ def record_retriever(
     retriever: Retriever,
     records: Records,
     *,
+    name: str = "",
     on_question: Callable[[int], None] = lambda _: None,
 ) -> list[Record]:
     """Let a retriever rank the documents for the questions that it has not been asked yet.
@@ -252,7 +297,7 @@ def record_retriever(
     As with a strategy, a ranking that breaks is recorded as failed.
 
     The retriever's index holds the corpus of the data set. Unjudged questions cannot be measured.
-    New records are added to the known ones.
+    New records are added to the known ones, under `name` or else the retriever's own name.
 
     Returns:
         The records of `questions`, in their order.
@@ -264,7 +309,8 @@ def record_retriever(
     def make(question: DatasetQuestion) -> Fields:
         return _rank_question(retriever, question)
 
-    fixed = {"strategy": retriever.name, "depth": DEPTH}
+    # The retriever of an extension may call itself otherwise than its entry point.
+    fixed = {"strategy": name or retriever.name, "depth": DEPTH}
     return _record_questions(fixed, dataset, questions, make, records, on_question)
 
 

@@ -99,13 +99,46 @@ def test_matching_records_are_continued_and_others_refused(
 
 
 def test_a_comparison_is_stated_in_a_sentence(run: CommandRunner, toy_dataset: str) -> None:
-    output = run("eval", toy_dataset, "--compare", "naive", "naive", *SURE)
-    assert "cannot be told apart" in output.out
-    assert "naive and naive cannot be told apart in F1 on toy: +0.000" in output.out
-    comparisons = run("eval", toy_dataset, "--compare", "naive", "naive", *SURE, "--json").json[
-        "comparisons"
-    ]
+    ask = ("eval", toy_dataset, "--compare", "naive", "rrf", *SURE)
+    assert "naive and rrf cannot be told apart in F1 on toy: " in run(*ask).out
+    comparisons = run(*ask, "--json").json["comparisons"]
     assert {"measure", "difference", "interval", "p", "p_holm", "sentence"} <= set(comparisons[0])
+
+
+def test_a_system_is_not_compared_with_itself(run: CommandRunner, toy_dataset: str) -> None:
+    message = "naive cannot be compared with itself"
+    check_one_line(run("eval", toy_dataset, "--compare", "naive", "naive"), 2, message)
+
+
+def test_everything_is_refused_before_the_first_question(
+    run: CommandRunner, toy_dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = ("eval", toy_dataset, "--strategy", "rrf")
+    varied = (*ask, "--retriever", "keyword", "--vary", "rrf.k=1,2")
+    run(*ask, "--save-baseline", "one.json")
+    run(*varied, "--save-baseline", "varied.json")
+    assert run(*varied, "--gate", "varied.json").code == 0
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("a question was asked")
+
+    monkeypatch.setattr(engine_module.Engine, "arun", fail)
+    monkeypatch.setattr(KeywordRetriever, "retrieve", fail)
+    check_one_line(run(*ask, "--vary", "rrf.k=1,much"), 2, "rrf.k = 'much'")
+    check_one_line(run(*varied, "--gate", "one.json"), 2, "keyword (rrf.k=1) on toy is not in one")
+    check_one_line(run(*ask, "--queries", "1", "--gate", "one.json"), 2, "is not the same in one")
+    queries = tmp_path / "toy" / "queries.jsonl"
+    queries.write_text(queries.read_text().replace("How much does", "What does"))
+    check_one_line(run(*ask, "--gate", "one.json"), 2, "question q1 of toy is not the same in one")
+
+
+def test_each_paper_has_an_index_of_its_own(
+    run: CommandRunner, toy_dataset: str, tmp_path: Path
+) -> None:
+    ask = ("eval", toy_dataset, "--strategy", "naive", "--paper", "maf", "--json")
+    rows = run(*ask).json["rows"]
+    assert [row["system"] for row in rows] == ["naive", "maf (ask.paper=maf)"]
+    assert {item.name for item in (tmp_path / ".fathom" / "eval").iterdir()} == {"toy", "toy@maf"}
 
 
 def test_two_retrievers_are_compared_by_ranking_measures(

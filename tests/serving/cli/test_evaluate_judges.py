@@ -93,3 +93,10 @@ def test_mistakes_are_reported_in_one_line_before_the_work(
     check_one_line(run(*ask, "--judge-model", "openai:m"), 2, "add --judge NAME")
     check_one_line(run(*ask, "--judge", "similarity", "--labels", "no.jsonl"), 2, "no.jsonl")
     assert not (tmp_path / ".fathom").exists()
+
+
+def test_a_judge_that_is_named_twice_grades_once(run: CommandRunner, toy_dataset: str) -> None:
+    ask = ("eval", toy_dataset, "--strategy", "naive", *SURE, "--json")
+    judges = run(*ask, "--judge", "similarity,similarity").json["judges"]
+    graded = sorted(judgement["question"] for judgement in judges["judgements"])
+    assert graded == ["q1", "q2"]

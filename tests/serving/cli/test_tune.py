@@ -5,8 +5,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.serving.cli.test_app import CommandRunner, run
+from tests.serving.cli.test_app import CommandRunner, check_one_line, run
 
+from fathom.engine import Engine
+from fathom.errors import ModelError
 from fathom.models.reader_loading import load_shipped_reader
 
 __all__ = ["run"]
@@ -89,3 +91,22 @@ def test_mistakes_are_reported_before_the_work(run: CommandRunner, question_file
         wrong = run("tune", question_file, *arguments)
         assert (wrong.code, wrong.err.count("\n")) == (2, 1)
         assert message in wrong.err
+
+
+def test_failed_questions_are_reported(
+    run: CommandRunner, question_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ModelError("no such weights")
+
+    monkeypatch.setattr(Engine, "arun", fail)
+    ran = run("tune", question_file, "--strategies", "naive", "--set", "ask.strategy=naive")
+    assert ran.code == 5
+    assert "mine naive: 8 of 8 questions failed; the first" in ran.err
+
+
+def test_a_strategy_is_no_setting_to_try(run: CommandRunner, question_file: str) -> None:
+    ran = run("tune", question_file, "--settings", "ask.strategy=naive,rrf")
+    check_one_line(ran, 2, "name the strategies with --strategies")
+    Path("fathom.toml").mkdir()
+    check_one_line(run("tune", question_file, "--write"), 2, "fathom.toml", "cannot be written")

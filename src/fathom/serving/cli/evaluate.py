@@ -1,12 +1,13 @@
 """`fathom eval`: the quality of retrievers and strategies on data sets with judgements."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -127,15 +128,19 @@ def evaluate(
     )
     baseline = reports.check()
     fields = parse_fields(split_names(by))
-    flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
-    evaluations = []
-    loaded_datasets = load_datasets(
-        datasets, build_engine(index, assignments, offline=offline, flags=flags)
+    open_engine = partial(
+        open_variant,
+        index,
+        assignments,
+        offline=offline,
+        flags=collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline),
     )
+    check_variants(open_engine, [varied for _, varied in runs])
+    planned_runs = plan_runs(load_datasets(datasets, open_engine({})), runs, queries, baseline)
+    evaluations = []
     # Each variant gets an engine of its own: settings are fixed when an engine is built.
-    for dataset, (chosen, varied) in product(loaded_datasets, runs):
-        assigned = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
-        with build_engine(index, assigned, offline=offline, flags=flags) as engine:
+    for dataset, (chosen, varied) in planned_runs:
+        with open_engine(varied) as engine:
             evaluated = measure(
                 engine,
                 dataset,
@@ -262,6 +267,63 @@ def load_datasets(
             raise UsageError(f"{path}: two data sets are called {dataset.name}; rename one")
         by_name[dataset.name] = dataset
     return list(by_name.values())
+
+
+def open_variant(
+    index: str | None,
+    assignments: Sequence[str] | None,
+    varied: Mapping[str, str],
+    *,
+    offline: bool,
+    flags: Mapping[str, Any],
+) -> AbstractContextManager["Engine"]:
+    """Open an engine as `build_engine` does, with settings that are varied."""
+    assigned = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
+    return build_engine(index, assigned, offline=offline, flags=flags)
+
+
+def check_variants(
+    open_engine: "Callable[[Mapping[str, str]], AbstractContextManager[Engine]]",
+    variants: Sequence[Mapping[str, str]],
+) -> None:
+    """Check that an engine can be built with each variant, before hours are spent on the first.
+
+    Raises:
+        SettingsError: For an unknown key or an illegal value.
+    """
+    for varied in variants:
+        with open_engine(varied):
+            pass
+
+
+def plan_runs(
+    datasets: "Sequence[Dataset]",
+    runs: "Sequence[tuple[Systems, dict[str, str]]]",
+    queries: int | None,
+    baseline: "Baseline | None",
+) -> "list[tuple[Dataset, tuple[Systems, dict[str, str]]]]":
+    """Return each data set with each of the runs, if all their questions can be asked.
+
+    Args:
+        datasets: The data sets.
+        runs: The systems to ask, with the settings that are varied.
+        queries: The size of the sample of questions; all by default.
+        baseline: The baseline of the gate; `None` without a gate.
+
+    Raises:
+        UsageError: If there is nothing to rank for, or the baseline asked other questions.
+    """
+    from fathom.evaluation.gate import check_questions
+
+    planned_runs = list(product(datasets, runs))
+    plan = [
+        records
+        for dataset, (systems, varied) in planned_runs
+        for records in systems.plan_records(dataset, queries=queries, varied=varied)
+    ]
+    if baseline is not None:
+        check_questions(baseline, plan)
+    return planned_runs
 
 
 def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:

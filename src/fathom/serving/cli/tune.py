@@ -1,20 +1,25 @@
 """`fathom tune`: the strategy and the settings that do best on a user's own questions."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.errors import UsageError
 from fathom.registry import STRATEGIES
 from fathom.serving.cli.evaluate import (
     ALL_FAILED,
     ReportFiles,
+    check_variants,
     expand_variants,
     load_datasets,
+    open_variant,
     split_names,
 )
+from fathom.serving.cli.files import check_writable
 from fathom.serving.cli.options import (
     STRATEGY_NAMES,
     IndexOption,
@@ -24,13 +29,11 @@ from fathom.serving.cli.options import (
     QueriesOption,
     RecordsOption,
     SetOption,
-    build_engine,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
 from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:
-    from fathom.engine import Engine
     from fathom.evaluation.tuning import Tuning
 
 SETTINGS_FILE = Path("fathom.toml")
@@ -71,21 +74,21 @@ def tune(
     check_measure(measure)
     reports = ReportFiles(html=html, markdown=markdown, records=records)
     reports.check()
+    if write:
+        check_writable(SETTINGS_FILE)
     tried = split_names(strategies) or list(STRATEGIES)
     Systems.of([], tried).check()
 
-    def open_engine(varied_settings: Mapping[str, str]) -> AbstractContextManager["Engine"]:
-        assigned = [
-            *(assignments or ()),
-            *(f"{key}={value}" for key, value in varied_settings.items()),
-        ]
-        return build_engine(index, assigned, offline=offline, flags={"llm.model": llm})
-
+    open_engine = partial(
+        open_variant, index, assignments, offline=offline, flags={"llm.model": llm}
+    )
+    variants = _list_variants(settings or ())
+    check_variants(open_engine, variants)
     (dataset,) = load_datasets([questions], open_engine({}))
     with open_engine({}) as engine:
         current = engine.settings.ask.strategy
     evaluations = []
-    for varied in _list_variants(settings or ()):
+    for varied in variants:
         with open_engine(varied) as engine:
             evaluated = measure_all(
                 engine,
@@ -99,6 +102,7 @@ def tune(
                 ingesting=show_ingest_progress(verbose=False),
                 on_progress=show_count,
             )
+        sys.stderr.writelines(f"{replace_controls(warning)}\n" for warning in evaluated.warnings)
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     tuning = compare_trials(evaluation.answered, current, measure=measure)
@@ -120,8 +124,16 @@ def _show_tuning(tuning: "Tuning", written: str | None, *, as_json: bool) -> Non
 
 
 def _list_variants(settings: Sequence[str]) -> list[dict[str, str]]:
-    """Return the settings as they are, and each combination of values to try."""
-    return [{}, *(variant for variant in expand_variants(settings) if variant)]
+    """Return the settings as they are, and each combination of values to try.
+
+    Raises:
+        UsageError: If a text is malformed, or varies the strategy.
+    """
+    variants = [variant for variant in expand_variants(settings) if variant]
+    # Each trial names its strategy itself, which this setting would contradict.
+    if any("ask.strategy" in variant for variant in variants):
+        raise UsageError("--settings ask.strategy: name the strategies with --strategies")
+    return [{}, *variants]
 
 
 def _write_recommendation(tuning: "Tuning") -> str | None:
