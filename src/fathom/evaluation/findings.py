@@ -93,6 +93,19 @@ class Findings:
         return measured
 
     @property
+    def agreement_sentences(self) -> list[str]:
+        """The agreements in sentences; one says so if no label of people is of a graded answer."""
+        sentences = [agreement.sentence for agreement in self.agreements]
+        labels = self.labels
+        if labels is None or any(agreement.labels == labels.name for agreement in self.agreements):
+            return sentences
+        return [
+            *sentences,
+            f"{labels.name} has no label of an answer that a judge graded: judge, data set, "
+            "strategy and question must be as in the tables",
+        ]
+
+    @property
     def synthetic_counts(self) -> dict[str, int]:
         """The number of synthetic questions of each data set that has some."""
         questions_of: dict[str, set[str]] = {}

@@ -79,6 +79,10 @@ def test_labels_of_people_count_too(run: CommandRunner, toy_dataset: str, tmp_pa
     assert [(agreement["labels"], agreement["count"]) for agreement in agreements] == [
         ("people.jsonl", 2)
     ]
+    (tmp_path / "others.jsonl").write_text(lines[0].replace('"toy"', '"toys"'))
+    assert "others.jsonl has no label of an answer that a judge graded" in (
+        run(*ask, "--labels", "others.jsonl").out
+    )
 
 
 def test_mistakes_are_reported_in_one_line_before_the_work(

@@ -36,8 +36,8 @@ def test_a_file_of_questions_is_written_and_counted(
 
 
 def test_the_output_marks_the_questions_as_synthetic(run: CommandRunner, fees: str) -> None:
-    output = run("questions", "make", "--out", "made.jsonl", "--number", "4")
-    assert "synthetic questions in made.jsonl" in output.out
+    ask = ("questions", "make", "--out", "made.jsonl", "--number", "4", "--kinds", "numeric, ")
+    assert "synthetic questions in made.jsonl" in run(*ask).out
 
 
 def test_an_index_without_questions_is_reported_with_its_own_exit_code(

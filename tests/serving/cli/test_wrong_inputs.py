@@ -37,6 +37,7 @@ CALLS: tuple[tuple[Sequence[str], str], ...] = (
     (("docs", "rm", "nothing"), "nothing"),
     (("docs", "rm", NOT_UTF8), "no document 'caf\\\\xe9'"),
     (("docs", "grep", "a", NOT_UTF8), "no document 'caf\\\\xe9'"),
+    (("feedback", "zzz", "--right", "--source", "a"), "add --answer TEXT"),
     (("feedback", "zzz", "--answer", NOT_UTF8), "--answer is not UTF-8"),
     (("keys", "add", "ana", "--group", NOT_UTF8), "--group 'caf"),
     (("search", " "), "the question is empty"),

@@ -70,7 +70,7 @@ def build_brief_report(findings: Findings, by: Sequence[Field] = ()) -> Evaluati
     blocks += _list_sentences(_describe_synthetic(findings))
     for field in by:
         blocks += _break_down(findings, field)
-    blocks += _list_sentences([agreement.sentence for agreement in findings.agreements])
+    blocks += _list_sentences(findings.agreement_sentences)
     return EvaluationReport(
         title=_build_title(findings),
         sections=(ReportSection(blocks=(*blocks, *_describe_gate(findings))),),
@@ -195,7 +195,7 @@ def _build_sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]
     )
     yield (
         "Agreement of the judges",
-        _list_sentences([judge.sentence for judge in findings.agreements]),
+        _list_sentences(findings.agreement_sentences),
     )
     for name in group_by_dataset(findings.groups):
         rows = [row for row in findings.rows if row.dataset == name]

@@ -95,6 +95,8 @@ def feedback(
 
     if [right, wrong, bool(answer)].count(True) != 1:
         raise UsageError("feedback: give one of --right, --wrong and --answer TEXT")
+    if source and not answer:
+        raise UsageError("--source names a document that holds the right answer: add --answer TEXT")
     if not _is_utf8(answer):
         raise UsageError("--answer is not UTF-8 text; type it again or convert it")
     with build_engine(index, assignments, offline=offline) as engine:

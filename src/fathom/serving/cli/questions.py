@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fathom.serving.cli.evaluate import split_names
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
@@ -59,7 +60,7 @@ def make(
     with build_engine(index, assignments, offline=offline, flags={"llm.model": llm}) as engine:
         question_set = engine.make_questions(
             number,
-            kinds=[kind.strip() for kind in kinds.split(",")] if kinds else (),
+            kinds=split_names(kinds),
             languages=[language] if language else (),
             seed=seed,
             on_made=partial(show_count, "questions"),
