@@ -11,7 +11,7 @@ from fathom.documents.decode import decode_text
 from fathom.engine import Engine
 from fathom.models.reading import CrossReader
 from fathom.serving.cli.document_view import format_place_view, parse_place, serialize_place
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.invisible import replace_controls
 from fathom.settings.tree import AskSettings, IndexSettings, Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.text.sentences import split

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 
 from fathom.index.rights import ReaderList, combine_limits
 from fathom.jsonable import Json
+from fathom.serving.invisible import INVISIBLE, replace_controls
 from fathom.types import Document, Hit, Place
 
 if TYPE_CHECKING:  # only commands that answer or calibrate need these
@@ -25,12 +26,7 @@ Shortener = Callable[[str], str]
 """Returns a short name of a path that opens the same document."""
 DOCUMENT_URI = "fathom://documents/"
 """The beginning of the address of a document as a resource of MCP; its id follows."""
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # control characters, surrogates
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width
-    "\U000e0000-\U000e0fff]"  # tags: a model reads them as text, and people see nothing
-)
-_ESCAPED = re.compile(f"%|{_INVISIBLE.pattern}")
+_ESCAPED = re.compile(f"%|{INVISIBLE.pattern}")
 
 
 def replace_invisible(value: Json) -> Json:
@@ -40,7 +36,7 @@ def replace_invisible(value: Json) -> Json:
     document.
     """
     if isinstance(value, str):
-        return _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "\ufffd", value)
+        return replace_controls(value)
     if isinstance(value, Mapping):
         return {replace_invisible(str(key)): replace_invisible(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -7,7 +7,8 @@ from typing import Any
 
 from fathom.errors import UsageError
 from fathom.serving.cli.output import make_file_link, shorten_path
-from fathom.serving.cli.terminal import add_links, replace_breaks, replace_controls
+from fathom.serving.cli.terminal import add_links, replace_breaks
+from fathom.serving.invisible import replace_controls
 from fathom.serving.wording import choose_page_word
 from fathom.text.lines import widen_to_lines
 from fathom.types import Document, Span

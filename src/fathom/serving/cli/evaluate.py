@@ -33,7 +33,7 @@ from fathom.serving.cli.options import (
     collect_run_flags,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.invisible import replace_controls
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine

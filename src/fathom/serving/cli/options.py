@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.registry import PAPERS, RETRIEVERS, STRATEGIES
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.invisible import replace_controls
 
 if TYPE_CHECKING:  # each command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine

@@ -20,8 +20,8 @@ from fathom.serving.cli.terminal import (
     add_links,
     is_terminal,
     replace_breaks,
-    replace_controls,
 )
+from fathom.serving.invisible import replace_controls
 from fathom.serving.shapes import Shortener, format_address
 from fathom.serving.wording import (
     ENGLISH,

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from fathom.errors import Interrupted
-from fathom.serving.cli.terminal import replace_breaks, replace_controls
+from fathom.serving.cli.terminal import replace_breaks
+from fathom.serving.invisible import replace_controls
 
 if TYPE_CHECKING:  # a command that asks does not ingest
     from fathom.ingest.progress import IngestState

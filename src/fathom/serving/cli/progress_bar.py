@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestReport
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.invisible import replace_controls
 
 WINDOW_S = 20.0
 """The time over which speed is measured, in seconds.

@@ -5,7 +5,7 @@ import sys
 from typing_extensions import override
 
 from fathom.runs.events import Listener, RunEvent, StepEnd, TextEvent
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.invisible import replace_controls
 
 _REPLACE_LINE = "\x1b[A\x1b[2K\r"
 

@@ -5,6 +5,8 @@ import re
 import sys
 from collections.abc import Mapping
 
+from fathom.serving.invisible import replace_controls
+
 
 def is_terminal() -> bool:
     """Return whether stdout is a terminal that understands escape sequences."""
@@ -18,14 +20,6 @@ def add_links(text: str, links: Mapping[str, str]) -> str:
     pattern = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
     return pattern.sub(
         lambda match: f"\x1b]8;;{targets[match[0]]}\x1b\\{match[0]}\x1b]8;;\x1b\\", text
-    )
-
-
-def replace_controls(text: str) -> str:
-    """Replace control characters, which a document could use to fool a terminal."""
-    return "".join(
-        character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for character in text
     )
 
 

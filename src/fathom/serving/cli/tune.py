@@ -31,7 +31,7 @@ from fathom.serving.cli.options import (
     SetOption,
 )
 from fathom.serving.cli.progress import show_count, show_ingest_progress
-from fathom.serving.cli.terminal import replace_controls
+from fathom.serving.invisible import replace_controls
 
 if TYPE_CHECKING:
     from fathom.evaluation.tuning import Tuning
