@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -215,7 +215,10 @@ class Bench:
 
     def _index_dataset(self, dataset: Dataset) -> None:
         started = time.perf_counter()
-        with self._open_engine(dataset, {}, CachedEmbedder(self._embedder, self._embed)) as engine:
+        with (
+            closing(CachedEmbedder(self._embedder, self._embed)) as embedder,
+            self._open_engine(dataset, {}, embedder) as engine,
+        ):
             if not holds_dataset(engine, dataset):
                 engine.ingest([dataset.corpus], prune=True)
                 self._add_note(time.perf_counter() - started, dataset)

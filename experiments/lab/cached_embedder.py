@@ -11,7 +11,7 @@ from fathom.models.base import Embedder, Matrix
 
 
 class CachedEmbedder:
-    """Returns the vectors of another embedder and computes each text's vector only once."""
+    """An embedder that computes each text's vector only once; `close` closes its file."""
 
     def __init__(self, inner: Embedder, file: Path) -> None:
         self._inner = inner
@@ -51,6 +51,10 @@ class CachedEmbedder:
             )
         self._store.commit()
         return np.stack([stored[key] for key in keys])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
 
     def _read_vector(self, key: bytes) -> Matrix | None:
         row = self._store.execute("SELECT v FROM vectors WHERE text = ?", (key,)).fetchone()

@@ -22,6 +22,8 @@ PRESETS = "strategies"
 """The folder whose files are no code: an arm's settings hold what a preset says."""
 OUTSIDE = ("serving", "testing", "integrations", "evaluation", "ingest")
 """The rooms that no answer runs through: they ask, measure, and fill the index."""
+_LATER_FIELDS = frozenset({"type_params"})
+"""The fields of nodes that Python 3.11 does not have; they are empty in code that it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,27 @@ def compute_digest(modules: Sequence[str]) -> str:
     return digest.hexdigest()[:16]
 
 
+def dump_node(node: object) -> str:
+    """Return what `ast.dump` of Python 3.11 returns, on each version of Python.
+
+    Later versions leave out empty lists and know fields that earlier ones do not. By their own
+    dumps, code would seem to have changed since its rows were made.
+    """
+    if isinstance(node, list):
+        return f"[{', '.join(map(dump_node, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    values = {name: getattr(node, name, None) for name in node._fields}
+    shown = (
+        f"{name}={dump_node(value)}"
+        for name, value in values.items()
+        # An optional field, whose default is a `None` of the class, is left out where it is empty.
+        if not (value is None and getattr(type(node), name, ...) is None)
+        and not (value == [] and name in _LATER_FIELDS)
+    )
+    return f"{type(node).__name__}({', '.join(shown)})"
+
+
 def _list_resources(modules: Sequence[str]) -> Iterator[str]:
     """Yield the files of words and cards beside modules; weights are known by their cards."""
     folders = {(PACKAGE / module).parent for module in modules} - {PACKAGE / PRESETS}
@@ -134,7 +157,7 @@ def _parse_text(text: str) -> _ParsedText:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-    statements = ast.dump(_DocstringRemover().visit(tree))
+    statements = dump_node(_DocstringRemover().visit(tree))
     return _ParsedText(tuple(names), hashlib.sha256(statements.encode()).hexdigest())
 
 

@@ -1,11 +1,13 @@
 """The code that a system runs through, and the digest of it."""
 
+import ast
+import sys
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from experiments.lab import code
-from experiments.lab.code import Code, close_over_imports, compute_digest, follow_calls
+from experiments.lab.code import Code, close_over_imports, compute_digest, dump_node, follow_calls
 
 from fathom.text.entities import find_names
 
@@ -79,3 +81,23 @@ def test_a_module_that_is_gone_changes_the_digest(package: Path) -> None:
     before = Code.of(["rules.py"])
     (package / "fathom" / "lists.py").unlink()
     assert not before.is_current
+
+
+def test_code_has_the_same_dump_on_each_version_of_python() -> None:
+    tree = ast.parse("def f(x=None, *, y): return {None: []}, f'{x!r:>9}', 1.5, b'a'")
+    assert dump_node(tree) == (
+        "Module(body=[FunctionDef(name='f', args=arguments(posonlyargs=[], args=[arg(arg='x')], "
+        "kwonlyargs=[arg(arg='y')], kw_defaults=[None], defaults=[Constant(value=None)]), "
+        "body=[Return(value=Tuple(elts=[Dict(keys=[Constant(value=None)], values=[List(elts=[], "
+        "ctx=Load())]), JoinedStr(values=[FormattedValue(value=Name(id='x', ctx=Load()), "
+        "conversion=114, format_spec=JoinedStr(values=[Constant(value='>9')]))]), "
+        "Constant(value=1.5), Constant(value=b'a')], ctx=Load()))], decorator_list=[])], "
+        "type_ignores=[])"
+    )
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="later versions of Python dump otherwise")
+def test_the_dump_is_that_of_the_version_that_made_the_digests() -> None:
+    for file in sorted(code.PACKAGE.rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        assert dump_node(tree) == ast.dump(tree), file
