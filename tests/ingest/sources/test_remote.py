@@ -28,7 +28,7 @@ from fathom.errors import FathomError, SourceUnavailable, UsageError
 from fathom.ingest.sources.base import SourceOptions
 from fathom.ingest.sources.fetch import WayOut
 from fathom.ingest.sources.kinds import open_source
-from fathom.ingest.sources.remote import open_sftp
+from fathom.ingest.sources.remote import explain_errors, open_sftp
 from fathom.testing import make_engine
 
 
@@ -183,6 +183,14 @@ def test_the_connection_to_an_ssh_server_goes_to_the_checked_address(
         source = open_sftp("sftp://files/", options, network)
         with pytest.raises(SourceUnavailable, match="onnection"):
             list(source.list_objects())
+
+
+def test_a_closed_connection_is_named_and_not_a_pipe() -> None:
+    with (
+        pytest.raises(SourceUnavailable, match=r"sftp://h/: .*the connection was closed by"),
+        explain_errors("sftp://h/"),
+    ):
+        raise BrokenPipeError(32, "Broken pipe")
 
 
 def resolve_public(_host: str, _port: int) -> list[str]:

@@ -153,7 +153,11 @@ def explain_errors(place: str) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - the libraries raise errors of many kinds
         if (refusal := _find_refusal(error)) is not None:
             raise SourceUnavailable(f"{place}: is not reached: {refusal}") from None
-        lines = str(error).strip().splitlines() or [""]
+        # Whether a closed connection is noticed in writing or in reading is a matter of chance, and
+        # the message of the former is about pipes.
+        is_closed = isinstance(error, BrokenPipeError)
+        text = "the connection was closed by the other side" if is_closed else str(error)
+        lines = text.strip().splitlines() or [""]
         reason = f"{type(error).__name__}: {lines[0][:300]}".rstrip(": ")
         raise SourceUnavailable(f"{place}: {reason}") from None
 
