@@ -26,29 +26,30 @@ from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
 from fathom.usage import FREE
 
+ACTS: dict[str, Act] = {
+    "answers": says("Paris"),
+    "answers with the key": says(f"Your key is {CANARY}"),
+    "401 with the key": echoes_the_key(401),
+    "400 with the key": echoes_the_key(400),
+    "429 with the key": echoes_the_key(429),
+    "500 with the key": echoes_the_key(500),
+    "403 with many keys": status(403, CANARY * 100),
+    "a page in place of JSON": raw(f"<html>{CANARY}</html>", code=502),
+    "an error in the stream": raw(f'data: {{"error": {{"message": "{CANARY}"}}}}\n\n'),
+    "a stream of no JSON": raw(f"data: {CANARY}\n\n"),
+    "resets": resets(),
+    "stalls": stalls(),
+    "floods": floods(),
+}
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        says("Paris"),
-        says(f"Your key is {CANARY}"),
-        echoes_the_key(401),
-        echoes_the_key(400),
-        echoes_the_key(429),
-        echoes_the_key(500),
-        status(403, CANARY * 100),
-        raw(f"<html>{CANARY}</html>", code=502),
-        raw(f'data: {{"error": {{"message": "{CANARY}"}}}}\n\n'),
-        raw(f"data: {CANARY}\n\n"),
-        resets(),
-        stalls(),
-        floods(),
-        None,
-    ],
-)
+
+@pytest.mark.parametrize("name", [*ACTS, "is not there"])
 def test_the_canary_occurs_nowhere(
-    run: Run, act: Act | None, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    run: Run, name: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    act = ACTS.get(name)
+    # Only a server that stalls needs a near deadline; a busy machine must reach all others.
+    seconds = 1 if name == "stalls" else 60
     caplog.set_level(logging.DEBUG)
     texts: list[str] = []
 
@@ -56,7 +57,7 @@ def test_the_canary_occurs_nowhere(
         chat = make_chat(base_url)
         role = RoleModel(chat=chat, price=FREE, retry=RetryPolicy(tries=2, first_wait_s=0.001))
         texts.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
-        call = Call(HELLO, max_tokens=50, deadline=make_deadline(0.3))
+        call = Call(HELLO, max_tokens=50, deadline=make_deadline(seconds))
         with run_context() as context:
             try:
                 texts.append(repr(await role.bind_to_run(context).complete(call)))
