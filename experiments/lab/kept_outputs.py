@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from typing_extensions import override
 
@@ -44,9 +44,10 @@ class KeepingCache(ModelCache):
 
     @override
     def load(self, load: Callable[..., T], file: Path, **options: object) -> T:
-        # The loader is a part of the cache's key, so it must be the same object at each call.
         if load is load_runtime and file.name == READER:
-            return super().load(_load_keeping_runtime, file, **options)  # type: ignore[return-value]
+            # `T` is the runtime here. The loader is a part of the cache's key, so it must be the
+            # same object at each call.
+            load = cast("Callable[..., T]", _load_keeping_runtime)
         return super().load(load, file, **options)
 
 
