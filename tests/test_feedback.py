@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import pytest
 from tests.factories import FEES, QUESTION, engine_at, index_fees
@@ -20,6 +22,7 @@ from fathom.evaluation.calibration import calibrate
 from fathom.index.embedded.traces import FILE
 from fathom.index.feedback import Feedback, compute_question_key
 from fathom.index.traces import MissingTraceError, OutrankedFeedbackError
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.types import Answer, Filter
 
 RIGHT_ANSWER = "harbour office"
@@ -304,6 +307,33 @@ def test_the_key_of_a_question_covers_its_words_and_conditions() -> None:
     assert compute_question_key("who pays", [year, condition]) == compute_question_key(
         "who pays", [condition, year]
     )
+
+
+def test_accents_may_be_composed_or_not(engine: Engine) -> None:
+    composed = f"Café: {QUESTION}"
+    decomposed = normalize("NFD", composed)
+    answer = engine.ask(decomposed)
+    engine.calibration.add_feedback(answer.trace_id or "", right=True)
+    assert [engine.ask(text).phase for text in (composed, decomposed)] == ["verified"] * 2
+
+
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+def test_feedback_of_a_release_with_keys_of_typed_texts_is_still_found(
+    engine: Engine, stored: Literal["NFC", "NFD"]
+) -> None:
+    question = f"Café: {QUESTION}"
+    answer = engine.ask(question)
+    engine.calibration.add_feedback(answer.trace_id or "", right=True)
+    (feedback,) = engine.traces.store.list_feedback()
+    # The key as an older release computed it: of the text as it was typed.
+    words = normalize(stored, question).casefold().rstrip("?")
+    key = hash_text(dump_canonical([words, []]))[:32]
+    engine.traces.store.put_feedback(replace(feedback, key=key))
+    for form in ("NFC", "NFD"):
+        assert engine.ask(normalize(form, question)).phase == "verified"
+    refusal = engine.ask(normalize("NFD", question))
+    engine.calibration.add_feedback(refusal.trace_id or "", right=False)
+    assert engine.ask(question).phase != "verified"
 
 
 def test_feedback_is_read_as_it_was_written() -> None:

@@ -379,9 +379,13 @@ def test_the_latest_feedback_on_an_answer_is_kept(place: TraceLocation) -> None:
             ("trace 2", "right"),
             ("trace 1", "wrong"),
         ]
-        assert [feedback.trace_id for feedback in store.list_feedback(key="key 2")] == ["trace 2"]
+        assert [feedback.trace_id for feedback in store.list_feedback(keys=["key 2"])] == [
+            "trace 2"
+        ]
+        both = store.list_feedback(keys=["key 2", "key 1", "key 9"])
+        assert [feedback.trace_id for feedback in both] == ["trace 2", "trace 1"]
         assert store.list_feedback(strategy="mao") == ()
-        assert len(store.list_feedback(strategy="naive", key="key 1")) == 1
+        assert len(store.list_feedback(strategy="naive", keys=["key 1"])) == 1
 
 
 def test_an_opinion_does_not_replace_feedback_that_counts(place: TraceLocation) -> None:

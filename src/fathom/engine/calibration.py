@@ -10,7 +10,7 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import RunError, UsageError
 from fathom.extensions import find_entry
-from fathom.index.feedback import Feedback, compute_question_key
+from fathom.index.feedback import Feedback, list_question_keys
 from fathom.jsonable import dump_canonical, hash_text
 from fathom.redaction import open_log
 from fathom.types import Query
@@ -259,7 +259,7 @@ class Calibrations:
             return {}
         try:
             feedback = self._traces.store.list_feedback(
-                key=compute_question_key(query.text, query.filters)
+                keys=list_question_keys(query.text, query.filters)
             )
         except RunError as error:
             open_log("fathom").warning("the feedback cannot be read: %s", error)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Self
+from unicodedata import normalize
 
 from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.types import Filter
@@ -58,10 +59,31 @@ class Feedback:
 def compute_question_key(question: str, filters: Sequence[Filter] = ()) -> str:
     """Compute the key of a question with its filters, 32 hexadecimal digits.
 
-    Capitals, extra spaces, closing marks (`?.!`) and the order of the filters do not count.
+    Capitals, extra spaces, closing marks (`?.!`), the order of the filters, and whether accents are
+    composed in Unicode do not count.
     """
+    return _hash_key(normalize("NFC", _fold_words(question)), filters)
+
+
+def list_question_keys(question: str, filters: Sequence[Filter] = ()) -> tuple[str, ...]:
+    """Return all keys under which feedback on a question may be stored, without repetitions.
+
+    The first is that of `compute_question_key`. The others are those of releases in which a
+    question with composed accents had another key than the same one with decomposed accents.
+    """
+    typed = (question, normalize("NFC", question), normalize("NFD", question))
+    older = (_hash_key(_fold_words(text), filters) for text in typed)
+    return tuple(dict.fromkeys((compute_question_key(question, filters), *older)))
+
+
+def _fold_words(question: str) -> str:
+    """Return the words of a question without capitals, extra spaces and closing marks."""
     # Casefolded, since people type the same question with and without capitals.
-    words = " ".join(question.casefold().split()).rstrip(" ?.!")
+    return " ".join(question.casefold().split()).rstrip(" ?.!")
+
+
+def _hash_key(words: str, filters: Sequence[Filter]) -> str:
+    """Return the key of folded words with filters in any order."""
     conditions = sorted(
         dump_canonical([filter_.key, filter_.op, filter_.value]) for filter_ in filters
     )

@@ -228,11 +228,14 @@ class SqlTraces(TraceStore, ABC):
         self.import_records([StoredFeedback(feedback, tuple(held))])
 
     @override
-    def list_feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
+    def list_feedback(
+        self, *, strategy: str = "", keys: Sequence[str] = ()
+    ) -> tuple[Feedback, ...]:
+        has_key = f"AND key IN ({', '.join('?' * len(keys))}) " if keys else ""
         rows = self._select(
-            f"SELECT data FROM feedback WHERE {self.scope} "  # noqa: S608 - constant
-            "AND (? = '' OR strategy = ?) AND (? = '' OR key = ?) ORDER BY no",
-            *(strategy, strategy, key, key),
+            f"SELECT data FROM feedback WHERE {self.scope} "  # noqa: S608 - constants
+            f"AND (? = '' OR strategy = ?) {has_key}ORDER BY no",
+            *(strategy, strategy, *keys),
         )
         return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
 

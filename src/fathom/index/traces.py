@@ -209,12 +209,14 @@ class TraceStore(Protocol):
         """
         ...
 
-    def list_feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
+    def list_feedback(
+        self, *, strategy: str = "", keys: Sequence[str] = ()
+    ) -> tuple[Feedback, ...]:
         """Return the feedback that meets all given conditions, oldest first.
 
         Args:
             strategy: The strategy whose answers were judged; empty for any.
-            key: The key of the question (`compute_question_key`); empty for any.
+            keys: The keys of the question (`list_question_keys`); empty for any.
         """
         ...
 
