@@ -113,6 +113,14 @@ def test_another_answer_of_similar_weight_is_a_conflict(support: float, *, confl
     assert collect_signals("How much?", draft).conflict is conflict
 
 
+def test_a_refuted_answer_is_no_conflict() -> None:
+    refuted = Alternative(text="50", evidence=(1,), refuted=True)
+    draft = Draft(evidence=(EVIDENCE, EVIDENCE), alternatives=(refuted,))
+    assert not collect_signals("How much?", draft).conflict
+    open_too = replace(draft, alternatives=(refuted, replace(refuted, refuted=False)))
+    assert collect_signals("How much?", open_too).conflict
+
+
 def test_forms_of_questions_are_recognised() -> None:
     assert collect_signals("Who is it?").factoid
     assert not collect_signals("Sebutkan semua biaya.").factoid

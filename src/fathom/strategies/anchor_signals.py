@@ -161,9 +161,8 @@ def _compute_new_share(evidence: RoundEvidence) -> float:
 
 
 def _has_rival(draft: Draft, like_weight: float) -> bool:
-    """Return whether an alternative has at least `like_weight` times the best support."""
+    """Return whether an unrefuted alternative has at least `like_weight` times the best support."""
     best = max((evidence.support for evidence in draft.evidence), default=0.0)
-    others = (
-        draft.evidence[place].support for rival in draft.alternatives for place in rival.evidence
-    )
+    rivals = (rival for rival in draft.alternatives if not rival.refuted)
+    others = (draft.evidence[place].support for rival in rivals for place in rival.evidence)
     return any(other >= like_weight * best for other in others)
