@@ -307,6 +307,24 @@ def test_a_filter_that_keeps_nothing_is_asked_to_be_laxer() -> None:
     assert (broken.calls, reader.read_ids) == ([1.0], [("d1#0",), ("d1#0",)])
 
 
+def test_only_an_order_to_filter_again_makes_a_filter_laxer() -> None:
+    again, late, empty = StrictFilter(), StrictFilter(), StrictFilter(strictest=0.0)
+    keyword, semantic = ScriptedRetriever([A], breaks=1), ScriptedRetriever([B])
+    searches = keyword.search("k"), semantic.search("s")
+    run_to_end(
+        make_hybrid(
+            QuotingReader(), *searches, filters=(again, empty), supervisor=Supervisor(3, 0.5)
+        )
+    )
+    assert (again.calls, empty.calls) == ([1.0], [1.0, 0.5, 0.25, 0.125])
+    standby = Branch(
+        name="standby", search=ScriptedRetriever([C]).search("t"), filter=late, weight=0
+    )
+    strategy = make_hybrid(QuotingReader(), *searches, filters=(empty, empty))
+    run_to_end(replace(strategy, branches=(*strategy.branches, standby)))
+    assert late.calls == [1.0]
+
+
 def test_simultaneous_retries_of_search_and_filter_end_in_one_comparison() -> None:
     keyword, lax = ScriptedRetriever([A], breaks=1), StrictFilter(strictest=0.5)
     strategy = make_hybrid(
@@ -367,7 +385,7 @@ def test_one_branch_with_hits_is_enough(
         assert min(breaks) > retries  # both broke off each time
         return
     comes = [
-        n <= retries and not none and 0.5**retries <= most
+        n <= retries and not none and 0.5 ** (retries - n) <= most
         for n, none, most in zip(breaks, empty, strictest, strict=True)
     ]
     if retrievals is None:

@@ -5,6 +5,7 @@ reorderer), the supervisor's rules in `control.supervisor`, their messages in `b
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -54,6 +55,8 @@ class HybridState(StrategyState):
             BRANCH`.
         rounds: The number of decisions of the supervisor so far.
         orders: The branches that run again, each with its order: to search or to filter.
+        refiltered: The number of orders to filter again so far, by branch;
+            each makes its filter laxer.
         doubted: The branches whose weight was reduced for low confidence.
         hits: The fused hits, best first.
     """
@@ -62,6 +65,7 @@ class HybridState(StrategyState):
     messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     rounds: int = 0
     orders: Mapping[str, Order] = field(default_factory=dict)
+    refiltered: Mapping[str, int] = field(default_factory=dict)
     doubted: tuple[str, ...] = ()
     hits: tuple[Hit, ...] = ()
 
@@ -251,8 +255,7 @@ class Hybrid(GraphStrategy):
         if branch.filter is None or not hits:
             return AgentMessage(hits=hits)
         complexity = state.messages["analyse"].complexity
-        # Each round of the supervisor makes the filter laxer.
-        strictness = self.supervisor.relax**state.rounds
+        strictness = self.supervisor.relax ** state.refiltered.get(branch.name, 0)
         filter_hits = partial(
             branch.filter.keep,
             state.question,
@@ -279,10 +282,12 @@ class Hybrid(GraphStrategy):
             step.set_outcome(
                 outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason
             )
+        again = [name for name, order in verdict.orders.items() if order == "filter"]
         return replace(
             state,
             rounds=state.rounds + 1,
             orders=verdict.orders,
+            refiltered=Counter(state.refiltered) + Counter(again),
             weights=weights,
             doubted=(*state.doubted, *verdict.doubted),
         )
