@@ -345,6 +345,64 @@ def test_a_bound_is_compared_in_the_unit_of_its_column() -> None:
     assert answer.result.line == "2 of 3 rows: Weight (g) > 1 kg"
 
 
+VIDEOS = """\
+# Videos
+
+| Video | Views | Revenue | Cost (thousands) |
+|---|---|---|---|
+| Anchors | 12k | $1.5 million | 20 |
+| Buoys | 950 | $840 thousand | 45 |
+| Cranes | 3.5M | $12k | 70 |
+"""
+KOTA = """\
+# Data kota
+
+| Kota | Anggaran | Penduduk |
+|---|---|---|
+| Amar | Rp 1,5 miliar | 12,34,567 |
+| Budi | Rp 840 juta | 500 rb |
+| Cinta | Rp 3 M | 98.000 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Which video has the most views?", "highest Views of 3 rows: 3.5M"),
+        ("What is the total revenue?", "1,500,000 + 840,000 + 12,000 = 2,352,000 $"),
+        ("How many videos have more than 10k views?", "2 of 3 rows: Views > 10k"),
+        ("How many videos have a revenue over $0.8M?", "2 of 3 rows: Revenue > $0.8m"),
+        (
+            "How many videos have a cost of more than 40 thousand?",
+            "2 of 3 rows: Cost (thousands) > 40 thousand",
+        ),
+    ],
+)
+def test_amounts_with_scales_are_compared_as_numbers(question: str, line: str) -> None:
+    assert ask(question, VIDEOS).result.line == line
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        (
+            "Berapa total anggaran semua kota?",
+            "1.500.000.000 + 840.000.000 + 3.000.000.000 = 5.340.000.000 Rp",
+        ),
+        (
+            "Berapa banyak kota dengan anggaran di atas Rp 1 miliar?",
+            "2 of 3 rows: Anggaran > rp 1 miliar",
+        ),
+        (
+            "Berapa banyak kota dengan penduduk lebih dari 4 ratus ribu?",
+            "2 of 3 rows: Penduduk > 4 ratus ribu",
+        ),
+    ],
+)
+def test_indonesian_amounts_with_scales_are_compared_as_numbers(question: str, line: str) -> None:
+    assert ask(question, KOTA).result.line == line
+
+
 MEETINGS = """\
 Meeting,Date,Attendance
 Budget,05/03/2024,12

@@ -10,6 +10,7 @@ from fathom.tables.units import find_factors, parse_measure
     [
         ("kg", ("mass", 1.0)), ("g", ("mass", 0.001)), ("million", ("", 1e6)), ("", ("", 1.0)),
         ("million tonnes", ("mass", 1e9)), ("km2", ("area", 1e6)),
+        ("M", ("", 1e6)), ("m", ("length", 1.0)),
     ],
 )  # fmt: skip
 def test_a_unit_tells_its_kind_and_size(unit: str, measure: tuple[str, float]) -> None:

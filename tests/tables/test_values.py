@@ -20,6 +20,9 @@ from fathom.tables.values import (
         ("1.250.000,5", 1_250_000.5, ""), ("18,8", 18.8, ""), ("1 420 436", 1_420_436, ""),
         ("\u221211.9%", -11.9, "%"), ("$ 4,500", 4500, "$"), ("13,178\u2020", 13_178, ""),
         ("40 t (empty)", 40, "t"), ("7[2]", 7, ""), ("12th", 12, "th"),
+        ("12,34,567", 1_234_567, ""), ("12k", 12_000, ""), ("$1.5 million", 1_500_000, "$"),
+        ("$840K", 840_000, "$"), ("Rp 1,5 M", 1.5e9, "Rp"), ("1.5 million", 1.5, "million"),
+        ("3.5M", 3.5, "M"), ("-US$2.5bn", -2.5e9, "US$"),
     ],
 )  # fmt: skip
 def test_a_number_is_read_with_its_unit(text: str, value: float, unit: str) -> None:
@@ -101,6 +104,7 @@ def test_cells_tell_the_decimal_mark(cells: list[str], comma: bool | None) -> No
 
 def test_points_group_digits_where_the_decimal_mark_is_a_comma() -> None:
     assert parse_number("240.500", decimal_comma=True) == (240_500, "")
+    assert parse_number("2,40,500", decimal_comma=True) == (240_500, "")
     assert parse_number("240.500") == (240.5, "")
     assert format_number(20_250.5, decimal_comma=True) == "20.250,5"
 

@@ -28,6 +28,12 @@ from fathom.text.numbers import parse_numbers, parse_quantities
         ("twenty-five hundred men", [2500]),
         ("nineteen hundred thousand", [1_900_000]),
         ("one of 40", [40, 1]),
+        ("5 hundred thousand", [500_000]),
+        ("5 ratus ribu", [500_000]),
+        ("12k, 3bn, 50 rb, 5jt", [12_000, 3e9, 50_000, 5e6]),
+        ("12,34,567 and 1,00,00,000.5", [1_234_567, 10_000_000.5]),
+        ("$3.5M, USD 2 b, Rp 3 M", [3_500_000, 2e9, 3e9]),
+        ("3.5M, 2 b, 12 k", [3.5, 2, 12]),
         ("nobody", []),
     ],
 )
@@ -49,6 +55,10 @@ def test_groups_decimals_scales_and_words_are_read(text: str, expected: list[flo
 def test_units_are_converted_to_one(first: str, other: str) -> None:
     assert parse_quantities(first) == parse_quantities(other)
     assert parse_quantities(first)[0].kind
+
+
+def test_a_letter_behind_a_plain_number_is_its_unit() -> None:
+    assert parse_quantities("5m, $5m, 5 m") == [(5, "length"), (5_000_000, ""), (5, "length")]
 
 
 def test_a_number_without_a_known_unit_is_plain() -> None:

@@ -14,7 +14,7 @@ from fathom.tables.units import parse_measure
 from fathom.tables.values import parse_duration, parse_period, read_digits
 from fathom.text.dates import FULL_MONTHS, YEAR, Date
 from fathom.text.language import split_set
-from fathom.text.numbers import parse_numbers
+from fathom.text.numbers import INDIAN_GROUPS, parse_numbers, read_scale
 from fathom.types import Span
 
 _MONTH = rf"(?:{'|'.join(FULL_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
@@ -24,10 +24,18 @@ _DATE = (
     rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {YEAR})?"
     rf"|{_MONTH},? {YEAR}|{YEAR}\b)"
 )
+_DIGITS = (
+    rf"(?:{INDIAN_GROUPS}|\d+(?:,\d{{3}}){{1,9}}(?:\.\d+)?|\d{{1,3}}(?:\.\d{{3}}){{1,9}}(?:,\d+)?"
+    r"|\d+,\d+|\d+:\d\d|(?:\d*\.)?\d+)"
+)
+_CURRENCY = r"(?:[$\u20ac\u00a3\u00a5]|\b(?:usd|eur|gbp|idr)\b|\brp\.?) ?"
 _NUMBER = (
-    r"(?:\d+(?:,\d{3}){1,9}(?:\.\d+)?|\d{1,3}(?:\.\d{3}){1,9}(?:,\d+)?|\d+,\d+|\d+:\d\d|(?:\d*\.)?\d+|one|two|three|four|five|six|seven|eight|nine|"
-    r"ten|eleven|twelve|zero|once|twice|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
-    r"(?: (?:hundred|thousand|million|billion|ribu|juta|miliar))?"
+    rf"(?:{_CURRENCY}{_DIGITS} ?(?:mn?|bn?|t)\b|(?:(?:{_CURRENCY})?{_DIGITS}"
+    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|zero|once|twice"
+    r"|satu|dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh)"
+    r"(?:k\b|bn\b| ?(?:rb|jt)\b"
+    r"|(?: (?:hundred|thousand|million|billion|trillion|ratus|ribu|juta|mil[iy]ar|triliun)\b)"
+    r"{1,2})?)"
 )
 _Test = Callable[[float, float], bool]
 _TESTS: Mapping[str, _Test] = {
@@ -90,6 +98,7 @@ _OUTCOMES: Mapping[str, frozenset[str]] = {
                     split_set("d t draw drawn tie tied seri")),
 }  # fmt: skip
 _OUTCOME_CELLS = frozenset[str]().union(*_OUTCOMES.values()) | {"runner", "nominated"}
+_AMOUNT = re.compile(r"(?P<currency>[^\d., ]*\.?) ?(?P<digits>[\d.,]*\d)(?P<rest>.*)")
 _UNIT_BEHIND = re.compile(r" ?[a-z]+[2\u00b2]?")
 _NEAR = 3
 """The number of words before a phrase within which a negation belongs to the phrase."""
@@ -399,6 +408,8 @@ class ConditionFinder:
             bound = parse_duration(f"{number} {unit}") or bound
         test = _TESTS[sign]
         unit, factor = self._read_unit(match.end(), column)
+        if factor == 1 and _read_stated_scale(number) != 1:
+            factor = 1 / self._get_scale(column)
         limit = round(bound * factor, 9)
         rows = self._select_amounts(column, lambda value: test(value, limit))
         name = self.table.columns[column].name
@@ -423,6 +434,13 @@ class ConditionFinder:
             return "", 1.0
         is_alike = asked.kind == target.kind
         return (match[0], asked.factor / target.factor) if is_alike else ("", 1.0)
+
+    def _get_scale(self, column: int) -> float:
+        """Return the factor by which the numbers of a column are to be multiplied, such as 1000."""
+        spec = self.table.columns[column]
+        measure = parse_measure(spec.unit)
+        scale = measure.factor if measure and not measure.kind else read_scale(spec.unit)
+        return scale if scale != 1 else spec.scale
 
     def _select_amounts(self, column: int, test: Callable[[float], bool]) -> frozenset[int]:
         """Return the rows whose number in a column passes a test."""
@@ -554,12 +572,17 @@ def _read_number(text: str, *, decimal_comma: bool = False) -> float | None:
     """Return the value of a number in digits or in words; `None` if it cannot be read."""
     if text in {"once", "twice"}:
         return 1.0 if text == "once" else 2.0
-    digits = re.match(r"[\d.,]*\d", text)
-    if digits is None:
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
         return next(iter(parse_numbers(text)), None)
-    value = read_digits(digits[0], decimal_comma=decimal_comma)
-    scales = parse_numbers("1 " + text[digits.end() :])
-    return value * scales[0] if text[digits.end() :].strip() else value
+    value = read_digits(match["digits"], decimal_comma=decimal_comma)
+    return round(value * read_scale(match["rest"], match["currency"]), 9)
+
+
+def _read_stated_scale(text: str) -> float:
+    """Return the factor of the scale in a number such as "2 million"; 1 without one."""
+    match = _AMOUNT.fullmatch(text)
+    return read_scale(match["rest"], match["currency"]) if match else 1.0
 
 
 def _begins_with(words: frozenset[str], stems: Sequence[str]) -> bool:

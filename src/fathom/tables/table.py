@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from fathom.tables.rows import RawTable
-from fathom.tables.units import find_factors
+from fathom.tables.units import find_factors, parse_measure
 from fathom.tables.values import (
     is_empty,
     parse_duration,
@@ -230,7 +230,8 @@ def _align_units(content: CellColumn) -> CellColumn:
     if not factors:
         return content
     # Numbers with scales, such as "1.5 million" beside "840 thousand", are multiplied out.
-    unit = rows.most_common(1)[0][0] if parse_quantities(f"1 {next(iter(rows))}")[0].kind else ""
+    measure = parse_measure(next(iter(rows)))
+    unit = rows.most_common(1)[0][0] if measure and measure.kind else ""
     base = factors.get(unit, 1.0)
     cells = tuple(
         cell

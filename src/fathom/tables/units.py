@@ -10,6 +10,10 @@ _PLAIN = re.compile(r"[^\W\d_]*[2\u00b2]?(?: [^\W\d_]+)?")
 """A unit that is no rate, such as "km" but not "km/h"."""
 
 
+_LETTERS = {"M": 1e6, "B": 1e9, "bn": 1e9, "Bn": 1e9}
+"""Short scales, which tables write in capitals: "3.5M" is a number, "3.5 m" a length."""
+
+
 class UnitSize(NamedTuple):
     """The kind and the size of a unit.
 
@@ -27,6 +31,8 @@ def parse_measure(unit: str) -> UnitSize | None:
 
     An empty unit is the scale 1.
     """
+    if unit in _LETTERS:
+        return UnitSize("", _LETTERS[unit])
     quantities = parse_quantities(f"1 {unit}") if _PLAIN.fullmatch(unit) else []
     if not quantities:
         return None

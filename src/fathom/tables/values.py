@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fathom.text.dates import MONTH, YEAR, Date, extract_dates, parse_month
-from fathom.text.numbers import parse_quantities
+from fathom.text.numbers import INDIAN_GROUPS, parse_quantities, read_scale
 
 _FOOTNOTE = re.compile(
     r"\[[\w ]{1,12}\]|(?<![\u2020\u2021*\u00a7\u00b6?])[\u2020\u2021*\u00a7\u00b6?]+$"
@@ -29,12 +29,14 @@ _BRACKETED = re.compile(
 _NUMBER = re.compile(
     rf"(?:[@#~\u2248<>]|no\.?)?\s*+(?P<sign>[-+\u2212\u2013]?)\s*+(?P<currency>{_CURRENCY})?\s*+"
     r"(?P<inner>[-+\u2212\u2013]?)\s*+"
-    r"(?P<digits>\d{1,3}(?:[., \u00a0]\d{3})+(?!\d)(?:[.,]\d+)?|(?:\d*[.,])?\d+)"
+    rf"(?P<digits>{INDIAN_GROUPS}|"
+    r"\d{1,3}(?:[., \u00a0]\d{3})+(?!\d)(?:[.,]\d+)?|(?:\d*[.,])?\d+)"
     r"(?P<rest>.*)",
     re.IGNORECASE,
 )
 _MINUS = frozenset("-\u2212\u2013")
 _MORE_DIGITS = re.compile(r"\s*[-\u2013:/]\s*\d|[.,]\d|\w*\d")
+_THOUSANDS = re.compile(r"k\b", re.IGNORECASE)
 _MARKS_BETWEEN = re.compile(r"[, \u00a0]")
 _GROUPS = re.compile(r"\d{1,3}(?:[, \u00a0]\d{3})+(?:\.\d+)?")
 _GROUPS_BY_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
@@ -72,8 +74,8 @@ class Number(NamedTuple):
     """A number that a cell begins with.
 
     Attributes:
-        value: The value of its digits and sign; a scale behind it, such as "million", is not
-            applied.
+        value: The value of its digits and sign. A scale behind it is applied if a currency stands
+            before it ("$1.5 million") or the scale is a "k" ("12k"), and else left to the unit.
         unit: The currency before it, else the sign or words behind it; empty without any.
     """
 
@@ -113,6 +115,10 @@ def parse_number(text: str, *, decimal_comma: bool = False) -> Number | None:
         return None
     value = read_digits(match["digits"], decimal_comma=decimal_comma)
     negative = not {match["sign"], match["inner"]}.isdisjoint(_MINUS)
+    thousands = _THOUSANDS.match(rest)
+    if match["currency"] or thousands:
+        value = round(value * read_scale(rest, match["currency"] or ""), 9)
+    rest = rest[thousands.end() :] if thousands else rest
     unit = (match["currency"] or rest.partition("(")[0]).strip(" +.,;")
     return Number(-value if negative else value, unit)
 
@@ -126,7 +132,9 @@ def read_digits(digits: str, *, decimal_comma: bool = False) -> float:
             marks decide: "1,234" is a thousand and more, but "1.234,5" and "1,5" have a decimal
             comma.
     """
-    if decimal_comma and not _DECIMAL_POINT.fullmatch(digits):
+    if re.fullmatch(INDIAN_GROUPS, digits):
+        digits = digits.replace(",", "")
+    elif decimal_comma and not _DECIMAL_POINT.fullmatch(digits):
         digits = digits.replace(".", "").replace(",", ".")
     elif _GROUPS.fullmatch(digits):
         digits = _MARKS_BETWEEN.sub("", digits)

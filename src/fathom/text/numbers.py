@@ -2,9 +2,12 @@
 
 "1,234.5", "1.234,5", "1.5 million", "1,5 juta", "dua belas" and "64 km" are read. A point or comma
 before three digits separates thousands, except after a 0: "1.250" is 1250, "0.125" is an eighth.
+Indian groups ("12,34,567") are one number. Short scales count where they mean nothing else: "12k"
+and "5 jt" everywhere, "M", "B" and "T" only behind an amount of money, because "5 m" is a length.
 """
 
 import re
+from math import prod
 from typing import NamedTuple
 
 from fathom.text import english, indonesian
@@ -33,14 +36,30 @@ _UNITS.sort(key=lambda unit: -len(unit[0].pattern))
 NUMBER_WORDS = frozenset({*_WORDS, *_SCALES})
 """Words that are numbers or parts of numbers, in lower case."""
 
+INDIAN_GROUPS = r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d|,\d)"
+"""The pattern of digits in Indian groups: three at the end, two in each group before them."""
 _DIGITS = (
+    rf"{INDIAN_GROUPS}|"
     r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?(?!\d)|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\d)"
     r"|\d+(?:[.,]\d+)?"
 )
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
+_MONEY = (
+    r"(?:(?<=[$\u20ac\u00a3\u00a5])|(?<=[$\u20ac\u00a3\u00a5] )"
+    r"|(?<=\b(?:usd|eur|gbp|jpy|sgd|aud|cad|chf|cny|myr) ))"
+)
+_RUPIAH = r"(?:(?<=\brp)|(?<=\brp )|(?<=\brp\.)|(?<=\brp\. )|(?<=\bidr ))"
+_SHORT_SCALES = {"k": 1e3, "bn": 1e9, "rb": 1e3, "jt": 1e6}
+_MONEY_SCALES = {"m": 1e6, "mn": 1e6, "b": 1e9, "t": 1e12}
+_RUPIAH_SCALES = {"m": 1e9, "t": 1e12}
+"""Short scales behind an amount of rupiah, in which "M" is "miliar"."""
 _NUMBER = re.compile(
-    rf"(?P<digits>{_DIGITS})(?:\s*(?P<scale>{_SCALE})\b)?"
+    rf"(?P<money>{_MONEY})?(?P<rupiah>{_RUPIAH})?(?P<digits>{_DIGITS})"
+    rf"(?:\s*(?P<scale>(?:{_SCALE})(?:\s+(?:{_SCALE}))*)\b"
+    r"|(?P<short>k|bn|\s?(?:rb|jt))\b"
+    r"|(?(money)\s?(?P<of_money>mn|[mbt])\b|(?!))"
+    r"|(?(rupiah)\s?(?P<of_rupiah>[mt])\b|(?!)))?"
     rf"|\b(?P<words>(?:{_WORD})(?:[\s-](?:{_WORD}|{_SCALE})\b)*)\b"
 )
 _RANGE_MARK = re.compile(r"\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga)\s*")
@@ -83,6 +102,30 @@ def parse_numbers(text: str) -> list[float]:
     ]
 
 
+def read_scale(text: str, currency: str = "") -> float:
+    """Return the factor of the scale that a text begins with, such as "million"; 1 without one.
+
+    Args:
+        text: The text behind a number.
+        currency: The currency before the number; empty without one.
+    """
+    before = f"{currency} ".lower()
+    match = _NUMBER.match(f"{before}1{text.lower()}", len(before))
+    return _read_scale(match) if match else 1.0
+
+
+def _read_scale(match: re.Match[str]) -> float:
+    """Return the product of the scales behind a number in digits; 1 without any."""
+    if match["scale"]:
+        return prod(_SCALES[word] for word in match["scale"].split())
+    short = (match["short"] or "").strip()
+    return (
+        _SHORT_SCALES.get(short)
+        or _MONEY_SCALES.get(match["of_money"])
+        or _RUPIAH_SCALES.get(match["of_rupiah"], 1.0)
+    )
+
+
 def _parse_unit(text: str, at: int) -> tuple[str, float]:
     """Return the measure of the unit at a place, and its size; "" and 1 if no unit is there."""
     matches = ((kind, factor) for pattern, kind, factor in _UNITS if pattern.match(text, at))
@@ -94,12 +137,13 @@ def _parse_value(match: re.Match[str]) -> float:
     if match["words"]:
         return _parse_words(re.split(r"[\s-]", match["words"]))
     digits = match["digits"]
-    if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?", digits):
+    if re.fullmatch(INDIAN_GROUPS, digits):
+        digits = digits.replace(",", "")
+    elif re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?", digits):
         digits = digits.replace(".", "")
     elif re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits):
         digits = digits.replace(",", "")
-    scale = _SCALES.get(match["scale"] or "", 1.0)
-    return round(float(digits.replace(",", ".")) * scale, 9)
+    return round(float(digits.replace(",", ".")) * _read_scale(match), 9)
 
 
 def _parse_words(words: list[str]) -> float:
