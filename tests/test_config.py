@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from fathom.config import RENAMED_SETTINGS, Layers, Settings, parse_settings, save_settings
+from fathom.config import (
+    RENAMED_SETTINGS,
+    Layers,
+    Settings,
+    load_settings,
+    parse_settings,
+    save_settings,
+)
 from fathom.errors import SettingsError
 from fathom.settings.anchor import AnchorSettings
 
@@ -65,6 +72,10 @@ def test_later_layers_win_and_origins_are_recorded(tmp_path: Path) -> None:
         ({"environment": {"FATHOM_RETRIEVAL__KK": "1"}}, "FATHOM_RETRIEVAL__KK"),
         ({"assignments": ["retrieval.k"]}, "section.key=value"),
         ({"assignments": ["retrieval.k=0"]}, "retrieval.k = 0 in --set"),
+        ({"project": "retrieval.k = true"}, "expected a number instead of true or false"),
+        ({"environment": {"FATHOM_RETRIEVAL__VECTOR_WEIGHT": "true"}}, "expected a number instead"),
+        ({"assignments": ["budget.tokens=false"]}, "budget.tokens = False in --set: expected a"),
+        ({"assignments": ["hybrid.agent_weights=[0.5, true]"]}, "expected a number instead of"),
         ({"project": "[retrieval"}, "cannot be read"),
         ({"project": "retrieval = 3"}, "unknown setting 'retrieval'"),
     ],
@@ -246,6 +257,14 @@ def test_saving_settings_keeps_the_rest_of_the_file(tmp_path: Path, before: str)
     assert now == payload
     assert all(line in file.read_text() for line in before.splitlines() if line.startswith("#"))
     assert [file.name for file in tmp_path.iterdir()] == ["fathom.toml"]
+
+
+def test_a_byte_order_mark_before_the_settings_is_no_part_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "fathom.toml"
+    file.write_bytes(b"\xef\xbb\xbf[retrieval]\r\nk = 7\r\n")
+    assert load_settings(tmp_path).retrieval.k == 7
+    save_settings(file, {"retrieval.k": "8"})
+    assert load_settings(tmp_path).retrieval.k == 8
 
 
 def test_a_file_that_cannot_be_edited_line_by_line_is_left_alone(tmp_path: Path) -> None:

@@ -364,7 +364,7 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
             cannot be replaced line by line.
     """
     before = dict(_flatten(_read_toml(file)))
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    text = _read_text(file) if file.exists() else ""
     for key, value in assignments.items():
         text = _insert_setting(text, key, value)
     expected = {**before, **{key: _parse_value(value) for key, value in assignments.items()}}
@@ -426,11 +426,16 @@ def _read_toml(file: Path) -> dict[str, Any]:
         SettingsError: If it cannot be read.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(_read_text(file))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from None
+
+
+def _read_text(file: Path) -> str:
+    """Return the text of a file without the byte order mark that some editors put before it."""
+    return file.read_text(encoding="utf-8-sig")
 
 
 def _parse_value(text: str) -> Any:  # noqa: ANN401 - a TOML value of any type

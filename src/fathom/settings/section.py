@@ -2,9 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticUndefined
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -27,7 +36,10 @@ def constant(default: Any = PydanticUndefined, *, advice: str = "", **limits: An
 
 
 class Section(BaseModel):
-    """A frozen table of settings that refuses unknown keys and numbers that are not finite."""
+    """A frozen table of settings.
+
+    It refuses unknown keys, numbers that are not finite, and booleans in place of numbers.
+    """
 
     # Validators are built with the first table of a class, because an import needs none.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -36,6 +48,21 @@ class Section(BaseModel):
     """The keys that can change an answer, and so are recorded in traces; `None` for all keys."""
     PAGE: ClassVar[str] = ""
     """The page of the documentation that explains the constants of the table."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_boolean_number(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - whatever is validated
+        """Return a value as it is; refuse a boolean for a number, which pydantic takes for 1 or 0.
+
+        Raises:
+            ValueError: If the value is a boolean, or a list with one, and the field takes numbers.
+        """
+        items = value if isinstance(value, list | tuple) else (value,)
+        if any(isinstance(item, bool) for item in items):
+            kinds = set(_iterate_kinds(cls.model_fields[str(info.field_name)].annotation))
+            if kinds & {int, float} and bool not in kinds:
+                raise ValueError("expected a number instead of true or false")
+        return value
 
     def to_record(self) -> dict[str, Any]:
         """Return the values that a trace records, as JSON; empty if none changes answers."""
@@ -153,3 +180,10 @@ def _get_table(annotation: Any) -> type[Section] | None:  # noqa: ANN401 - of a 
     """Return the class of a field that is a table; `None` for any other field."""
     is_table = isinstance(annotation, type) and issubclass(annotation, Section)
     return annotation if is_table else None
+
+
+def _iterate_kinds(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - of a field
+    """Yield an annotation and all types that it is made of, such as `int` and those of a union."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _iterate_kinds(part)
