@@ -277,6 +277,23 @@ def test_removing_a_record_whose_id_is_a_folder_keeps_the_folder(
     assert engine.documents.list_roots() == [tmp_path / "set"]
 
 
+@pytest.mark.parametrize("name", ["\ud800", "a\udc00.md", "a\0.md"])
+def test_a_text_that_can_be_no_name_of_a_file_names_no_document(
+    engine: Engine, tmp_path: Path, name: str
+) -> None:
+    write_file(tmp_path / "docs" / "a.md", "One text.")
+    engine.ingest([tmp_path / "docs"])
+    for use in (engine.documents.get, lambda name: engine.documents.remove([name])):
+        with pytest.raises(UsageError, match="no document"):
+            use(name)
+    with pytest.raises(UsageError, match="no document"):
+        list(engine.documents.grep("text", [name]))
+    with pytest.raises(UsageError, match="no such file"):
+        engine.ingest([name])
+    with pytest.raises(UsageError, match="no trace"):
+        engine.traces.get(name)
+
+
 # Saying so
 
 

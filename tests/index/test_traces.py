@@ -174,6 +174,7 @@ def test_conditions_of_an_answer_are_stored_and_deleted_with_its_trace(
         assert store.get_warnings(second.id) == ()
         store.delete(first.id)
         assert store.get_warnings(first.id) == ()
+        assert store.get_warnings("\ud800") == store.get_warnings("\0") == ()
 
 
 def test_the_newest_come_first(place: TraceLocation) -> None:
@@ -184,7 +185,7 @@ def test_the_newest_come_first(place: TraceLocation) -> None:
         assert [s.question for s in store.list(limit=2)] == ["question 4", "question 3"]
 
 
-@pytest.mark.parametrize("trace_id", ["", "zz", "%", "_", "'", "0' OR 1=1 --"])
+@pytest.mark.parametrize("trace_id", ["", "zz", "%", "_", "'", "0' OR 1=1 --", "\ud800"])
 def test_an_unknown_id_is_reported(place: TraceLocation, trace_id: str) -> None:
     with place.open() as store:
         store.put(make_trace(1))
@@ -450,6 +451,22 @@ def test_a_store_accepts_all_records_of_another(place: TraceLocation, tmp_path: 
         )
         assert store.sweep(make_empty_index()) == 1
         assert store.list_feedback() == ()
+
+
+def test_imported_feedback_replaces_none_that_is_stored(
+    place: TraceLocation, tmp_path: Path
+) -> None:
+    newer = replace(make_feedback(1), said="wrong", right=False)
+    with place.open() as store, EmbeddedTraces(tmp_path / "other.db") as other:
+        other.put_feedback(make_feedback(1), held=[make_quote(A, 0, 4)])
+        other.put_feedback(replace(make_feedback(2), counts=False))
+        other.put_feedback(make_feedback(3))
+        store.put_feedback(newer)
+        store.put_feedback(make_feedback(2))
+        store.import_records(other.export_records())
+        assert store.list_feedback() == (newer, make_feedback(2), make_feedback(3))
+        assert store.sweep(make_empty_index()) == 0
+        assert store.list_feedback()[0] == newer
 
 
 def _describe_record(record: StoredTrace | StoredFeedback) -> str:

@@ -140,9 +140,13 @@ def discover_files(
             yield file
 
 
-def format_path(path: PurePath) -> str:
+def format_path(path: str | PurePath) -> str:
     """Return the path as text that can be stored and shown, even if its name is not UTF-8."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:  # a lone surrogate, which no name of a file gives
+        name = str(path).encode("utf-8", "backslashreplace")
+    return name.decode("utf-8", "backslashreplace")
 
 
 def take_snapshot(

@@ -1,6 +1,5 @@
 """The documents of an engine's index: how they are ingested, listed, checked and removed."""
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -96,7 +95,7 @@ class Documents:
             UsageError: If there is no such document, or several folders have such a path.
         """
         index = self._index.reader(checked=False)
-        name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
+        name = display(name)
         source = index.get_source(name) or index.get_source(str(make_absolute(name)))
         document = index.get_document(source.document_id if source and source.document_id else name)
         if document is None and (place := self.make_place_names().find(name)):

@@ -733,14 +733,14 @@ class Engine:
         Raises:
             UsageError: If the place has an index with other documents.
         """
-        from fathom.index.copying import copy_index, copy_traces
+        from fathom.index.copying import copy_index
 
         index = self.reader(checked=False)
         with other.index.open_writer(index.status().identity) as writer:
             status = copy_index(index, writer, copy_more)
         if self.traces.exist():
             # Traces come last, because a trace whose texts are not in the index would be deleted.
-            copy_traces(self.traces.store, other.traces.store)
+            other.traces.store.import_records(self.traces.store.export_records())
         return status
 
     def back_up(self, folder: str | Path) -> "Backup":

@@ -7,7 +7,6 @@ import numpy as np
 
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Entry, IndexReader, IndexStatus, IndexWriter, Matrix, Space
-from fathom.index.traces import StoredTrace, TraceStore
 
 BATCH_SIZE = 256
 """The number of documents that are copied in one step."""
@@ -53,16 +52,6 @@ def copy_index(
             "the copy differs from the original: another process wrote meanwhile; copy again"
         )
     return copied
-
-
-def copy_traces(source: TraceStore, target: TraceStore) -> None:
-    """Copy traces and feedback that the target does not hold yet."""
-    judged = {feedback.trace_id for feedback in target.list_feedback()}
-    target.import_records(
-        record
-        for record in source.export_records()
-        if isinstance(record, StoredTrace) or record.feedback.trace_id not in judged
-    )
 
 
 def _check_is_part(target: IndexReader, source: IndexReader) -> None:

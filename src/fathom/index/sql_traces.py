@@ -126,6 +126,8 @@ class SqlTraces(TraceStore, ABC):
 
     @override
     def get_warnings(self, trace_id: str) -> tuple[str, ...]:
+        if not _is_possible_id(trace_id):
+            return ()
         rows = self._select(
             f"SELECT {self.warnings} FROM traces WHERE {self.scope} AND id = ?",  # noqa: S608 - constants
             trace_id,
@@ -225,7 +227,10 @@ class SqlTraces(TraceStore, ABC):
 
     @override
     def put_feedback(self, feedback: Feedback, *, held: Iterable[QuotedText] = ()) -> None:
-        self.import_records([StoredFeedback(feedback, tuple(held))])
+        with self._begin() as transaction:
+            self._lock_sweeps(transaction, shared=True)
+            self._discard_feedback(transaction, feedback)
+            self._add_feedback(transaction, StoredFeedback(feedback, tuple(held)))
 
     @override
     def list_feedback(
@@ -271,7 +276,7 @@ class SqlTraces(TraceStore, ABC):
                 if isinstance(stored, StoredTrace):
                     self._add_trace(transaction, stored)
                 else:
-                    self._replace_feedback(transaction, stored)
+                    self._add_feedback(transaction, stored, "ON CONFLICT DO NOTHING")
             self._evict(transaction)
 
     def _add_trace(self, transaction: SqlTransaction, stored: StoredTrace) -> None:
@@ -288,25 +293,36 @@ class SqlTraces(TraceStore, ABC):
             (stored.revision,),
         )
 
-    def _replace_feedback(self, transaction: SqlTransaction, stored: StoredFeedback) -> None:
-        """Store feedback in place of the earlier feedback on the same trace.
+    def _discard_feedback(self, transaction: SqlTransaction, feedback: Feedback) -> None:
+        """Delete the earlier feedback on the trace of new feedback.
 
         Raises:
             OutrankedFeedbackError: As in `check_rank`.
         """
-        feedback = stored.feedback
         for (before,) in transaction.execute(
             f"DELETE FROM feedback WHERE {self.scope} AND trace_id = ? RETURNING data",  # noqa: S608 - constant
             (feedback.trace_id,),
         ):
             check_rank(feedback, before)  # an error rolls the deletion back
+
+    def _add_feedback(
+        self, transaction: SqlTransaction, stored: StoredFeedback, on_conflict: str = ""
+    ) -> None:
+        """Insert feedback with its texts.
+
+        Args:
+            transaction: The transaction.
+            stored: The feedback.
+            on_conflict: The clause for the case that its trace has feedback; by default an error.
+        """
+        feedback = stored.feedback
         insert = self._build_insert("feedback", "trace_id", "key", "strategy", "data")
         data = dump_canonical(feedback.to_json())
-        [(number,)] = transaction.execute(
-            f"{insert} RETURNING no",
+        for (number,) in transaction.execute(
+            f"{insert} {on_conflict} RETURNING no",
             (feedback.trace_id, feedback.key, feedback.strategy, data),
-        )
-        self._insert_texts(transaction, "feedback_held", "feedback_no", number, stored.held)
+        ):
+            self._insert_texts(transaction, "feedback_held", "feedback_no", number, stored.held)
         # The index may have changed since the run, so the next sweep must not be skipped.
         transaction.execute(f"DELETE FROM swept WHERE {self.scope}")  # noqa: S608 - constant
 

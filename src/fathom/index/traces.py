@@ -227,12 +227,8 @@ class TraceStore(Protocol):
     def import_records(self, records: Iterable[StoredRecord]) -> None:
         """Store the exported records of another store in one step, all or none.
 
-        A trace that is stored already stays as it is. Feedback replaces earlier feedback on the
-        same trace, as in `put_feedback`.
-
-        Raises:
-            OutrankedFeedbackError: If feedback does not count and the earlier one does; nothing is
-                stored then.
+        What is stored already stays as it is: a trace, and feedback on a trace, which may be newer
+        than that of the other store.
         """
         ...
 

@@ -58,7 +58,7 @@ class PlaceNames:
         Raises:
             UsageError: If the name stands for several places.
         """
-        name = os.fsencode(name).decode("utf-8", "backslashreplace")  # it need not be UTF-8
+        name = display(name)
         places = self._index.list_sources(display(make_absolute(name)), most=1)
         if self._index.list_places(name) or any(True for _ in places):
             return name

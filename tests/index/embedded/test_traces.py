@@ -1,8 +1,9 @@
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.index.test_traces import A, make_empty_index, make_quote, make_trace
+from tests.index.test_traces import A, make_empty_index, make_feedback, make_quote, make_trace
 
 from fathom.errors import RunError
 from fathom.index.embedded.traces import EmbeddedTraces, move_traces
@@ -69,3 +70,26 @@ def test_traces_move_to_another_store(path: Path, tmp_path: Path) -> None:
         move_traces(path.parent, there)
         assert there.get(first.id) == first
     assert list(path.parent.glob("traces*")) == []
+
+
+def test_a_move_after_a_kill_keeps_feedback_that_was_given_since(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with EmbeddedTraces(path) as store:
+        store.put_feedback(make_feedback(1))
+    newer = replace(make_feedback(1), said="wrong", right=False)
+    with EmbeddedTraces(other / "traces.db") as there:
+        with monkeypatch.context() as context:
+            context.setattr(Path, "unlink", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                move_traces(path.parent, there)
+        there.put_feedback(newer)
+        move_traces(path.parent, there)
+        assert there.list_feedback() == (newer,)
+    assert list(path.parent.glob("traces*")) == []
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

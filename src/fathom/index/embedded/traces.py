@@ -172,7 +172,8 @@ def open_traces(directory: Path, *, max_bytes: int) -> EmbeddedTraces:
 def move_traces(directory: Path, store: TraceStore) -> None:
     """Move the traces and feedback in a directory, if there are any, to another store.
 
-    Their file is deleted at the end; after a kill before that, the next call copies them again.
+    Their file is deleted at the end; after a kill before that, the next call copies what the other
+    store lacks.
 
     Raises:
         RunError: If they cannot be read or stored; the file then stays.
