@@ -2,13 +2,14 @@
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import bm25s
 import numpy as np
 import pytest
 
-from fathom.errors import RunError
+from fathom.errors import IndexCorrupt, RunError
 from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex, discard_unlisted_files
 from fathom.index.embedded.opening import open_reader, open_writer, verify
 from fathom.index.filters import SearchScope
@@ -131,6 +132,28 @@ def test_leftovers_of_a_killed_commit_are_no_obstacle(tmp_path: Path) -> None:
     again.apply([KeywordEntry(11, 11, ["new"])], [3], "x.2")
     assert (again.count_chunks(), again.get_marker()) == (10, "x.2")
     assert again.search({"w3": 1}, k=1, allowed=None) == []
+
+
+@pytest.mark.parametrize("remove_all", [False, True])
+def test_entries_that_cannot_be_built_leave_the_index_unlocked(
+    tmp_path: Path, remove_all: bool
+) -> None:
+    def fail() -> Iterator[KeywordEntry]:
+        yield KeywordEntry(2, 2, ["new"])
+        yield KeywordEntry(3, 3, ["newer"])
+        raise IndexCorrupt("a row is damaged")
+
+    index = KeywordIndex(tmp_path, create=True)
+    index.apply([KeywordEntry(1, 1, ["old"])], [], "x.1")
+    with pytest.raises(IndexCorrupt, match="a row is damaged") as kept:
+        index.refill(fail(), "x.2") if remove_all else index.apply(fail(), [1], "x.2")
+    index.reload()
+    assert (index.count_chunks(), index.get_marker()) == (1, "x.1")
+    # The error that is still held must not keep the writer.
+    assert kept.value is not None
+    index.apply([KeywordEntry(4, 4, ["last"])], [], "x.2")
+    assert (index.count_chunks(), index.get_marker()) == (2, "x.2")
+    assert index.search({"new": 1}, k=1, allowed=None) == []
 
 
 def test_files_that_a_loss_of_power_took_from_the_list_are_no_obstacle(tmp_path: Path) -> None:

@@ -69,6 +69,29 @@ def test_a_missing_keyword_index_is_rebuilt(index: Path, make: EntryFactory) -> 
     assert verify(index) == []
 
 
+@pytest.mark.parametrize("damage", ["missing", "older"])
+def test_a_reader_that_may_not_mend_searches_words_beside_a_writer(
+    index: Path, make: EntryFactory, damage: str
+) -> None:
+    expected = search_both(index, make)[-3:]
+    folder = index / "tantivy"
+    if damage == "older":
+        older = index.with_name(f"{index.name}-older")
+        shutil.copytree(folder, older)
+        with open_writer(index, {"a": "1"}) as writer:
+            entry, source = make("five", "other speech")
+            writer.put([entry], [source])
+    shutil.rmtree(folder)
+    if damage == "older":
+        older.rename(folder)
+    before = {path: path.read_bytes() for path in folder.glob("*.*")}
+    with take_lock(index), open_reader(index, {"a": "1"}, mend=False) as reader:
+        matches = reader.keyword_search("words of two", k=3)
+        assert [match.chunk_id for match in matches] == expected
+        assert len(reader.keyword_search("speech", k=3)) == (damage == "older")
+    assert {path: path.read_bytes() for path in folder.glob("*.*")} == before
+
+
 def test_a_new_index_whose_writer_died_before_the_keyword_index_is_sound(
     tmp_path: Path, make: EntryFactory
 ) -> None:

@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,25 +161,38 @@ class KeywordIndex:
     ) -> None:
         """Run the commit of `apply`; `None` for `removed` removes all chunks first."""
         try:
-            writer = self._index.writer(WRITER_HEAP_BYTES, 1)
-            # Files that a killed commit left behind have the names that this commit will use.
-            writer.garbage_collect_files()
-            if removed is None:
-                writer.delete_all_documents()
-            else:
-                self._remove(writer, removed)
-            last = tantivy.Document()
-            for number, entry in enumerate(entered):
-                if number:
-                    writer.add_document(last)
-                last = _build_document(entry)
-            last.add_text("marker", marker)
-            writer.add_document(last)
-            writer.commit()
-            writer.wait_merging_threads()
+            with self._open_writer() as writer:
+                # Files that a killed commit left behind have the names that this commit will use.
+                writer.garbage_collect_files()
+                if removed is None:
+                    writer.delete_all_documents()
+                else:
+                    self._remove(writer, removed)
+                last = tantivy.Document()
+                for number, entry in enumerate(entered):
+                    if number:
+                        writer.add_document(last)
+                    last = _build_document(entry)
+                last.add_text("marker", marker)
+                writer.add_document(last)
+                writer.commit()
         except (ValueError, OSError) as error:
             raise RunError(f"the keyword index cannot be written: {error}") from error
         self.reload()
+
+    @contextmanager
+    def _open_writer(self) -> Iterator[tantivy.IndexWriter]:
+        """Open tantivy's writer for a `with` block; the block's end frees its lock."""
+        writer = self._index.writer(WRITER_HEAP_BYTES, 1)
+        try:
+            yield writer
+        except BaseException:
+            # The error holds the writer, so the garbage collector would free the lock late. A
+            # second error, of the wait, must not hide the first one.
+            with suppress(ValueError, OSError):
+                writer.wait_merging_threads()
+            raise
+        writer.wait_merging_threads()
 
     def _remove(self, writer: tantivy.IndexWriter, numbers: Sequence[int]) -> None:
         """Remove chunks, and the markers that are documents of their own."""

@@ -48,8 +48,8 @@ def open_reader(
         directory: The folder of the index.
         expected_identity: The entries that the index's identity must have; other entries may
             differ, and `None` accepts any identity.
-        mend: Whether to make an unsound keyword index anew at once. Without it opening changes no
-            file; the first search by words then makes the index anew.
+        mend: Whether to make an unsound keyword index anew at once. Without it the reader changes
+            no file; the first search by words then builds the index in memory.
         viewer: Show only the documents that this viewer may read.
 
     Raises:
@@ -74,7 +74,11 @@ def open_reader(
             store.connection.close()
             raise
     return EmbeddedReader(
-        directory, store, keyword, lambda: _mend_keyword(directory, store), viewer
+        directory,
+        store,
+        keyword,
+        lambda: _mend_keyword(directory, store) if mend else _build_in_memory(store),
+        viewer,
     )
 
 
