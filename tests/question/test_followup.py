@@ -195,6 +195,43 @@ def test_a_follow_up_becomes_a_complete_question(
     assert complete_question(question, make_turns(before, answer)) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "question", "standalone"),
+    [
+        ("Is there parking at the mill?", "How much is it?", "How much is parking at the mill?"),
+        ("Is there parking at the mill?", "Can I swim there?", "Can I swim at the mill?"),
+        (
+            "Are there any lockers at the station?",
+            "How big are they?",
+            "How big are lockers at the station?",
+        ),
+        ("Is there a fee for it?", "How much is it?", "How much is the fee for it?"),
+        ("Is there a fee for the permit?", "And the deadline?", "Is there the deadline?"),
+        (
+            "Will there still be a market on Sunday?",
+            "When does it open?",
+            "When does the market on Sunday open?",
+        ),
+        ("What is there to see at the mill?", "When was it built?", "When was the mill built?"),
+        (
+            "Is there a market on Sunday?",
+            "How do I get there?",
+            "How do I get there (the market on Sunday)?",
+        ),
+        ("Apakah ada parkir di kilang?", "Berapa harganya?", "Berapa harga parkir di kilang?"),
+        ("Ada parkir di kilang?", "Berapa harganya?", "Berapa harga parkir di kilang?"),
+        ("Ada parkir di kilang?", "Apa saja di sana?", "Apa saja di kilang?"),
+        ("Apakah di kilang ada parkir?", "Berapa harganya?", "Berapa harga parkir di kilang?"),
+        ("Ada berapa kamar di hotel?", "Berapa harganya?", "Berapa harga kamar di hotel?"),
+        ("Apa tersedia sebuah loker?", "Berapa harganya?", "Berapa harga loker?"),
+    ],
+)
+def test_a_thing_whose_existence_was_asked_for_is_the_topic(
+    before: str, question: str, standalone: str
+) -> None:
+    assert complete_question(question, make_turns(before)) == standalone
+
+
 def test_follow_ups_are_completed_one_after_another() -> None:
     history = make_turns("What is the capital of France?", "Paris.", "And Norway?", "Oslo.")
     assert complete_question("And Peru?", history) == "What is the capital of Peru?"
@@ -288,6 +325,7 @@ def test_the_follow_ups_of_the_samples_are_split_and_labelled() -> None:
         ("How many apprentices does the office take in each September?", "the office"),
         ("Kapan empat teknisi dari Tirtasari tiba di Merrow?", "empat teknisi dari Tirtasari"),
         ("Who designed the Mill Bridge?", "the Mill Bridge"),
+        ("Ada Lovelace lahir di mana?", "Ada Lovelace"),
         ("Why?", ""),
     ],
 )

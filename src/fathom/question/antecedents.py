@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fathom.text.entities import find_names
-from fathom.text.language import load_stop_words, split_set
+from fathom.text.language import detect_language, load_stop_words, split_set
 
 _IRREGULAR = (
     "built|made|held|sent|laid|begun|given|taken|kept|read|cast|set|put|lent|paid|sold|found|known|"
@@ -43,7 +43,7 @@ _VERB_ID = re.compile(
 # Nouns with the prefix of a verb; without this list "menteri" (minister) would end a phrase.
 _NOT_VERBS_ID = split_set(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
-    "bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
+    "terusan bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
 )
 _OPENING = re.compile(
     rf"^(?:(?:{_PREPOSITION}|until|since)\s+)?(?:{_WH})\b"
@@ -54,6 +54,25 @@ _QUESTION_WORD_ID = (
     r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|"
     r"bagaimana(?:kah)?|seberapa)"
 )
+_THERE = re.compile(
+    r"there\b(?:\s+(?:be|been|still|also|already|now|usually|normally|ever)\b)*"
+    r"(?:\s+(?:any|some|enough)\b)?\s*",
+    re.IGNORECASE,
+)
+"""The words before the thing whose existence a question asks for: "Is there any parking"."""
+_EXISTS_ID = r"(?:ada(?:kah)?|tersedia(?:kah)?|terdapat)"
+# "Ada" before a capital is a name: "Ada Lovelace".
+_THERE_ID = re.compile(
+    rf"(?!(?-i:[A-Z])\w+\s+(?-i:[A-Z])){_EXISTS_ID}\s+(?:{_QUESTION_WORD_ID}\s+(?:saja\s+|banyak\s+)?)?"
+    r"(?:(?:suatu|sebuah|seorang|beberapa)\s+)?",
+    re.IGNORECASE,
+)
+_PLACE_THERE_ID = re.compile(
+    rf"(?P<place>(?:di|ke|dari|pada|untuk)\s[^?]*?)(?<!\s)\s+{_EXISTS_ID}\s+(?P<thing>\S[^?]*)$",
+    re.IGNORECASE,
+)
+_OPENING_THERE_ID = re.compile(rf"^{_EXISTS_ID}\s+(?-i:[a-z])", re.IGNORECASE)
+_INDEFINITE = re.compile(r"an?\s+", re.IGNORECASE)
 _LOOSE_END = re.compile(rf"{_PREPOSITION}|{_QUESTION_WORD_ID}", re.IGNORECASE)
 _OPENING_ID = re.compile(
     rf"^(?:(?:{_PREPOSITION}|setiap|jam|hari|pukul|tahun|bulan|tanggal|sejak|sampai)\s+){{0,2}}"
@@ -96,8 +115,12 @@ class PriorQuestion:
 
     @cached_property
     def is_indonesian(self) -> bool:
-        """Return whether the question contains an Indonesian question word."""
-        return bool(re.search(rf"\b{_QUESTION_WORD_ID}\b", self.question, re.IGNORECASE))
+        """Return whether the question has an Indonesian question word, or begins with "Ada"."""
+        if re.search(rf"\b{_QUESTION_WORD_ID}\b", self.question, re.IGNORECASE):
+            return True
+        # Ada is a name too.
+        opens = _OPENING_THERE_ID.match(self.question)
+        return bool(opens) and detect_language(self.question) == "id"
 
     @cached_property
     def opening(self) -> str:
@@ -126,6 +149,17 @@ class PriorQuestion:
 
     @cached_property
     def topic(self) -> str:
+        """The subject of the question as a follow-up names it; empty if the rules find none.
+
+        It is `topic_phrase`, but a thing whose existence was asked for is known from then on: "Is
+        there a fee?" gives "the fee".
+        """
+        if self._asks_existence:
+            return _INDEFINITE.sub("the ", self.topic_phrase, count=1)
+        return self.topic_phrase
+
+    @cached_property
+    def topic_phrase(self) -> str:
         """The subject of the question, in its own words; empty if the rules find none.
 
         A subject without a name gets the first phrase with one: "the bridge in Oslo".
@@ -200,6 +234,10 @@ class PriorQuestion:
         places = _list_places(self.text)
         if places:
             return places[-1]
+        if self._asks_existence:
+            phrases = [part for part in self.list_phrases() if _PLACE_PREPOSITION.match(f"{part} ")]
+            untimed = [part for part in phrases if not _TIME_PHRASE.match(part)]
+            return untimed[-1] if untimed else ""
         named = _list_names(self.text)
         location = self.topic if find_names(f"x {self.topic}") or not named else named[-1]
         return f"{'di' if self.is_indonesian else 'at'} {location}" if location else ""
@@ -225,15 +263,30 @@ class PriorQuestion:
         )
         return match.group().strip() if match else ""
 
+    @cached_property
+    def _asks_existence(self) -> bool:
+        """Return whether the question asks for the existence of a thing: "Is there parking"."""
+        if not self.is_indonesian:
+            return bool(_THERE.match(self._words_after_verb))
+        rest = self.text[len(self.opening) :].strip()
+        return bool(_THERE_ID.match(rest) or _PLACE_THERE_ID.match(rest))
+
+    @cached_property
+    def _words_after_verb(self) -> str:
+        """The words after an English opening and its auxiliary verb; empty without such a verb."""
+        rest = self.text[len(self.opening) :].strip()
+        aux = None if self.is_indonesian else re.match(rf"{_AUX}\b\s*", rest, re.IGNORECASE)
+        return rest[aux.end() :] if aux else ""
+
     def _find_subject(self) -> str:
         """Return the noun phrase after the opening and the auxiliary verb; may be empty."""
-        if self.is_indonesian:
-            return _cut_at_verb(self.text[len(self.opening) :].strip())
         rest = self.text[len(self.opening) :].strip()
+        if self.is_indonesian:
+            return _cut_at_verb(_drop_existence(rest))
         aux = re.match(rf"{_AUX}\b\s*", rest, re.IGNORECASE)
         if aux is None:
             return _find_object(rest) or self.counted_noun
-        after = rest[aux.end() :]
+        after = self._words_after_verb
         doing = re.match(r"(?:i|we|you|one)\s+(\w+)\b", after, re.IGNORECASE)
         # "how do I apply for a permit": the topic is the act, "applying for a permit".
         if doing:
@@ -243,7 +296,30 @@ class PriorQuestion:
             rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after
         ):
             return _find_object(after) or self.counted_noun
+        there = _THERE.match(after)
+        if there:
+            return _take_existing_thing(after[there.end() :])
         return _take_noun_phrase(after, bare_verb=not re.fullmatch(_BE, aux.group().strip(), re.I))
+
+
+def _drop_existence(text: str) -> str:
+    """Return an Indonesian text without "ada" before its thing: "parkir" for "ada parkir".
+
+    A place before "ada" follows the thing: "di kilang ada parkir" gives "parkir di kilang".
+    """
+    placed = _PLACE_THERE_ID.match(text)
+    if placed:
+        return f"{placed['thing']} {placed['place']}"
+    there = _THERE_ID.match(text)
+    return text[there.end() :] if there else text
+
+
+def _take_existing_thing(text: str) -> str:
+    """Return the thing in the words after "there": "parking at the mill"; may be empty."""
+    if re.match(rf"{_PREPOSITION}\b", text, re.IGNORECASE):
+        # "what is there to see at the mill": no thing is named, only where it would be.
+        return _find_object(text)
+    return _take_noun_phrase(text, bare_verb=False)
 
 
 def _form_gerund(verb: str) -> str:
@@ -258,7 +334,10 @@ def _list_names(text: str) -> list[str]:
 
 
 def _list_places(text: str) -> list[str]:
-    """Return the names after a preposition of place, each with its preposition in lower case."""
+    """Return the names after a preposition of place, each with its preposition in lower case.
+
+    Names of months and days are no places.
+    """
     places = []
     for name in find_names(text):
         preposition = re.search(
@@ -266,7 +345,7 @@ def _list_places(text: str) -> list[str]:
         )
         if preposition:
             places.append(f"{preposition.group().lower()}{name.cut(text)}")
-    return places
+    return [place for place in places if not _TIME_PHRASE.fullmatch(place)]
 
 
 def _cut_at_verb(text: str) -> str:

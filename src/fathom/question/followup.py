@@ -317,7 +317,7 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
 
     In "the capital of Norway", "the population" replaces the first side and "peru" the second.
     """
-    topic = before.topic
+    topic = before.topic_phrase
     at = before.text.find(topic)
     if _ADVERB.match(part) or not topic or at < 0:
         return ""
