@@ -238,6 +238,57 @@ def test_the_age_of_a_thing_is_that_of_its_beginning(
     assert comparison.questions == questions
 
 
+@pytest.mark.parametrize(
+    ("question", "questions"),
+    [
+        (
+            "Were Alan Turing and Alonzo Church European mathematicians?",
+            (
+                "Was Alan Turing a European mathematician?",
+                "Was Alonzo Church a European mathematician?",
+            ),
+        ),
+        (
+            "Are both Ana Silva and Nora Berg American?",
+            ("Is Ana Silva American?", "Is Nora Berg American?"),
+        ),
+        ("Is Dappy or Nora Berg German?", ("Is Dappy German?", "Is Nora Berg German?")),
+        (
+            "Are Swiftair and Pan American airlines?",
+            ("Is Swiftair an airline?", "Is Pan American an airline?"),
+        ),
+        (
+            "Are Being Very Polish and Lom both films?",
+            ("Is Being Very Polish a film?", "Is Lom a film?"),
+        ),
+    ],
+)
+def test_words_of_origin_behind_the_last_name_are_no_part_of_it(
+    question: str, questions: tuple[str, ...]
+) -> None:
+    comparison = parse_comparison(question)
+    assert comparison is not None
+    assert comparison.questions == questions
+
+
+@pytest.mark.parametrize(
+    ("kind", "singular"),
+    [
+        ("universities", "a university"),
+        ("hour-long films", "an hour-long film"),
+        ("US states", "a US state"),
+        ("horror movies", "a horror movie"),
+        ("television series", "a television series"),
+        ("members of bands", "a member of bands"),
+        ("used for hunting in packs", "used for hunting in packs"),
+    ],
+)
+def test_the_kind_of_one_option_is_singular(kind: str, singular: str) -> None:
+    comparison = parse_comparison(f"Are Hamar and Lom both {kind}?")
+    assert comparison is not None
+    assert comparison.questions == (f"Is Hamar {singular}?", f"Is Lom {singular}?")
+
+
 def test_a_quoted_title_is_one_option_whatever_it_holds() -> None:
     comparison = parse_comparison('Are both "Tom and Ann Get Lost" and Solaris films?')
     assert comparison is not None

@@ -180,8 +180,21 @@ _SLOT = re.compile(r"#\d+")
 _AND = re.compile(r"(?<!\s)\s+(?:and|dan)\s+")
 
 _ORIGIN = re.compile(r"[A-Z][a-z]+(?:an|ish|ese|[ae]k|ch|sh)(?:-[A-Z][a-z]+(?:an|ish|ese|ch|sh))?")
+_ORIGINS = (
+    "African|American|Argentine|Asian|Australian|Austrian|Belgian|Brazilian|British|Bulgarian|"
+    "Canadian|Chilean|Chinese|Colombian|Croatian|Cuban|Czech|Danish|Dutch|Egyptian|English|"
+    "Estonian|European|Finnish|French|German|Greek|Hungarian|Icelandic|Indian|Indonesian|Iranian|"
+    "Iraqi|Irish|Israeli|Italian|Jamaican|Japanese|Jewish|Kenyan|Korean|Latvian|Lebanese|"
+    "Lithuanian|Malaysian|Mexican|Moroccan|Nigerian|Norwegian|Pakistani|Peruvian|Polish|"
+    "Portuguese|Romanian|Russian|Scottish|Serbian|Slovak|Slovenian|Spanish|Swedish|Swiss|Turkish|"
+    "Ukrainian|Venezuelan|Vietnamese|Welsh"
+)
 _BEFORE_ORIGIN = re.compile(r"\b(?:the|an?|which|what|this)\s$", re.IGNORECASE)
 _AFTER_ORIGIN = re.compile(r"\s[a-z]+\s")
+_NAME_WITH_ORIGINS = re.compile(
+    rf"(?P<name>\S+\s.*?\S)\s(?P<origins>(?:{_ORIGINS})(?:\s(?:{_ORIGINS}))*)"
+)
+_BEFORE_NEXT_NAME = re.compile(r"\s*,|\s+(?:and|or|dan|atau|vs\.?|versus|than)\s", re.IGNORECASE)
 _terms = ContentTerms()
 
 
@@ -318,7 +331,9 @@ def _split_tail(text: str, number: int) -> tuple[str, str] | None:
     return first[:1].upper() + first[1:], restore_names(f"#{number}{owner} {match['rest']}?", cuts)
 
 
-def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[str]]:
+def mark_names(
+    text: str, *, split_joined: bool = False, split_origins: bool = False
+) -> tuple[str, Sequence[str]]:
     """Replace the names in a text by `§0§`, `§1§`, ... and put the rest in lower case.
 
     Curly apostrophes become straight. Words of origin ("the American band") are no names.
@@ -326,6 +341,7 @@ def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[
     Args:
         text: The text.
         split_joined: Whether names that "and" joins are separate names.
+        split_origins: Whether words of origin behind a name of two words or more are no part of it.
 
     Returns:
         The marked text, and the names by number, for `restore_names`.
@@ -333,7 +349,10 @@ def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     cuts: list[str] = []
     out, at = "", 0
-    for span in _split_mentions(text) if split_joined else find_mentions(text):
+    spans = _split_mentions(text) if split_joined else find_mentions(text)
+    if split_origins:
+        spans = [part for span in spans for part in _split_origins(text, span)]
+    for span in spans:
         if _is_origin(text, span):
             continue
         out += text[at : span.start].lower() + f"§{len(cuts)}§"
@@ -349,6 +368,18 @@ def _is_origin(text: str, span: Span) -> bool:
         and _BEFORE_ORIGIN.search(text, max(0, span.start - 8), span.start)
         and _AFTER_ORIGIN.match(text, span.end)
     )
+
+
+def _split_origins(text: str, span: Span) -> tuple[Span, ...]:
+    """Return the spans of a name and of the words of origin behind it; the name alone without any.
+
+    A name keeps its first two words: Pan American and Dawn French are names. Before "and" and "or"
+    no kind can follow, so the words belong to the name.
+    """
+    match = _NAME_WITH_ORIGINS.fullmatch(text, span.start, span.end)
+    if match is None or _BEFORE_NEXT_NAME.match(text, span.end):
+        return (span,)
+    return Span(*match.span("name")), Span(*match.span("origins"))
 
 
 def _split_mentions(text: str) -> Iterator[Span]:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from fathom.question.clauses import LONGEST_QUESTION, mark_names, restore_names
 from fathom.text.language import detect_language
+from fathom.text.noun_forms import choose_article, make_noun_singular
 
 Want = Literal[
     "least", "most", "less", "more", "longest", "shortest", "same", "every", "one", "each"
@@ -122,8 +123,9 @@ _SAME_DOING = re.compile(
     r"\b(?P<does>(?:\w+ed|made|built|written|born|set|held|found|shot) (?:by|in|at|from))\s+"
     r"(?:the )?same (?P<what>[a-z]+)\b"
 )
+_SMALL = r"(?:an?|the|in|on|at|from|of|by|for|with|to)\b"
 _PLURAL_KIND = re.compile(
-    r"^(?P<kind>(?!(?:an?|the|in|on|at|from|of|by)\b)(?:[\w'-]+,?\s+){0,4}?[a-z]+(?<!s)s)"
+    rf"^(?P<kind>(?:(?!{_SMALL})[\w'-]+,?\s+){{0,4}}?(?!{_SMALL})[a-z]+(?<!s)s)"
     r"(?P<rest>\s+(?:in|on|at|from|of|by|for|with|who|that)\b.*)?$"
 )
 """A noun phrase in the plural for the kind of the options: "American writers"."""
@@ -179,7 +181,12 @@ def parse_comparison(question: str) -> Comparison | None:
     lower = question.lower()
     # "and" may be part of a name; a cue such as "both" tells that it joins two names.
     split_joined = bool(_SHARED_CUE.search(lower) or _BETWEEN.search(lower))
-    marked, cuts = mark_names(" ".join(question.split()), split_joined=split_joined)
+    # A question for yes or no puts the kind behind the last name: "Alonzo Church European writers".
+    marked, cuts = mark_names(
+        " ".join(question.split()),
+        split_joined=split_joined,
+        split_origins=bool(_BEGINS.match(lower)),
+    )
     indonesian = detect_language(question) == "id"
     order_match = _ORDER.match(marked)
     if order_match:
@@ -362,10 +369,9 @@ def _make_singular(kind: str) -> str:
     match = _PLURAL_KIND.match(kind)
     if match is None:
         return kind
-    one = re.sub(r"ies$", "y", match["kind"])
-    one = re.sub(r"(?<=[sx])es$|(?<=[cs]h)es$|(?<!y)s$", "", one) if one == match["kind"] else one
-    article = "an" if one[0].lower() in "aeiou" and not one.startswith("US") else "a"
-    return f"{article} {one}{match['rest'] or ''}"
+    *before, noun = match["kind"].split()
+    one = " ".join((*before, make_noun_singular(noun)))
+    return f"{choose_article(one)} {one}{match['rest'] or ''}"
 
 
 def _find_template(around: str, options: Sequence[str], *, indonesian: bool) -> str:
