@@ -16,6 +16,7 @@ import fathom
 from fathom.engine import AskOptions, Engine
 from fathom.errors import IndexMismatch, SettingsError, UsageError
 from fathom.testing.doubles import HashingEmbedder
+from fathom.text import analyzer
 from fathom.types import Answer, Filter
 
 NAMES = [
@@ -135,6 +136,22 @@ def test_an_index_opened_unchecked_is_checked_before_a_question(tmp_path: Path) 
             with pytest.raises(IndexMismatch, match="dimension"):
                 other.ask(QUESTION)
         assert len(list(other.documents.list())) == 1
+
+
+def test_an_index_of_an_older_analyzer_is_refused_until_it_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(analyzer, "VERSION", "1")
+        folder = index_fees(tmp_path)
+    engine = engine_at(folder)
+    with engine:
+        assert len(list(engine.documents.list())) == 1
+        for _ in range(2):
+            with pytest.raises(IndexMismatch, match=r"analyzer\.version '1'.*ingest --rebuild"):
+                engine.search("permit", retriever="keyword")
+        engine.ingest(rebuild=True)
+        assert engine.search("permit", retriever="keyword")
 
 
 def test_a_rebuilt_index_is_opened_again(tmp_path: Path) -> None:

@@ -28,6 +28,13 @@ def analyzer() -> Analyzer:
         ("Café", "en", ["café", "cafe"]),
         ("the company\u2019s", "en", ["the", "compani"]),
         ("\ufb01le", "en", ["file"]),
+        ("x\u0304 = 5", "en", ["x\u0304", "x", "5"]),
+        ("हिन्दी", "en", ["हिन्दी", "हिनदी"]),
+        ("\u0130stanbul", "en", ["i\u0307stanbul", "istanbul"]),
+        ("istanbul", "en", ["istanbul"]),
+        ("Straße STRASSE", "en", ["strass", "strass"]),
+        ("infor\u00admation", "en", ["inform"]),
+        ("1\ufe0f\u20e3", "en", ["1"]),
         ("", "en", []),
         ("?!", "en", []),
     ],
@@ -36,6 +43,14 @@ def test_terms_of_documents_are_stems(
     analyzer: Analyzer, text: str, language: str, expected: list[str]
 ) -> None:
     assert analyzer.list_document_terms(text, language) == expected
+
+
+def test_a_mark_ends_a_word_in_scripts_without_blanks_between_words(analyzer: Analyzer) -> None:
+    # A whole sentence of Thai would be one word otherwise.
+    assert analyzer.list_document_terms("\u0e17\u0e35\u0e48\u0e19\u0e35\u0e48", "en") == [
+        "\u0e17",
+        "\u0e19",
+    ]
 
 
 def test_a_query_is_stemmed_in_both_languages(analyzer: Analyzer) -> None:

@@ -310,14 +310,19 @@ class ModelParts:
         parts = {
             "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
             "chunker": self.chunker.identity,
-            "analyzer": Analyzer().identity,
             "parsers": {"version": PARSERS_VERSION},
         }
-        return {
+        identity = {
             f"{part}.{name}": value
             for part, identity in parts.items()
             for name, value in identity.items()
         }
+        return {**identity, **self.word_identity}
+
+    @property
+    def word_identity(self) -> dict[str, str]:
+        """The part of `identity` that keyword search depends on; it needs no model."""
+        return {f"analyzer.{name}": value for name, value in Analyzer().identity.items()}
 
     @cached_property
     def query_identity(self) -> dict[str, str]:

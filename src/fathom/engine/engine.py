@@ -125,6 +125,7 @@ class Engine:
         self._opened = OpenedIndex(
             self.settings,
             query_identity=lambda: self.assembly.query_identity,
+            word_identity=lambda: self.assembly.word_identity,
             connections=self._connections,
             # A strategy searches the index that was open when the strategy was made.
             on_replaced=self._strategies.clear,
@@ -372,10 +373,11 @@ class Engine:
         Raises:
             UsageError: If there is no retriever of this name.
             IndexMissing: If there is no index, or it has no documents.
-            IndexMismatch: If the index was made with another embedder.
+            IndexMismatch: If the index was made with another embedder, or with another analyzer.
         """
         name = name or self.settings.retrieval.retriever
         index = self._opened.get_filled_reader(checked=name != "keyword")
+        self._opened.check_words()
         return self.assembly.retriever(name, index)
 
     # Ingestion.

@@ -55,6 +55,7 @@ class OpenedIndex:
         settings: "Settings",
         *,
         query_identity: Callable[[], Mapping[str, str]],
+        word_identity: Callable[[], Mapping[str, str]],
         connections: EngineConnections,
         on_replaced: Callable[[], None],
         viewer: Viewer | None = None,
@@ -65,6 +66,8 @@ class OpenedIndex:
             settings: The settings, with the place and the options of the index.
             query_identity: The function that returns the identity (embedder, analyzer) that the
                 index must have to be searched with these settings.
+            word_identity: The function that returns the part of it (analyzer) that keyword search
+                depends on.
             connections: The connections to database servers.
             on_replaced: The function that is called after another index has replaced the open one.
             viewer: The viewer on whose behalf the index is read: only the documents are shown that
@@ -72,11 +75,13 @@ class OpenedIndex:
         """
         self._settings = settings
         self._query_identity = query_identity
+        self._word_identity = word_identity
         self._connections = connections
         self._lock = RLock()
         self._opened: IndexReader | None = None
         self._snapshot = ContextSlot[IndexReader]()
         self._is_checked = False
+        self._has_checked_words = False
         self._stamp: Hashable = None
         self._retired: list[IndexReader] = []
         self._on_replaced = on_replaced
@@ -128,11 +133,25 @@ class OpenedIndex:
                     self._retired.append(self._opened)
                     self._on_replaced()
                 self._opened, self._stamp, self._is_checked = opened, stamp, checked
+                self._has_checked_words = checked
             elif checked and not self._is_checked:
                 # Opening another reader checks the identity; the open one stays in use.
                 self._open_reader(checked).close()
-                self._is_checked = True
+                self._is_checked = self._has_checked_words = True
             return self._opened
+
+    def check_words(self) -> None:
+        """Check that the analyzer of this version made the terms of the open index.
+
+        Keyword search needs this check even where the index was opened unchecked.
+
+        Raises:
+            IndexMismatch: If another analyzer made them.
+        """
+        with self._lock:
+            if not self._has_checked_words:
+                self.place.open_reader(self._word_identity(), viewer=self.viewer).close()
+                self._has_checked_words = True
 
     def get_filled_reader(self, *, checked: bool = True) -> IndexReader:
         """Return the open index, as `reader` does, if it has documents.

@@ -5,13 +5,14 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from functools import cache
+from typing import NamedTuple, Protocol, cast
 
 import Stemmer
 
 from fathom.text.language import load_stop_words
 
-VERSION = "1"
+VERSION = "2"
 """The version of the terms; an index refuses an analyzer of another version."""
 MAX_TERM_CHARS = 64
 """The largest number of characters of a term; longer ones are cut."""
@@ -20,13 +21,41 @@ _MAX_CACHED = 100_000
 NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
 """Stop words that queries keep, because they reverse the meaning."""
 
-# Runs of letters and digits, joined by single marks, so that numbers, identifiers, addresses,
-# versions and hyphenated words are one token.
-_TOKEN = re.compile(r"\w+(?:[.,:/@'+#&\-]+\w+)*")
-_PART = re.compile(r"[^\W_]+")
+_JOINTS = r"[.,:/@'+#&\-]+"
+_FIRST_MARK, _LAST_MARK = 0x300, 0x1EFFF
+_UNSPACED = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x1950, 0x1AAF),
+    (0xAA60, 0xAADF),
+)
+"""The first and last characters of scripts without blanks between words: Thai, Lao, Burmese, Khmer,
+Tai. There a mark still ends a word, because a whole sentence would be one word otherwise."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _GROUPED = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
-_APOSTROPHES = str.maketrans("\u2019\u2018\u02bc\uff07", "''''")
+_PLAIN_MARKS = str.maketrans("\u2019\u2018\u02bc\uff07", "''''") | dict.fromkeys(
+    (0xAD, 0x34F, 0x200C, 0x200D, 0x2060, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+)
+"""Straight apostrophes, and nothing for characters within a word that nobody sees: soft hyphens,
+joiners and selectors of a letter's form."""
+
+
+class _Patterns(NamedTuple):
+    """The patterns of words.
+
+    Attributes:
+        token: Runs of letters and digits, joined by single marks, so that numbers, identifiers,
+            addresses, versions and hyphenated words are one token.
+        part: A part of a token without joints and underscores.
+    """
+
+    token: re.Pattern[str]
+    part: re.Pattern[str]
+
+
+_PLAIN = _Patterns(re.compile(rf"\w+(?:{_JOINTS}\w+)*"), re.compile(r"[^\W_]+"))
+"""The patterns for texts without combining marks."""
 
 
 class _Stemmer(Protocol):
@@ -55,8 +84,8 @@ class Analyzer:
 
     Terms are in lower case. `ISO-9001` gives `iso-9001`, `iso` and `9001`; `1.250.000,50` gives
     itself and `1250000,50`; `anak-anak` gives itself and `anak`; a word with an accent also gives
-    the word without it. No word of a document is dropped. Several threads may use the analyzer at
-    the same time.
+    the word without it. A combining mark belongs to the letter before it. No word of a document is
+    dropped. Several threads may use the analyzer at the same time.
     """
 
     _stemmers: Mapping[str, _Stemmer] = field(default_factory=_make_stemmers, repr=False)
@@ -83,7 +112,7 @@ class Analyzer:
         with self._lock:
             cache = self._cache[stemmer_language]
             for word in _split_words(text):
-                lowered = word.lower()
+                lowered = word.casefold()
                 terms += cache.get(lowered) or self._cache_terms(lowered, stemmer_language)
         return terms
 
@@ -100,12 +129,12 @@ class Analyzer:
         content_words = [
             word
             for word in words
-            if (word.lower() not in self._stop_words) or (word.isupper() and not is_shouted)
+            if (word.casefold() not in self._stop_words) or (word.isupper() and not is_shouted)
         ]
         counts: dict[str, int] = {}
         with self._lock:
             for word in content_words or words:
-                for term in dict.fromkeys(self._list_terms(word.lower(), ("en", "id"))):
+                for term in dict.fromkeys(self._list_terms(word.casefold(), ("en", "id"))):
                     counts[term] = counts.get(term, 0) + 1
         return counts
 
@@ -131,7 +160,7 @@ class Analyzer:
         components gives the whole word and the stem of each component; any other word its stem.
         Stems are given with and without accents.
         """
-        components = _PART.findall(word)
+        components = _choose_patterns(word).part.findall(word)
         if _NUMBER.fullmatch(word):
             yield from _list_number_forms(word)
             return
@@ -148,11 +177,41 @@ class Analyzer:
 
 
 def _split_words(text: str) -> Iterator[str]:
-    """Yield the words of a text in normal form (NFKC, with straight apostrophes)."""
+    """Yield the words of a text in normal form (NFKC, with straight apostrophes).
+
+    Characters within a word that nobody sees are left out.
+    """
     normalised = text
     if not text.isascii():
-        normalised = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    return filter(None, (word.strip("_") for word in _TOKEN.findall(normalised)))
+        normalised = unicodedata.normalize("NFKC", text).translate(_PLAIN_MARKS)
+    return filter(
+        None, (word.strip("_") for word in _choose_patterns(normalised).token.findall(normalised))
+    )
+
+
+def _choose_patterns(text: str) -> _Patterns:
+    """Return the patterns for a text; those for ASCII are faster and need no list of marks."""
+    return _PLAIN if text.isascii() else _load_marked_patterns()
+
+
+@cache
+def _load_marked_patterns() -> _Patterns:
+    """Return the patterns in which combining marks belong to the letter before them."""
+    marks = _list_marks()
+    word = rf"\w[\w{marks}]*"
+    return _Patterns(
+        re.compile(rf"{word}(?:{_JOINTS}{word})*"), re.compile(rf"[^\W_](?:[^\W_]|[{marks}])*")
+    )
+
+
+def _list_marks() -> str:
+    """Return the combining marks that continue a word, without those that enclose a sign."""
+    return "".join(
+        char
+        for char in map(chr, range(_FIRST_MARK, _LAST_MARK + 1))
+        if unicodedata.category(char) in {"Mn", "Mc"}
+        and not any(first <= ord(char) <= last for first, last in _UNSPACED)
+    )
 
 
 def _is_possessive(word: str) -> bool:
