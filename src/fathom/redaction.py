@@ -19,6 +19,7 @@ class SecretRegistry:
     """The secrets of a process; none is ever removed."""
 
     def __init__(self) -> None:
+        self._given: frozenset[str] = frozenset()
         self._values: tuple[str, ...] = ()
 
     @property
@@ -33,8 +34,9 @@ class SecretRegistry:
         ignored, because they occur in other texts too, which would be damaged.
         """
         is_word = secret.isalpha() and secret in {secret.lower(), secret.upper()}
-        if len(secret) >= _LEAST_CHARS and not is_word and secret not in self._values:
-            self._values = order_secrets((*self._values, secret))
+        if len(secret) >= _LEAST_CHARS and not is_word and secret not in self._given:
+            self._given |= {secret}
+            self._values = order_secrets(self._given)
 
     def redact(self, text: str) -> str:
         """Return a text with a mark in place of each secret of this process."""
@@ -47,7 +49,11 @@ def order_secrets(secrets: Iterable[str]) -> tuple[str, ...]:
     Blank secrets are left out.
     """
     given = {secret for secret in secrets if secret.strip()}
-    escaped = {json.dumps(secret)[1:-1] for secret in given}
+    escaped = {
+        json.dumps(secret, ensure_ascii=is_ascii)[1:-1]
+        for secret in given
+        for is_ascii in (True, False)
+    }
     return tuple(sorted(given | escaped, key=lambda secret: (-len(secret), secret)))
 
 

@@ -33,6 +33,8 @@ from fathom.types import Scalar
         ("9" * 30, "9" * 30),
         ("2021-02-30", "2021-02-30"),
         ("1 Nought 2021", "1 Nought 2021"),
+        ("Decision 5, 2021", "Decision 5, 2021"),
+        ("3 Marchers 2020", "3 Marchers 2020"),
         ("05/06/2021", "05/06/2021"),
         ("", ""),
     ],

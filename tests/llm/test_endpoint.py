@@ -7,6 +7,7 @@ from tests.llm.factories import CANARY
 from fathom.errors import UsageError
 from fathom.llm.chat import LangChainChat
 from fathom.llm.endpoint import PROVIDERS, LLMProvider, check_url, read_key, resolve_endpoint
+from fathom.redaction import SECRETS
 
 KEYS = {"OPENAI_API_KEY": CANARY}
 
@@ -89,6 +90,22 @@ def test_an_invalid_key_is_refused_and_not_shown(value: str) -> None:
 @pytest.mark.parametrize("url", ["http://localhost:1", "https://a.example/v1", "http://[::1]:80"])
 def test_addresses_are_recognised(url: str) -> None:
     check_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:hunter2-secret@host:99999/v1",
+        "http://user:hunter2-secret@host:abc",
+        "http://user:hunter2-secret@[bad/v1",
+        "http://user:hunter2-secret@",
+    ],
+)
+def test_a_password_in_a_malformed_address_is_not_shown(url: str) -> None:
+    with pytest.raises(UsageError, match="holds a user name or password") as refused:
+        check_url(url)
+    assert "hunter2-secret" not in str(refused.value)
+    assert SECRETS.redact(url) == url.replace("hunter2-secret", "[redacted]")
 
 
 @pytest.mark.parametrize("url", ["", "a", "ftp://a", "http://", "http://a:0", "http://u:p@a"])

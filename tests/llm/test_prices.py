@@ -50,6 +50,13 @@ def test_the_users_file_overrides_line_by_line(tmp_path: Path) -> None:
     assert prices.get_price("local-server:x") == FREE
 
 
+def test_a_byte_order_mark_begins_no_price_file(tmp_path: Path) -> None:
+    price_file = tmp_path / "prices.toml"
+    price_file.write_text('[openai]\n"gpt-4o" = [1, 2]\n', encoding="utf-8-sig")
+
+    assert load_prices(price_file).get_price("openai:gpt-4o") == Price(prompt=1, completion=2)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -60,6 +67,10 @@ def test_the_users_file_overrides_line_by_line(tmp_path: Path) -> None:
         ('[openai]\n"x" = [1, -2]', "openai:x"),
         ('[openai]\n"x" = [1, nan]', "openai:x"),
         ('[openai]\n"x" = ["a", 1]', "openai:x"),
+        ('[openai]\n"x" = "15"', "openai:x"),
+        ('[openai]\n"x" = ["1", "2"]', "openai:x"),
+        ('[openai]\n"x" = [true, false]', "openai:x"),
+        ("[openai.x]\n1 = 1\n2 = 2", "openai:x"),
     ],
 )
 def test_a_bad_price_file_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:

@@ -42,6 +42,12 @@ def test_another_text_is_another_version(tmp_path: Path) -> None:
     assert PROMPT.replace_from_file(again).version == PROMPT.version
 
 
+def test_a_byte_order_mark_is_no_part_of_a_prompt(tmp_path: Path) -> None:
+    file = tmp_path / "guide.txt"
+    file.write_text(PROMPT.text, encoding="utf-8-sig")
+    assert PROMPT.replace_from_file(file).text == PROMPT.text
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

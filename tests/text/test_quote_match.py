@@ -104,6 +104,11 @@ def test_similar_words_of_another_meaning_are_different(first: str, other: str) 
     assert find_shown(text.format(other), text.format(first)) is None
 
 
+def test_a_word_that_a_soft_hyphen_breaks_at_the_end_of_a_line_is_whole() -> None:
+    text = "Today the fer\u00ad\n  ry leaves at nine."
+    assert find_shown("the ferry leaves", text) == "the fer\u00ad\n  ry leaves"
+
+
 def test_a_match_is_marked_exact_or_not() -> None:
     exact, near = (
         find_quote("A mooring permit costs", TEXT),

@@ -122,7 +122,7 @@ def _normalize_codec(declared: str) -> str:
     """Return Python's name of an encoding; empty for an unknown one."""
     try:
         name = codecs.lookup(declared).name
-    except LookupError:
+    except (LookupError, ValueError):  # a name with a NUL, or one that cannot be encoded
         return ""
     return "cp1252" if name == "iso8859-1" else name  # as browsers read it
 

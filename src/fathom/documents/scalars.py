@@ -3,6 +3,7 @@
 import re
 from datetime import date
 
+from fathom.text import english
 from fathom.types import Scalar
 
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,14})", re.ASCII)
@@ -13,7 +14,7 @@ _SPOKEN = re.compile(
     r"(?P<y>\d{4})",
     re.ASCII,
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, names in enumerate(english.MONTHS, start=1) for name in names}
 _QUOTES = "\"'"
 
 
@@ -44,10 +45,10 @@ def parse_date(text: str) -> str:
         month, day, time = int(match["m"]), int(match["d"]), match["time"] or ""
     else:
         match = _SPOKEN.fullmatch(text)
-        name = (match["m"] or match["m2"]).lower()[:3] if match else ""
+        name = (match["m"] or match["m2"]).lower() if match else ""
         if match is None or name not in _MONTHS:
             return ""
-        month, day, time = _MONTHS.index(name) + 1, int(match["d"] or match["d2"]), ""
+        month, day, time = _MONTHS[name], int(match["d"] or match["d2"]), ""
     try:
         return f"{date(int(match['y']), month, day).isoformat()}{time.replace(' ', 'T', 1)}"
     except ValueError:

@@ -16,6 +16,7 @@ from fathom.errors import UsageError
 from fathom.redaction import SECRETS
 
 _ADDRESS = re.compile(r"@(?=https?://)")
+_LOGIN = re.compile(r"//(?P<user>[^/?#:]*)(?::(?P<password>[^/?#]*))?@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,15 +208,16 @@ def check_url(url: str, *, example: str = "http://host:port/v1", name: str = "ba
     Raises:
         UsageError: If it is no `http` or `https` address, or holds a user name or password.
     """
+    # Looked for without urlsplit, which may refuse an address that holds a password.
+    login = _LOGIN.search(url)
+    if login:
+        SECRETS.add(login["password"] or login["user"])
+        raise UsageError(f"{name} holds a user name or password; name a variable in key_env")
     try:
         # urlsplit accepts almost anything, but `port` raises ValueError if it is no number.
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        has_secret = parts.username is not None or parts.password is not None
-        SECRETS.add(parts.password or parts.username or "")
     except ValueError:
-        valid, has_secret = False, False
-    if has_secret:
-        raise UsageError(f"{name} holds a user name or password; name a variable in key_env")
+        valid = False
     if not valid:
         raise UsageError(f"{name} {url!r} is not an address; write it as {example}")

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def load_prices(file: Path | None = None) -> Prices:
     if file is None:
         return prices
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file}: the price file cannot be read: {error}") from None
     return prices | _parse_table(text, str(file))
@@ -75,10 +76,9 @@ def _parse_table(text: str, origin: str) -> Prices:
 
 def _parse_price(pair: Any, origin: str) -> Price:  # noqa: ANN401 - a TOML value of any type
     """Return the price that `[prompt, completion]` gives, in USD per million tokens."""
-    try:
-        prompt, completion = pair
-        return Price(prompt=float(prompt), completion=float(completion))
-    except (TypeError, ValueError):
-        raise SettingsError(
-            f"{origin} = {pair!r}: give [prompt, completion] in USD per million tokens"
-        ) from None
+    # The types are exact, because texts and truth values are no prices but can be converted.
+    if type(pair) is list and {*map(type, pair)} <= {int, float}:
+        with suppress(ValueError, OverflowError):
+            prompt, completion = pair
+            return Price(prompt=float(prompt), completion=float(completion))
+    raise SettingsError(f"{origin} = {pair!r}: give [prompt, completion] in USD per million tokens")

@@ -200,7 +200,7 @@ class Prompt:
         """
         setting = f"{self.section}: {str(file)!r}"
         try:
-            text = file.read_text(encoding="utf-8").strip()
+            text = file.read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "is not UTF-8 text"
             raise SettingsError(f"{setting} cannot be read: {reason}") from None

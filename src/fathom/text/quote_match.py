@@ -19,15 +19,17 @@ from fathom.text.numbers import NUMBER_WORDS
 from fathom.types import Span
 
 _LETTERS = r"(?:[^\W_]|[\u0300-\u036f])+"
+_BREAK = r"\u00ad(?:[ \t]*\n\s*)?|[-\u2010][ \t]*\n\s*"
+"""A soft hyphen, or the hyphen of a word that is broken at the end of a line."""
 _TOKEN = re.compile(
     r"^[ \t]*(?P<label>\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[.)])(?=[ \t]|$)"
     r"|(?P<note>\[\d{1,3}\])"
     r"|(?P<number>(?:(?<![\w)\].,])[-\u2212\u2013])?\d+(?:[.,:/]\d+)*(?:[^\W\d_]\w*)?)"
-    rf"|(?P<word>{_LETTERS}(?:(?:['\u2019\u02bc`]|\u00ad|[-\u2010][ \t]*\n\s*){_LETTERS})*)"
+    rf"|(?P<word>{_LETTERS}(?:(?:['\u2019\u02bc`]|{_BREAK}){_LETTERS})*)"
     r"|(?P<sign>[%\u2030\u00b0$\u20ac\u00a3\u00a5+=<>\u2264\u2265\u00b1~\u2248])",
     re.MULTILINE,
 )
-_BROKEN = re.compile(r"\u00ad|[-\u2010][ \t]*\n\s*")
+_BROKEN = re.compile(_BREAK)
 _APOSTROPHE = re.compile("[\u2019\u02bc`]")
 _ELLIPSIS = re.compile(r"[\[(]?(?:\u2026|\.{3,}|(?:\. ){2,}\.)[\])]?")
 _CLAUSE_END = re.compile(r"[.,;:!?\n]")

@@ -126,6 +126,12 @@ def test_an_unknown_charset_does_not_lose_the_text() -> None:
     assert parse(raw).text == "s\n\ncafé"
 
 
+@pytest.mark.parametrize("body", [b"caf\xe9", b"tea"])
+def test_a_charset_with_a_nul_does_not_lose_the_text(body: bytes) -> None:
+    raw = b"Subject: s\nContent-Type: text/plain; charset*=utf-8''a%00b\n\n" + body
+    assert parse(raw).text == f"s\n\n{body.decode('cp1252')}"
+
+
 def test_malformed_headers_do_not_lose_the_text() -> None:
     raw = b"Subject: s\nFrom: <<@@;\nDate: someday\n\nbody"
     assert parse(raw).text.endswith("body")

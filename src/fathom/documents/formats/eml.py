@@ -253,7 +253,7 @@ def _get_text(part: EmailMessage) -> str:
 def _decode_payload(payload: bytes, charset: str) -> str:
     """Decode the bytes of a text; the stated encoding may be wrong."""
     if payload.isascii():
-        with suppress(LookupError, UnicodeDecodeError):
+        with suppress(LookupError, ValueError):
             if codecs.lookup(charset).name.startswith(_ESCAPING):
                 return payload.decode(charset)
     try:
