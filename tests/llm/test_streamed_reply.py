@@ -3,14 +3,31 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessageChunk
 
-from fathom.llm.streamed_reply import AnswerText
+from fathom.llm.streamed_reply import AnswerText, StreamedReply
 
 
 def read_parts(*parts: str) -> tuple[str, str]:
     text = AnswerText()
     streamed = "".join(text.add(part) for part in parts) + text.end()
     return streamed, text.answer
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        (("a\ud83d", "\ude00b"), "a\U0001f600b"),
+        (("\ud83d", "", "\ude00"), "\U0001f600"),
+        (("a\ud83d", "b"), "a\ufffdb"),
+        (("a\ud83d",), "a\ufffd"),
+        (("a", "\ude00b"), "a\ufffdb"),
+    ],
+)
+def test_a_divided_surrogate_pair_is_shown_whole(parts: tuple[str, ...], shown: str) -> None:
+    reply = StreamedReply(100)
+    streamed = [reply.add(AIMessageChunk(content=part)) for part in parts]
+    assert "".join([*streamed, reply.end()]) == reply.answer == shown
 
 
 @pytest.mark.parametrize(

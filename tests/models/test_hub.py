@@ -97,6 +97,12 @@ def test_texts_are_cut_at_the_models_limit_and_counted_whole(folder: Path) -> No
     assert embedder.count("red blue blue blue blue") == 5
 
 
+def test_half_of_a_surrogate_pair_is_another_character(folder: Path) -> None:
+    embedder = load_hub_embedder(str(folder))
+    assert embedder.embed(["a \ud83d"]).tolist() == embedder.embed(["a ?"]).tolist()
+    assert embedder.count("a \ud83d") == embedder.count("a ?")
+
+
 def test_equal_files_have_equal_digests_and_others_differ(folder: Path) -> None:
     before = load_hub_embedder(str(folder)).identity
     model = folder / "onnx" / "model.onnx"

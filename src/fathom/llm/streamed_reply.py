@@ -97,6 +97,7 @@ class StreamedReply:
         self._cuts = cuts
         self._count = TokenCount()
         self._text = AnswerText()
+        self._half = ""
         self._ended = ""
         self._declined = False
         self._reported: dict[str, int] = {}
@@ -113,14 +114,17 @@ class StreamedReply:
             self.full = True
             answer = cut_text(answer, self._max_tokens - self.tokens)
         self.tokens = min(total, self._max_tokens)
-        return make_encodable(self._text.add(answer))
+        text = self._half + self._text.add(answer)
+        # Servers may divide a surrogate pair; its first half waits for the second one.
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return make_encodable(text.removesuffix(self._half))
 
     def end(self) -> str:
         """Return the answer's text that was held back because it might become a tag.
 
         Call this once, at the end.
         """
-        return make_encodable(self._text.end())
+        return make_encodable(self._half + self._text.end())
 
     @property
     def answer(self) -> str:

@@ -101,11 +101,16 @@ class _HubTokens:
         self._whole: Any = whole
 
     def encode(self, text: str, limit: int) -> list[int]:  # noqa: ARG002 - fixed when loaded
-        ids: list[int] = self._cut.encode(text).ids
+        ids: list[int] = self._cut.encode(_replace_surrogates(text)).ids
         return ids
 
     def count(self, text: str) -> int:
-        return len(self._whole.encode(text, add_special_tokens=False).ids)
+        return len(self._whole.encode(_replace_surrogates(text), add_special_tokens=False).ids)
+
+
+def _replace_surrogates(text: str) -> str:
+    """Return the text with `?` for lone surrogates, which the package refuses."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _download(name: str, *, offline: bool) -> Path:
