@@ -1,7 +1,9 @@
 """The checks of questions and the parsing of filters that people type."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
+from itertools import groupby
 
 from fathom.documents.scalars import parse_scalar
 from fathom.errors import UsageError
@@ -9,6 +11,10 @@ from fathom.types import Filter
 
 MAX_CHARS = 100_000
 """The largest number of characters of a question or a query."""
+MAX_MARKS = 30
+"""The largest number of combining marks in a row (the stream-safe text format of UAX #15).
+
+The time to normalise a text grows with the square of this number."""
 _CONDITION = re.compile(
     r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL
 )
@@ -21,7 +27,8 @@ def check_question(text: str) -> None:
     """Check that a text can be asked or searched for.
 
     Raises:
-        UsageError: If it is empty, longer than `MAX_CHARS`, or not UTF-8.
+        UsageError: If it is empty, longer than `MAX_CHARS`, not UTF-8, or has more than
+            `MAX_MARKS` combining marks in a row.
     """
     # A shell may pass bytes that are not UTF-8; in the text they are lone surrogates.
     try:
@@ -35,6 +42,16 @@ def check_question(text: str) -> None:
             f"the question has {len(text)} characters, at most {MAX_CHARS} are read; "
             "ingest long text as a document and ask about it"
         )
+    if not text.isascii() and _count_marks(text) > MAX_MARKS:
+        raise UsageError(
+            f"the question has more than {MAX_MARKS} combining marks in a row; take them out"
+        )
+
+
+def _count_marks(text: str) -> int:
+    """Return the length of the longest run of combining marks in a text."""
+    runs = groupby(text, key=lambda char: unicodedata.combining(char) > 0)
+    return max((sum(1 for _ in run) for is_mark, run in runs if is_mark), default=0)
 
 
 def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
