@@ -85,6 +85,14 @@ def test_a_record_with_an_unusable_id_fails_alone_and_is_named_by_its_line() -> 
     assert failures[0].reason.startswith('line 1: its "_id" holds ".."')
 
 
+@pytest.mark.parametrize("name", [True, False, None, 1.5, ["a"]])
+def test_an_id_is_a_text_or_a_whole_number(name: object) -> None:
+    data = io.BytesIO(make_lines({"_id": name, "text": "One."}))
+    (failure,) = read_records(data, ParseLimits())
+    assert isinstance(failure, RecordFailure)
+    assert failure.reason == 'line 1 is no record with an "_id"'
+
+
 @pytest.mark.parametrize("name", ["", " "])
 def test_a_record_with_an_empty_id_fails(name: str) -> None:
     data = io.BytesIO(make_lines({"_id": name, "text": "One."}))

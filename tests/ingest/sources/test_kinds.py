@@ -1,5 +1,7 @@
 """URLs name kinds of sources, and never hold a secret."""
 
+import re
+
 import pytest
 
 from fathom.errors import UsageError
@@ -43,6 +45,23 @@ def test_a_url_without_a_place_names_no_folder(url: str) -> None:
 def test_a_folder_may_be_named_by_a_url() -> None:
     assert normalize_url("file:///srv/My%20Docs") == "/srv/My Docs"
     assert normalize_url("/srv/100%25") == "/srv/100%25"
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000"])
+def test_the_path_of_a_folder_may_hold_any_space(space: str) -> None:
+    assert normalize_url(f"/srv/My{space}Docs") == f"/srv/My{space}Docs"
+    for url in (f"https://example.org/a{space}b", f"ana@example.org:a{space}b"):
+        with pytest.raises(UsageError, match="without a shape"):
+            normalize_url(url)
+
+
+@pytest.mark.parametrize("scheme", ["http", "HTTPS", "s3", "git+ssh", "imaps", "mbox", "file"])
+@pytest.mark.parametrize("rest", [":/ana:{}@example.org", ":{}", ":"])
+def test_a_url_without_two_slashes_is_no_folder(scheme: str, rest: str) -> None:
+    with pytest.raises(UsageError, match=rf"write {re.escape(scheme)}://") as refused:
+        normalize_url(scheme + rest.format(CANARY))
+    assert CANARY not in str(refused.value)
+    assert normalize_url(f"./{scheme}:/a").endswith(f"/{scheme}:/a")
 
 
 def test_the_user_of_a_mailbox_may_be_in_its_url() -> None:

@@ -94,7 +94,9 @@ def _parse_line(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument
         return RecordFailure(
             line=number, outcome="failed", reason=f"line {number} is no JSON: {reason}"
         )
-    if not isinstance(row, dict) or not isinstance(row.get("_id"), str | int):
+    # Python counts `true` among the whole numbers.
+    given = row.get("_id") if isinstance(row, dict) else None
+    if not isinstance(given, str | int) or isinstance(given, bool):
         reason = f'line {number} is no record with an "_id"'
         return RecordFailure(line=number, outcome="failed", reason=reason)
     if not str(row["_id"]).strip():

@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ _GIT_SCHEMES = frozenset({"git", "git+file", "git+http", "git+https", "git+ssh",
 _REMOTE_SCHEMES = frozenset({"imaps", "s3", "sftp", "webdav", "webdavs"})
 _USER_SCHEMES = ("imaps", "sftp", "ssh")
 """The ends of the schemes whose URLs may have a user name; with others it may be a token."""
+_FILE_SCHEMES = frozenset({"file", "mbox"})
 _SITE_SCHEMES = frozenset({"http", "https"})
 _SCHEMES = "a folder, git+https://, https://, s3://, webdavs://, sftp://, imaps:// or mbox://"
 
@@ -33,13 +35,15 @@ def normalize_url(url: str) -> str:
     Raises:
         UsageError: If the URL is of no known kind, is too long, or may hold a secret.
     """
-    if len(url) > LONGEST_URL or not url.isprintable():
+    if len(url) > LONGEST_URL or not _is_legible(url):
         raise UsageError("the URL of the source is too long, or holds characters without a shape")
     if _SHORT_SSH.match(url):
         return url
     scheme, mark, rest = url.partition("://")
     if not (rest if mark else scheme).strip():  # a script with an unset variable means no folder
         raise UsageError(f"{url!r} names no source; write {_SCHEMES}")
+    if not mark:
+        _check_is_path(url)
     if not mark or scheme == "file":
         return _locate_folder(unquote(rest, errors="surrogateescape") if mark else url)
     if scheme == "mbox":
@@ -48,6 +52,28 @@ def normalize_url(url: str) -> str:
     if scheme not in _GIT_SCHEMES | _REMOTE_SCHEMES | _SITE_SCHEMES:
         raise UsageError(f"{scheme}:// names no kind of source; write {_SCHEMES}")
     return url
+
+
+def _is_legible(url: str) -> bool:
+    """Return whether each character of a URL has a shape; folders may hold spaces of any width."""
+    is_path = "://" not in url and not _SHORT_SSH.match(url)
+    return all(
+        char.isprintable() or (is_path and unicodedata.category(char) == "Zs") for char in url
+    )
+
+
+def _check_is_path(path: str) -> None:
+    """Check that a path is not meant as a URL. The message of the error does not repeat it.
+
+    Raises:
+        UsageError: If it begins with a scheme and a colon.
+    """
+    scheme, colon, _ = path.partition(":")
+    if colon and scheme.lower() in _GIT_SCHEMES | _REMOTE_SCHEMES | _SITE_SCHEMES | _FILE_SCHEMES:
+        raise UsageError(
+            f"{scheme}: is not followed by // in the URL of the source; write {scheme}://, or ./ "
+            "before the path of a folder"
+        )
 
 
 def _locate_folder(path: str) -> str:
