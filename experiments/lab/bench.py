@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from experiments.lab.cached_embedder import CachedEmbedder
 from experiments.lab.code import Code, follow_calls
 from experiments.lab.corpora import derive_dataset
 from experiments.lab.diary import Diary, Entry
-from experiments.lab.kept_outputs import KeepingCache, load_models_through
+from experiments.lab.kept_outputs import KeepingCache, KeptOutputs, load_models_through
 from experiments.lab.kept_replies import KeptReplies, connect_keeping
 from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies_to, compute_prints
@@ -72,12 +72,11 @@ class Bench:
                 if arm.is_asked_on(data):
                     places.setdefault((data, arm.corpus), []).append(arm)
         systems = {data.set: experiment.list_systems(data) for data in experiment.data}
-        timed = experiment.timed
-        with nullcontext() if timed else load_models_through(self._kept_outputs):
+        with load_models_through(self._keeping_models):
             cells = {
                 (cell.set, cell.arm.corpus, cell.arm.name): cell
                 for (data, corpus), arms in places.items()
-                for cell in self._run_arms(data, corpus, arms, systems[data.set], timed=timed)
+                for cell in self._run_arms(data, corpus, arms, systems[data.set])
             }
         ordered = [
             cells[data.set, arm.corpus, arm.name]
@@ -127,22 +126,15 @@ class Bench:
         return self._prints[name]
 
     def _run_arms(
-        self,
-        data: Data,
-        corpus: str,
-        arms: Sequence[Arm],
-        systems: frozenset[str],
-        *,
-        timed: bool,
+        self, data: Data, corpus: str, arms: Sequence[Arm], systems: frozenset[str]
     ) -> Iterator[Cell]:
         folder = derive_dataset(self.find_folder(data.set), corpus, self.work / "corpora")
         dataset = self._drop_stained(load(folder), data, systems)
         self._index_dataset(dataset)
         for arm in arms:
-            records = self._collect_records(dataset, arm, data.queries, timed=timed)
+            records = self._collect_records(dataset, arm, data.queries)
             made = (dataset.name, arm.system, arm.assignments)
-            commits = self._diary.list_commits(*made, timed=timed)
-            codes = self._diary.list_codes(*made, timed=timed)
+            commits, codes = self._diary.list_commits(*made), self._diary.list_codes(*made)
             named = (replace(record, strategy=arm.name, varied={}) for record in records)
             yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits, codes=codes)
 
@@ -164,22 +156,17 @@ class Bench:
             )
         return replace(dataset, questions=questions)
 
-    def _collect_records(
-        self, dataset: Dataset, arm: Arm, queries: int | None, *, timed: bool
-    ) -> Sequence[Record]:
+    def _collect_records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         """Return the records of an arm from this process or an earlier one, or else run it."""
         among = tuple(question.id for question in dataset.questions)
         system = (bool(arm.retriever), arm.system, dump_canonical(arm.assignments))
-        key = (dataset.name, *system, among, queries, timed)
+        key = (dataset.name, *system, among, queries)
         if key not in self._seen:
-            self._seen[key] = self._run_arm(dataset, arm, queries, timed=timed)
+            self._seen[key] = self._run_arm(dataset, arm, queries)
         return self._seen[key]
 
-    def _run_arm(
-        self, dataset: Dataset, arm: Arm, queries: int | None, *, timed: bool
-    ) -> Sequence[Record]:
-        # A timed experiment must not take over answers whose times are of other arms' work.
-        folder = self.work / ("records" if timed else "untimed")
+    def _run_arm(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
+        folder = self.work / "records"
         ranked = ".ranked" if arm.retriever else ""
         name = f"{build_file_name(arm.system, arm.assignments)}{ranked}.jsonl"
         before, started = _count_lines(folder / dataset.name / name), time.perf_counter()
@@ -190,14 +177,14 @@ class Bench:
                 queries=queries,
                 folder=folder,
                 varied=arm.assignments,
+                count_saved=lambda: self._outputs.saved_seconds,
             )
             ask = session.collect_rankings if arm.retriever else session.collect_answers
             records = ask(arm.system)
         if new := _count_lines(folder / dataset.name / name) - before:
             seconds = time.perf_counter() - started
-            code = self._follow_arm(dataset, arm, records)
-            self._add_note(seconds, dataset, arm, new, code, timed=timed)
-        codes = self._diary.list_codes(dataset.name, arm.system, arm.assignments, timed=timed)
+            self._add_note(seconds, dataset, arm, new, self._follow_arm(dataset, arm, records))
+        codes = self._diary.list_codes(dataset.name, arm.system, arm.assignments)
         if not all(code.is_current for code in codes or ()):
             file = folder / dataset.name / name
             sys.stderr.write(f"{arm.name}: its code has changed since; remove {file} to ask anew\n")
@@ -236,9 +223,8 @@ class Bench:
         )
         settings = layers.build_settings()
         with self._open_language_models(settings) as connect:
-            # A cross-reader of its own for each arm: it remembers what it read, and would give a
-            # later arm for nothing what an earlier one had to wait for. Only where no time is
-            # published do the arms share a cache of models that keeps outputs.
+            # A cross-reader of its own for each arm: it remembers what it read. What the kept
+            # outputs spare an arm is counted, what it remembers is not.
             engine = Engine(settings, embedder=embedder or self._embedder, connect=connect)
             with engine:
                 yield engine
@@ -265,8 +251,12 @@ class Bench:
         return self.work / "vectors.db"
 
     @cached_property
-    def _kept_outputs(self) -> KeepingCache:
-        return KeepingCache()
+    def _outputs(self) -> KeptOutputs:
+        return KeptOutputs(self.work / "outputs.db")
+
+    @cached_property
+    def _keeping_models(self) -> KeepingCache:
+        return KeepingCache(self._outputs)
 
     @cached_property
     def _stub(self) -> StubLLM:
@@ -297,8 +287,6 @@ class Bench:
         arm: Arm | None = None,
         new: int = 0,
         code: Code | None = None,
-        *,
-        timed: bool = True,
     ) -> None:
         entry = Entry(
             set=dataset.name,
@@ -308,7 +296,6 @@ class Bench:
             seconds=round(seconds, 1),
             commit=self.commit,
             code=code,
-            timed=timed,
         )
         self._diary.add(entry)
         sys.stderr.write(f"{dataset.name}: {arm.name if arm else 'index'}: {seconds:.0f} s\n")

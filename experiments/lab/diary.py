@@ -22,7 +22,6 @@ class Entry:
         seconds: Wall time.
         commit: Of the code that asked.
         code: Of the system; `None` in entries from before it was noted.
-        timed: Whether the answers were timed.
     """
 
     set: str
@@ -32,7 +31,6 @@ class Entry:
     seconds: float
     commit: str
     code: Code | None = None
-    timed: bool = True
 
 
 class Diary:
@@ -48,29 +46,27 @@ class Diary:
         self.entries.append(entry)
         append_line(self._file, asdict(entry))
 
-    def list_commits(
-        self, name: str, system: str, settings: Mapping[str, str], *, timed: bool
-    ) -> tuple[str, ...]:
+    def list_commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
         """Return the commits that made these records, the first one first."""
-        entries = self._select_entries(name, system, settings, timed=timed)
+        entries = self._select_entries(name, system, settings)
         return tuple(dict.fromkeys(entry.commit for entry in entries))
 
     def list_codes(
-        self, name: str, system: str, settings: Mapping[str, str], *, timed: bool
+        self, name: str, system: str, settings: Mapping[str, str]
     ) -> tuple[Code, ...] | None:
         """Return the code that made these records, the first one first; `None` if not all noted."""
-        codes = [entry.code for entry in self._select_entries(name, system, settings, timed=timed)]
+        codes = [entry.code for entry in self._select_entries(name, system, settings)]
         noted = [code for code in codes if code is not None]
         return tuple(dict.fromkeys(noted)) if noted and len(noted) == len(codes) else None
 
     def _select_entries(
-        self, name: str, system: str, settings: Mapping[str, str], *, timed: bool
+        self, name: str, system: str, settings: Mapping[str, str]
     ) -> Sequence[Entry]:
-        wanted = (name, system, settings, timed)
+        wanted = (name, system, settings)
         return [
             entry
             for entry in self.entries
-            if entry.asked and (entry.set, entry.system, entry.settings, entry.timed) == wanted
+            if entry.asked and (entry.set, entry.system, entry.settings) == wanted
         ]
 
     @property

@@ -1,53 +1,123 @@
-"""Outputs of the cross-reader that are kept, so that arms which read the same pairs run it once."""
+"""Outputs of the cross-reader that are kept: a pair that several arms read is read once.
 
+The arms of a table read mostly the same pairs, and reading takes nine tenths of the time. With its
+output kept, a pair costs the next arm nothing, nor the next run on this machine. The time of an
+answer is what it took and what kept outputs saved, so that it does not depend on what was kept.
+"""
+
+import hashlib
+import json
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar, cast
 
+import numpy as np
+from experiments.lab.provenance import read_processor
 from typing_extensions import override
 
 from fathom.assembly.models import Models
 from fathom.models.cache import ModelCache
-from fathom.models.runtime import Ids, Output, Runtime, load_runtime
+from fathom.models.runtime import Ids, Output, Runtime, hash_file, load_runtime
 
 T = TypeVar("T")
 READER = "cross-reader.onnx"
 """The name of the model's file, in whatever folder it lies."""
+_WAIT = 60.0
+"""Seconds to wait while another process writes into the file of outputs."""
+_TABLE = "CREATE TABLE IF NOT EXISTS outputs(pair BLOB PRIMARY KEY, shape TEXT, o BLOB, s REAL)"
+
+
+class KeptOutputs:
+    """Outputs by the hash of the model and its input, in a file that several processes may share.
+
+    An output takes about 2 kB. Outputs of another kind of processor are others, as its products of
+    8 bits round differently.
+
+    Attributes:
+        saved_seconds: The processor time that the outputs which were found took when they were
+            made, as counted in the thread that asked for them.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Open the file, which need not exist."""
+        self.saved_seconds = 0.0
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = Lock()
+        self._store = sqlite3.connect(
+            file, timeout=_WAIT, isolation_level=None, check_same_thread=False
+        )
+        # After a loss of power some outputs are computed again, which is cheaper than to wait for
+        # the disk at each of them.
+        for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF", _TABLE):
+            self._store.execute(statement)
+
+    def find(self, pair: bytes) -> Output | None:
+        """Return the output for the hash of an input."""
+        with self._lock:
+            query = "SELECT shape, o, s FROM outputs WHERE pair = ?"
+            row = self._store.execute(query, (pair,)).fetchone()
+            if row is None:
+                return None
+            shape, output, seconds = row
+            self.saved_seconds += seconds
+        # Arrays over bytes are read-only, so no reader can change what the next one gets.
+        return np.frombuffer(output, np.float32).reshape(json.loads(shape))
+
+    def add(self, pair: bytes, output: Output, seconds: float) -> None:
+        """Keep an output, and the time that it took."""
+        row = (pair, json.dumps(output.shape), output.tobytes(), seconds)
+        with self._lock:
+            self._store.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?)", row)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
 
 
 class KeepingRuntime:
-    """A `Runtime` that runs another one only on inputs which it has not seen before.
+    """A `Runtime` that runs another one only on inputs which have no kept output."""
 
-    It keeps about 2 kB for each pair of a question and a chunk.
-    """
-
-    def __init__(self, runtime: Runtime) -> None:
-        """Wrap `runtime`."""
+    def __init__(self, runtime: Runtime, outputs: KeptOutputs, model: str) -> None:
+        """Wrap `runtime`; `model` identifies the weights, such as the digest of their file."""
         self.name, self.precision, self.inputs = runtime.name, runtime.precision, runtime.inputs
         self._runtime = runtime
-        self._outputs: dict[object, Output] = {}
+        self._outputs = outputs
+        self._identity = f"{model} {runtime.name} {runtime.precision} {read_processor()}".encode()
 
     def run(self, inputs: Mapping[str, Ids]) -> Output:
         """Return the kept output of equal inputs, or run the model; safe from several threads."""
-        key = tuple((name, ids.shape, ids.tobytes()) for name, ids in sorted(inputs.items()))
-        output = self._outputs.get(key)
+        pair = hashlib.sha256(self._identity)
+        for name, ids in sorted(inputs.items()):
+            pair.update(f" {name} {ids.shape} ".encode())
+            pair.update(ids.tobytes())
+        output = self._outputs.find(pair.digest())
         if output is None:
-            output = self._outputs[key] = self._runtime.run(inputs)
-            # Later readers get the same array.
-            output.setflags(write=False)
+            # Processor time of this thread, since other work on the machine is not the arm's.
+            start = time.thread_time()
+            output = self._runtime.run(inputs)
+            self._outputs.add(pair.digest(), output, time.thread_time() - start)
         return output
 
 
 class KeepingCache(ModelCache):
     """A cache of models in which the cross-readers keep their outputs."""
 
+    def __init__(self, outputs: KeptOutputs) -> None:
+        """Create an empty cache over kept outputs."""
+        super().__init__()
+        self._loader = partial(_load_keeping_runtime, outputs)
+
     @override
     def load(self, load: Callable[..., T], file: Path, **options: object) -> T:
         if load is load_runtime and file.name == READER:
             # `T` is the runtime here. The loader is a part of the cache's key, so it must be the
             # same object at each call.
-            load = cast("Callable[..., T]", _load_keeping_runtime)
+            load = cast("Callable[..., T]", self._loader)
         return super().load(load, file, **options)
 
 
@@ -61,5 +131,8 @@ def load_models_through(cache: ModelCache) -> Iterator[None]:
         Models.cache = former
 
 
-def _load_keeping_runtime(file: Path, *, runtime: str, threads: int) -> KeepingRuntime:
-    return KeepingRuntime(load_runtime(file, runtime=runtime, threads=threads))
+def _load_keeping_runtime(
+    outputs: KeptOutputs, file: Path, *, runtime: str, threads: int
+) -> KeepingRuntime:
+    loaded = load_runtime(file, runtime=runtime, threads=threads)
+    return KeepingRuntime(loaded, outputs, hash_file(file))

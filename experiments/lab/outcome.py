@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from experiments.lab.clean import Published
-from experiments.lab.plan import TIMES
+from experiments.lab.renderers.table import TIMES
 
 from fathom.errors import UsageError
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable

@@ -19,8 +19,6 @@ SAMPLES = "samples"
 """The data set that the project itself brings."""
 MODELS = "models"
 """The folder of files of another kind: `role_plan.py`."""
-TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
-"""The times that tables show, with their keys in a row's `latency_s`."""
 
 
 class Part(BaseModel):
@@ -177,8 +175,6 @@ class Experiment(Part):
         outcome: What came of it on these data; figures in braces are filled in (`outcome.py`).
         printed: The paper's own figures.
         current: Whether its rows are of today's code; if not, its page says so.
-        timed: Whether its answers are timed. If not, no time is published, and the arms share what
-            the cross-reader read, which makes all but the first of them several times faster.
         settings: Groups of settings that several arms `use`.
     """
 
@@ -193,7 +189,6 @@ class Experiment(Part):
     settings: Mapping[str, Settings] = Field(default_factory=dict)
     printed: Printed | None = None
     current: bool = True
-    timed: bool = True
     fast: Fast = Fast()
     order: int = 0
 
@@ -204,9 +199,6 @@ class Experiment(Part):
                 raise ValueError(
                     f"arm {arm.name!r} uses {min(unknown)!r}, which is not in settings"
                 )
-        measures = {name for show in self.show for name in show.options.get("measures", ())}
-        if not self.timed and (times := measures & {*TIMES}):
-            raise ValueError(f"{min(times)!r} is shown, but the experiment is not timed")
         return self
 
     @property

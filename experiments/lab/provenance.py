@@ -40,7 +40,7 @@ class Provenance:
         return cls(
             version=__version__,
             commits=(_read_commit(root),),
-            cpu=f"{_read_processor()}, {len(os.sched_getaffinity(0))} cores",
+            cpu=f"{read_processor()}, {len(os.sched_getaffinity(0))} cores",
             python=platform.python_version(),
             system=platform.system(),
         )
@@ -86,7 +86,8 @@ def _run_git(root: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _read_processor() -> str:
+def read_processor() -> str:
+    """Return the name of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -27,7 +27,7 @@ class Scored:
         print: Of the question and of what it is about.
         scores: One for each system: `system`, the name of the arm; `of`, its strategy or
             retriever; `corpus`, where it is a variant; the measures that the question can have,
-            `status`, `confidence`, what was spent, and `seconds` if the experiment is timed.
+            `status`, `confidence`, `seconds`, and what was spent.
     """
 
     set: str
@@ -62,10 +62,7 @@ def score_experiment(
                 question=question,
                 answerable=entries[0][1].answerable,
                 print=prints[name][question],
-                scores=tuple(
-                    _score_record(cell, record, timed=results.experiment.timed)
-                    for cell, record in entries
-                ),
+                scores=tuple(_score_record(cell, record) for cell, record in entries),
             )
 
 
@@ -88,7 +85,7 @@ def locate_scores(folder: Path, experiment: str) -> Path:
     return folder / f"{experiment}.scores.jsonl.gz"
 
 
-def _score_record(cell: Cell, record: Record, *, timed: bool) -> dict[str, Any]:
+def _score_record(cell: Cell, record: Record) -> dict[str, Any]:
     values = {name: score(record) for name, score in SCORES.items()}
     row = {
         "system": cell.arm.name,
@@ -96,7 +93,7 @@ def _score_record(cell: Cell, record: Record, *, timed: bool) -> dict[str, Any]:
         "corpus": cell.arm.corpus,
         "status": record.status,
         "confidence": record.sureness,
-        "seconds": round(record.seconds, 4) if timed else None,
+        "seconds": round(record.seconds, 4),
         **{name: value for name, value in record.usage.items() if value and name != "seconds"},
         **{name: round(value, 6) for name, value in values.items() if value is not None},
     }

@@ -9,7 +9,7 @@ from typing import Any, Self
 from experiments.lab.code import Code
 from experiments.lab.plan import Experiment
 from experiments.lab.provenance import Provenance
-from experiments.lab.results import Cell, Results
+from experiments.lab.results import Results
 from experiments.lab.show import render_blocks
 
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable, Sentences
@@ -42,9 +42,8 @@ class Summary:
     """The outcome of an experiment.
 
     Attributes:
-        rows: All measures of every arm, as `fathom eval --json` gives them; without times if the
-            experiment is not timed.
-        seconds: Of all questions together; `None` if the experiment is not timed.
+        rows: All measures of every arm, as `fathom eval --json` gives them.
+        seconds: Of all questions together.
         blocks: What its page shows.
         codes: The code of its rows, where it was noted; `rows` are data set, corpus and system.
     """
@@ -52,20 +51,22 @@ class Summary:
     id: str
     provenance: Provenance
     rows: Sequence[Mapping[str, Any]]
-    seconds: float | None
+    seconds: float
     blocks: tuple[ReportBlock, ...]
     codes: tuple[RowCode, ...] = ()
 
     @classmethod
     def of(cls, results: Results, provenance: Provenance) -> Self:
         """Summarize results."""
-        experiment = results.experiment
         spent = sum(record.seconds for cell in results.cells for record in cell.records)
         return cls(
-            id=experiment.id,
+            id=results.experiment.id,
             provenance=replace(provenance, commits=results.commits or provenance.commits),
-            rows=[_describe_row(cell, timed=experiment.timed) for cell in results.cells],
-            seconds=round(spent, 1) if experiment.timed else None,
+            rows=[
+                _round_values({"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)})
+                for cell in results.cells
+            ],
+            seconds=round(spent, 1),
             blocks=tuple(render_blocks(results)),
             codes=tuple(_list_codes(results)),
         )
@@ -106,12 +107,6 @@ class Summary:
             blocks=tuple(_restore_block(block) for block in payload["blocks"]),
             codes=tuple(RowCode.from_json(code) for code in payload.get("codes", ())),
         )
-
-
-def _describe_row(cell: Cell, *, timed: bool) -> Json:
-    """Return the measures of a cell, without its times if they are not those of its own work."""
-    row = {"set": cell.set, "corpus": cell.arm.corpus, **asdict(cell.row)}
-    return _round_values({key: row[key] for key in row if timed or key != "latency_s"})
 
 
 def _list_codes(results: Results) -> Iterator[RowCode]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from experiments.lab.plan import TIMES
+from experiments.lab.renderers.table import TIMES
 from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.measures import get_bounds

@@ -29,6 +29,7 @@ from fathom.usage import Usage
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
+    from fathom.strategies.run import RunOutcome
 
 Fields = Mapping[str, Any]
 """Some of the fields of a record."""
@@ -67,6 +68,8 @@ class Session:
         folder: Records are kept in `<data set>/<strategy>.jsonl` and, as a retriever may have the
             name of a strategy, `<data set>/<retriever>.ranked.jsonl` below it.
         varied: The settings that were varied in the engine; part of the names of these files.
+        count_saved: Counts the seconds that kept outputs of models have saved up to now. The time
+            of an answer is what it took and what they saved.
     """
 
     engine: "Engine"
@@ -76,6 +79,7 @@ class Session:
     folder: Path | None = None
     varied: Mapping[str, str] = field(default_factory=dict)
     on_progress: OnProgress = lambda _what, _done, _all: None
+    count_saved: Callable[[], float] = lambda: 0.0
 
     def collect_answers(self, strategy: str) -> list[Record]:
         """Ask a strategy the questions, and return the records.
@@ -93,7 +97,9 @@ class Session:
                 history=question.history,
             )
             # An answer that a person verified would hide what the strategy itself answers.
-            return run_in_loop(self.engine.arun(replace(request, reuse_verified=False)))
+            saved = self.count_saved()
+            outcome = run_in_loop(self.engine.arun(replace(request, reuse_verified=False)))
+            return _add_seconds(outcome, self.count_saved() - saved)
 
         return record_strategy(
             strategy,
@@ -383,6 +389,12 @@ def _ask_or_fail(make: Callable[[DatasetQuestion], Fields], question: DatasetQue
             "usage": asdict(Usage()),
             "seconds": time.perf_counter() - started,
         }
+
+
+def _add_seconds(outcome: "RunOutcome", seconds: float) -> "RunOutcome":
+    answer = outcome.answer
+    usage = replace(answer.usage, seconds=answer.usage.seconds + seconds)
+    return replace(outcome, answer=replace(answer, usage=usage))
 
 
 def _describe_answer(run: TracedAnswer) -> Fields:
