@@ -175,6 +175,10 @@ async def check_answers(client: Client) -> None:
     unknown = await ask(client, UNKNOWN)
     assert (unknown["status"], unknown["answer"]) == ("abstained", "")
 
+    for brief in (False, True):
+        filtered = await ask(client, QUESTION, brief=brief, filters=["yaer=2020"])
+        assert "yaer" in filtered["warnings"][0]
+
     questions = [QUESTION, UNKNOWN]
     short, refused = get_data(await client.call_tool("ask", {"question": questions}))["answers"]
     assert (short["question"], short["status"], short["answer"]) == (

@@ -113,9 +113,11 @@ def list_quotes(answer: Answer) -> list[Citation]:
 
 
 def serialize_brief(brief: Brief) -> dict[str, Any]:
-    """Return a short answer in the shape of `ask --brief --json`."""
+    """Return a short answer in the shape of `ask --brief --json`; `warnings` only if it has any."""
     answer = brief.answer
     shape: dict[str, Any] = {"question": answer.question, "status": answer.status}
+    if answer.warnings:
+        shape["warnings"] = list(answer.warnings)
     if brief.nearest is not None:
         return {
             **shape,

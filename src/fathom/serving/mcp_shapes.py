@@ -59,6 +59,7 @@ class BriefAnswer(_Shape):
     nearest: list[ExcerptOfHit] = Field(
         default=[], description="The sentences that come nearest; no answer."
     )
+    warnings: list[str] = Field(default=[], description="Such as a filter that no document meets.")
 
 
 class AnswerList(_Shape):

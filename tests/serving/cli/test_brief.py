@@ -58,8 +58,12 @@ def test_each_line_of_stdin_gets_the_answer_that_it_gets_alone(
 
 
 def test_a_short_answer_notes_its_warnings_on_stderr(filled: CommandRunner) -> None:  # noqa: F811
-    for form in ([], ["--json"]):
-        ran = filled("ask", QUESTION, "--brief", "--filter", "yaer=2020", *form)
-        assert ran.code == 3
-        assert "fathom: no document has 'yaer'; `fathom status` lists the keys\n" in ran.err
-        assert "yaer" not in ran.out
+    warning = "no document has 'yaer'; `fathom status` lists the keys"
+    asked = ("ask", QUESTION, "--brief", "--filter", "yaer=2020")
+    text, shape = filled(*asked), filled(*asked, "--json")
+    assert (text.code, shape.code) == (3, 3)
+    assert f"fathom: {warning}\n" in text.err
+    assert f"fathom: {warning}\n" in shape.err
+    assert "yaer" not in text.out
+    assert shape.json["warnings"] == [warning]
+    assert "warnings" not in filled("ask", QUESTION, "--brief", "--json").json

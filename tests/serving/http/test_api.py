@@ -265,6 +265,10 @@ def test_an_answer_in_brief_has_few_fields_and_is_repeated_by_its_key(client: Te
     refused = ask(client, question=UNANSWERABLE, brief=True)
     assert (refused["status"], "answer" in refused) == ("abstained", False)
     assert refused["nearest"][0]["text"]
+    assert "warnings" not in refused
+    misspelt = ask(client, question=QUESTION, brief=True, filters=["yaer=2020"])
+    assert "yaer" in misspelt["warnings"][0]
+    assert misspelt["warnings"] == ask(client, question=QUESTION, filters=["yaer=2020"])["warnings"]
     assert client.post("/api/v1/ask/stream", json=asked).status_code == 422
 
 

@@ -700,3 +700,5 @@ def test_an_issuer_that_cannot_be_reached_leaves_no_server(
         check_one_line(run("serve", "--port", "0", "--oidc", provider.url, *options), 2, words)
     monkeypatch.delenv("OIDC_CLIENT_SECRET")
     check_one_line(run("serve", "--oidc", provider.url), 2, "set OIDC_CLIENT_ID and")
+    for options in (["--oidc-groups", "teams"], ["--oidc-hours", "2"], ["--oidc-scopes", "groups"]):
+        check_one_line(run("serve", *options), 2, "--oidc is missing")

@@ -30,6 +30,14 @@ _CLOSED_HINT = (
     "nobody can ask until `fathom keys add NAME` makes a key, or `fathom keys open` lets everybody "
     "on 127.0.0.1 ask without one"
 )
+_SIGN_ON_DEFAULTS = {
+    "scopes": (),
+    "user_claim": "sub",
+    "groups_claim": "groups",
+    "roles_claim": "",
+    "hours": 1.0,
+}
+"""The options of a sign-on that nobody gave."""
 keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_args_is_help=True)
 
 
@@ -123,16 +131,16 @@ def serve(
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         # The server opens engines of its own; this one only reads and checks the settings.
         settings = engine.settings
-    sign_on = None
-    if oidc:
-        options = {
-            "scopes": tuple(oidc_scopes.replace(",", " ").split()),
-            "user_claim": oidc_user,
-            "groups_claim": oidc_groups,
-            "roles_claim": oidc_roles,
-            "hours": oidc_hours,
-        }
-        sign_on = _open_sign_on(oidc, options, host, settings)
+    sign_on_options = {
+        "scopes": tuple(oidc_scopes.replace(",", " ").split()),
+        "user_claim": oidc_user,
+        "groups_claim": oidc_groups,
+        "roles_claim": oidc_roles,
+        "hours": oidc_hours,
+    }
+    if not oidc and sign_on_options != _SIGN_ON_DEFAULTS:
+        raise UsageError("--oidc is missing: it names the issuer that signs users on")
+    sign_on = _open_sign_on(oidc, sign_on_options, host, settings) if oidc else None
 
     def announce(address: str) -> None:
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")

@@ -107,6 +107,7 @@ class BriefAnswerReply(TypedDict):
     p: float | None
     others: list[str]
     trace_id: str | None
+    warnings: NotRequired[list[str]]
 
 
 class BriefRefusalReply(TypedDict):
@@ -117,6 +118,7 @@ class BriefRefusalReply(TypedDict):
     reason: str
     nearest: list[ExcerptReply]
     trace_id: str | None
+    warnings: NotRequired[list[str]]
 
 
 AskReply = Answer | BriefAnswerReply | BriefRefusalReply
