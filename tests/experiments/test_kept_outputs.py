@@ -1,4 +1,4 @@
-"""What the cross-reader read for one arm is kept for the others and for later runs."""
+"""Outputs of the cross-reader are kept for other arms and for later runs."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -82,9 +82,9 @@ def test_the_time_of_a_found_output_is_saved(outputs: KeptOutputs) -> None:
     assert outputs.saved_seconds == 0.0
     assert outputs.find(b"another pair") is None
     for total in (0.25, 0.5):
-        found = outputs.find(b"pair")
-        assert found is not None
-        assert found.tolist() == [[1.5, 2.5]]
+        output = outputs.find(b"pair")
+        assert output is not None
+        assert output.tolist() == [[1.5, 2.5]]
         assert outputs.saved_seconds == total
 
 
