@@ -183,6 +183,17 @@ def test_sentences_that_hold_are_enough_support_whatever_the_confidence() -> Non
     assert list_decisions(outcome) == ["STOP_OVERLAP_OK"]
 
 
+@pytest.mark.parametrize(("least", "status"), [(0.5, "abstained"), (0.0, "answered")])
+def test_the_least_confidence_of_every_answer_holds_beside_the_gate(
+    least: float, status: str
+) -> None:
+    gate = make_strategy(DraftingReader([0.3], claims=1, written=1))
+    gate = replace(gate, finalizer=replace(gate.finalizer, min_confidence=least))
+    outcome = run_to_end(gate)
+    assert list_decisions(outcome) == ["STOP_OVERLAP_OK"]
+    assert outcome.answer.status == status
+
+
 def test_a_rise_of_the_share_ends_the_second_round() -> None:
     @dataclass
     class Improving(DraftingReader):
