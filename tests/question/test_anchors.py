@@ -195,3 +195,16 @@ def test_missing_anchors_are_reported() -> None:
 def test_a_date_in_figures_is_looked_for_in_any_text(text: str, *, is_held: bool) -> None:
     anchor = Anchor(kind="date", text="2019-03-12", score=0.9)
     assert find_missing([anchor], text) == (() if is_held else (anchor,))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Am I allowed to smoke?",
+        "Don't I need a permit?",
+        "Don\u2019t I need a permit?",
+        "Bolehkah saya merokok?",
+    ],
+)
+def test_the_verb_that_begins_a_question_is_no_name(question: str) -> None:
+    assert not [anchor for anchor in find_anchors(question) if anchor.text[0].isupper()]

@@ -22,10 +22,33 @@ from fathom.question.form import (
         "Apakah layanan itu memerlukan kunci?",
         "Apakah rumus ikut tersimpan di berkas?",
         "Apakah masa kerja diakui penuh?",
+        "Apa saya boleh membawa anjing?",
+        "Apa ada diskon untuk pelajar?",
+        "Apa bisa bayar dengan kartu?",
+        "Bisa bayar pakai kartu?",
+        "Ada parkir di sana?",
+        "Don\u2019t I need a permit?",
+        "Can you tell me whether it is open?",
     ],
 )
 def test_yes_or_no_questions_are_recognised(question: str) -> None:
     assert detect_form(question) == "yes or no"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Could you tell me when the office opens?",
+        "Do you know who can apply?",
+        "Bisa bayar di mana?",
+        "Perlu berapa hari?",
+        "Ada berapa cabang di Jakarta?",
+        "Ada Lovelace lahir di Oslo?",
+        "Apa sayap pesawat?",
+    ],
+)
+def test_other_questions_ask_for_one_thing(question: str) -> None:
+    assert detect_form(question) == "one"
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,7 @@ def test_spans_of_the_kind_asked_for_are_found_without_what_the_question_names()
         ("Siapakah presiden pertama?", "id"),
         ("Di mana Orléans?", "id"),
         ("Berapa lama izin berlaku?", "id"),
+        ("Seberapa sering sampah diangkut?", "id"),
         ("When did Apa die?", "en"),
         ("APA format for citing a website", "en"),
         ("Siapa pengarang The History of the Decline and Fall of the Empire?", "id"),

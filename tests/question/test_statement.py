@@ -49,3 +49,11 @@ def test_a_question_becomes_a_statement_and_its_negation(
 )
 def test_an_unknown_form_gives_no_statement(question: str) -> None:
     assert parse_statement(question) is None
+
+
+def test_a_bare_verb_asks_like_one_with_its_ending() -> None:
+    statement = parse_statement("Bisa bayar pakai kartu?")
+    assert statement is not None
+    assert statement.says == "Bisa bayar pakai kartu."
+    assert statement.denies == "Tidak bisa bayar pakai kartu."
+    assert parse_statement("Ada berapa cabang di Jakarta?") is None

@@ -20,18 +20,29 @@ _VERB = (
     r"(?:(?!(?:menteri|memori|mereka|merdeka|menurut|melayu|menara|merek|mengenai|mental)\b)"
     r"me(?:m|ng?|ny|l|r|w)[a-z]{3,}|ikut|butuh|punya|tersimpan|di[a-z]{3,}(?:kan|i))"
 )
+_WH_ID = r"(?:apa|siapa|kapan|mana|dimana|kemana|berapa|mengapa|kenapa|bagaimana|gimana)"
 _LEAD = r"^(?:[^?]{0,80}?,\s*)?"  # as in "In 2024, is it ...?"
 _YES_NO = re.compile(
     _LEAD + r"(?:(?:is|are|was|were|am|do|does|did|can|could|may|might|must|should|shall|will|"
     r"would|has|have|had|(?:is|are|was|were|do|does|did|can|could|has|have|had|wo|must|should|"
-    r"would)n'?t)\s|(?:adakah|bisakah|bolehkah|dapatkah|haruskah|perlukah|mungkinkah|"
-    r"benarkah|betulkah|sudahkah|pernahkah|akankah|apa benar|apa boleh)\b"
+    r"would)n['\u2019]?t)\s|(?:adakah|bisakah|bolehkah|dapatkah|haruskah|perlukah|mungkinkah|"
+    r"benarkah|betulkah|sudahkah|pernahkah|akankah|"
+    r"apa (?:benar|boleh|ada|bisa|harus|perlu|wajib|sudah|masih|saya|kami|kita))\b"
+    # Without "apakah", only a question that asks for nothing else: not "Bisa bayar di mana?".
+    rf"|(?:bisa|boleh|harus|perlu|ada)\s(?=(?-i:[a-z]))(?=[^?]*\?\s*$)(?!.*\b{_WH_ID}\b)"
     # "Apakah" alone means "what" more often than it asks for yes or no.
     r"|apakah\s(?!.*\byang\b)(?=.*\b(?:ada|akan|benar|berlaku|bisa|boleh|buka|dapat|harus|lebih|masih|"
     r"merupakan|mungkin|perlu|pernah|sudah|termasuk|tutup|wajib)\b)"
     rf"|apakah\s(?!.*\byang\b|{_ASKED_NOUN})(?=.*\b{_VERB}\b))",
     re.IGNORECASE,
 )
+_POLITE = re.compile(
+    r"^(?:can|could|will|would|do) you (?:please |kindly |also )*"
+    r"(?:tell|explain|say|show|know|remember)\b[^?]*?"
+    r"\b(?:what|which|who|whom|whose|when|where|why|how)\b",
+    re.IGNORECASE,
+)
+"""A question for yes or no by politeness only: "Could you tell me when the office opens?"."""
 _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b(?!\s+(?:not|tidak|bukan))", re.IGNORECASE)
 _NUMBER = rf"(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))}|\d{{1,3}})"
 _PLURAL = r"(?:[^\W\d_]*(?:[^\Wsuiy\d_]|[aeou]y|ie)s|people|men|women|children)"
@@ -92,7 +103,7 @@ def detect_form(question: str) -> Form:
     A choice ("is it red or blue?") asks for one answer, not for yes or no.
     """
     text = question.strip()
-    if _YES_NO.match(text) and not _CHOICE.search(text):
+    if _YES_NO.match(text) and not (_CHOICE.search(text) or _POLITE.match(text)):
         return "yes or no"
     return "several" if _SEVERAL.search(text) else "one"
 

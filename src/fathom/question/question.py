@@ -53,8 +53,8 @@ _INDONESIAN = re.compile(
 # An Indonesian question word at the start decides the language alone, because an English title
 # after it may have more words than the rest. "APA" in capitals is a name.
 _OPENS_INDONESIAN = re.compile(
-    r"\W*(?!APA\b)(?i:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|gimana|"
-    r"sebutkan|jelaskan)(?i:kah)?\b"
+    r"\W*(?!APA\b)(?i:apa|siapa|kapan|di ?mana|ke ?mana|(?:se)?berapa|bagaimana|mengapa|kenapa|"
+    r"gimana|sebutkan|jelaskan)(?i:kah)?\b"
     r"|.*\b(?i:apakah|siapakah|manakah|berapakah|kapankah|bagaimanakah|mengapakah)\b",
     re.DOTALL,
 )

@@ -67,8 +67,9 @@ _MODALS_ID = {
 }  # fmt: skip
 _APAKAH = re.compile(r"^(?:apakah|apa benar|apa)\s+(?P<rest>[^?]{3,})\??\s*$", re.IGNORECASE)
 _KAH = re.compile(
-    r"^(?P<cue>ada|bisa|boleh|dapat|harus|perlu|mungkin|benar|betul|sudah|pernah|akan)kah\s+"
-    r"(?P<rest>[^?]{3,})\??\s*$",
+    r"^(?P<cue>ada|bisa|boleh|dapat|harus|perlu|mungkin|benar|betul|sudah|pernah|akan)"
+    r"(?:kah|(?<=\bada)|(?<=\bbisa)|(?<=\bboleh)|(?<=\bharus)|(?<=\bperlu))\s+"
+    r"(?!apa\b|siapa\b|berapa\b)(?P<rest>[^?]{3,})\??\s*$",
     re.IGNORECASE,
 )
 _MODAL_ID = re.compile(rf"\b(?:{'|'.join(_MODALS_ID)})\b", re.IGNORECASE)
@@ -150,7 +151,7 @@ def _find_name_end(words: list[str]) -> int | None:
 
 
 def _parse_indonesian(question: str) -> Statement | None:
-    """Return the statement of an Indonesian question with "apakah" or "-kah", or `None`."""
+    """Return the statement of an Indonesian question for yes or no, or `None`."""
     match = _KAH.match(question)
     if match:
         cue, rest = match["cue"].lower(), match["rest"]

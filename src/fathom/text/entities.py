@@ -26,7 +26,11 @@ _CUES = split_set(
     "sebutkan sebut jelaskan berikan tuliskan apakah siapakah berapakah kapankah dimana dimanakah "
     "manakah mengapa kenapa bagaimana bagaimanakah menurut apa siapa kapan berapa mana "
     "what who whom whose when where which why how is are was were do does did has have had can "
-    "could will would should may might in on at of from for with by to if as the a an"
+    "could will would should may might am don't doesn't didn't isn't aren't wasn't weren't can't "
+    "couldn't won't wouldn't shouldn't mustn't hasn't haven't hadn't please tolong mohon "
+    "adakah bisakah bolehkah dapatkah haruskah perlukah mungkinkah benarkah betulkah sudahkah "
+    "pernahkah akankah gimana kemana kemanakah seberapa in on at of from for with by to "
+    "if as the a an"
 )
 _MOST_SMALL = 2
 """The largest number of small words in a row inside a name."""
@@ -133,7 +137,8 @@ def _load_common_words() -> frozenset[str]:
 
 def is_common_word(word: str) -> bool:
     """Return whether a word is no name even if it begins a sentence with a capital."""
-    return word.lower() in _load_common_words()
+    plain = word.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return plain in _load_common_words()
 
 
 def list_names(text: str) -> Iterator[str]:
