@@ -104,6 +104,50 @@ def test_growth_leads_from_the_earlier_period_to_the_later_one() -> None:
     assert answer.result.number == 60
 
 
+YEARS = "Year,Profit,Revenue,Loans\n2021,-50,0,4\n2022,10,100,0\n2023,0,300,6\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("What was the growth of profit from 2021 to 2022?", "growth from -50 is not defined"),
+        ("What was the growth of revenue from 2021 to 2023?", "growth from 0 is not defined"),
+        ("What percentage of the profit was made in 2022?", "a share of -40 is not defined"),
+    ],
+)
+def test_growth_from_a_base_without_a_meaning_is_refused(question: str, reason: str) -> None:
+    tables = [TableWords.of(read_table(YEARS, "years.csv"))]
+    answer = answer_over_tables(Question(question), tables)
+    assert (answer.answer, answer.refusal) == (None, reason)
+
+
+def test_terms_of_zero_are_shown() -> None:
+    text = "Port,Country,Berths\nAldby,Norland,4\nBrask,Norland,0\nCorvo,Sudria,6\n"
+    answer = ask("What share of the berths is in Norland?", text, "berths.csv")
+    assert answer.result.line == "(4 + 0) / (4 + 0 + 6) = 40 %"
+    assert {"0", "4", "6"} <= {operand.cell.text for operand in answer.result.operands}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What share of the cost is of kind paint?",
+        "Which order has the lowest cost?",
+        "How many different orders are there?",
+        "Which kind is the most frequent?",
+        "What is the difference in cost between paint and rope?",
+    ],
+)
+def test_the_operands_of_a_long_table_are_limited(question: str) -> None:
+    rows = "".join(f"T{at},{'paint' if at % 3 else 'rope'},5\n" for at in range(2100))
+    candidates = answer_over_tables(
+        Question(question), [TableWords.of(read_table(f"Order,Kind,Cost\n{rows}", "orders.csv"))]
+    ).candidates
+    for candidate in candidates:
+        assert len({operand.row for operand in candidate.result.operands}) <= 2000
+        assert len(candidate.result.values) <= 1000
+
+
 def test_every_operand_is_a_cell_of_the_document() -> None:
     document = read_document(PORTS)
     (raw,) = list_document_tables(document)
@@ -303,6 +347,75 @@ BRANCHES = """\
 )
 def test_amounts_in_brackets_are_below_zero(question: str, line: str) -> None:
     assert ask(question, BRANCHES).result.line == line
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("How many branches made a loss?", "2 of 4 rows: Profit (USD) < 0"),
+        ("How many branches did not make a loss?", "2 of 4 rows: Profit (USD) >= 0"),
+        ("How many branches are profitable?", "2 of 4 rows: Profit (USD) > 0"),
+        ("Which branches made a loss?", "Branch, Profit (USD) < 0"),
+        ("Did Southbay make a loss?", "0 of 4 rows: Profit (USD) < 0; Branch: southbay"),
+        (
+            "How many branches made a loss of more than 20,000?",
+            "1 of 4 rows: loss by Profit (USD) > 20,000",
+        ),
+        ("Which branch made the largest loss?", "lowest Profit (USD) of 2 rows: (45,300)"),
+        ("Which branch made the smallest loss?", "highest Profit (USD) of 2 rows: (12,000)"),
+        ("Cabang mana yang merugi?", "Branch, Profit (USD) < 0"),
+    ],
+)
+def test_a_loss_is_an_amount_below_zero(question: str, line: str) -> None:
+    assert ask(question, BRANCHES).result.line == line
+
+
+SALES = """\
+Shop,City,Revenue,Cost,Weight (kg)
+Amber,Aldby,500,320,12
+Blue,Brask,250,400,0
+Copper,Aldby,,90,7
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("What is the difference between revenue and cost of Amber?", "500 - 320 = 180"),
+        ("Berapa selisih revenue dan cost Blue?", "400 - 250 = 150"),
+        (
+            "What is the difference between the total cost and the total weight?",
+            "Cost and Weight (kg) have no common unit",
+        ),
+        (
+            "What is the difference between revenue and cost of Copper?",
+            "a cell that is needed is empty",
+        ),
+    ],
+)
+def test_two_columns_of_one_unit_are_subtracted(question: str, line: str) -> None:
+    answer = answer_over_tables(Question(question), [TableWords.of(read_table(SALES, "sales.csv"))])
+    assert (answer.answer.result.line if answer.answer else answer.refusal) == line
+
+
+SONGS = "Song,Time,Length\nAmber,3:05,12\nBlue,4:10,10\nCopper,2:00,30\nDusk,1:30,5\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Which song is the longest?", ""),
+        ("Which song is longer, Amber or Blue?", ""),
+        ("Which song is longer, Amber or Dusk?", "Amber"),
+        ("Which song is the shortest?", "Dusk"),
+        ("Which song has the longest time?", "Blue"),
+        ("Which song has the longest length?", "Copper"),
+    ],
+)
+def test_an_order_by_two_columns_counts_only_if_both_agree(question: str, value: str) -> None:
+    tables = [TableWords.of(read_table(SONGS, "songs.csv"))]
+    answer = answer_over_tables(Question(question), tables).answer
+    assert (answer.result.values[0] if answer else "") == value
 
 
 def test_years_in_brackets_are_dates() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fathom.question.question import Question
-from fathom.tables.computation import Computation, Operation, Result, compute, lacks_cell
+from fathom.tables.computation import Computation, Operation, Result, compute, explain_gap
 from fathom.tables.grammar import Obstacle, find_obstacle, plan_computations
 from fathom.tables.links import TableWords
 from fathom.tables.table_question import TableQuestion
@@ -17,7 +17,7 @@ _LEAST_SCORE = 0.3
 _SURE_SCORE = 0.68
 """The least score of an answer that is not tentative."""
 _LEAST_MISSING = 0.55
-"""The least score at which a computation that lacks a cell forbids any other answer."""
+"""The least score at which a computation without a result forbids any other answer."""
 _FURTHER = 0.1
 """The amount of score by which a table must be better for each place that it is further behind."""
 _SEVERAL = 0.8
@@ -113,20 +113,22 @@ def answer_over_tables(
     )
 
 
-class _MissingCell(NamedTuple):
-    """A computation without a result, because a cell that it needs is empty.
+class _Gap(NamedTuple):
+    """A computation without a result.
 
     Attributes:
         table: The place of the table, as in `ComputedAnswer`.
         score: The score of the computation.
+        reason: The reason why there is none, such as an empty cell that it needs.
     """
 
     table: int
     score: float
+    reason: str
 
 
-def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer | _MissingCell]:
-    """Yield the computations over a table that give a result or lack a cell.
+def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer | _Gap]:
+    """Yield the computations over a table that give a result or tell why they give none.
 
     Args:
         at: The place of the table.
@@ -142,8 +144,8 @@ def _iterate_plans(at: int, reading: TableQuestion) -> Iterator[ComputedAnswer |
             factor = 1.0 if is_single or reading.wants_several else _SEVERAL
             score = round(computation.score * factor, 4)
             yield ComputedAnswer(table=at, computation=computation, result=result, score=score)
-        elif lacks_cell(reading.table, computation):
-            yield _MissingCell(at, computation.score)
+        elif reason := explain_gap(reading.table, computation):
+            yield _Gap(at, computation.score, reason)
 
 
 def _find_unknown_name(readings: Sequence[TableQuestion]) -> Obstacle | None:
@@ -155,7 +157,7 @@ def _find_unknown_name(readings: Sequence[TableQuestion]) -> Obstacle | None:
 
 
 def _find_obstacle(
-    readings: Sequence[TableQuestion], plans: Sequence[ComputedAnswer | _MissingCell]
+    readings: Sequence[TableQuestion], plans: Sequence[ComputedAnswer | _Gap]
 ) -> Obstacle:
     """Return the reason why the best computation gives no answer; empty if there is none.
 
@@ -165,9 +167,9 @@ def _find_obstacle(
     """
     if not plans:
         return Obstacle()
-    if isinstance(plans[0], _MissingCell):
+    if isinstance(plans[0], _Gap):
         is_needed = plans[0].score >= _LEAST_MISSING
-        return Obstacle("a cell that is needed is empty" if is_needed else "")
+        return Obstacle(plans[0].reason if is_needed else "")
     return find_obstacle(readings[plans[0].table], plans[0].computation)
 
 

@@ -25,8 +25,8 @@ _AWAY = re.compile(r"(?:@|at|vs\.?|v)\s+")
 _MOST_TERMS = 40
 """The largest number of terms for which the line of a sum shows them all."""
 _MOST_ROWS = 1000
-"""The largest number of rows whose cells a sum, mean or count lists, and the largest number of
-different values of a lookup."""
+"""The largest number of rows whose cells a result lists, and the largest number of different values
+of a lookup."""
 _SECONDS_A_YEAR = 31_557_600.0
 
 
@@ -59,6 +59,7 @@ class Computation:
             table, or to compare numbers of rows.
         conditions: The conditions that selected the rows.
         groups: The rows of the two sides of a comparison; empty without one.
+        columns: For the difference of two columns, the column of each side; else empty.
         shift: For `neighbour`, the number of rows from the named row to the wanted one, below zero
             for a row before it; for an end of an order, the place in the order, from 0.
         wants: The part of a cell that the question asks for, or for `more` and `less` the word.
@@ -73,6 +74,7 @@ class Computation:
     order: int | None = None
     conditions: tuple[Condition, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
+    columns: tuple[int, ...] = ()
     shift: int = 0
     wants: Literal["cell", "year", "word"] = "cell"
     negated: bool = False
@@ -103,8 +105,8 @@ class Result:
         number: The only value as a number; `None` if it is none.
         unit: The unit of the value; empty without one.
         line: The computation in one line.
-        operands: The cells that went in; sums, means and counts list those of at most the first
-            `_MOST_ROWS` rows.
+        operands: The cells that went in, those of at most the first `_MOST_ROWS` rows or, of a
+            comparison, of the first `_MOST_ROWS` rows of each side.
         row_count: The number of rows that went in; 0 if these are the rows of the operands.
     """
 
@@ -121,7 +123,14 @@ def compute(table: Table, computation: Computation) -> Result | None:
     return _Runner(table, computation).run()
 
 
-def lacks_cell(table: Table, computation: Computation) -> bool:
+def explain_gap(table: Table, computation: Computation) -> str:
+    """Return the reason why a computation has no result; empty if it merely fits no rows."""
+    if _lacks_cell(table, computation):
+        return "a cell that is needed is empty"
+    return _Runner(table, computation).explain_base()
+
+
+def _lacks_cell(table: Table, computation: Computation) -> bool:
     """Return whether a cell that a computation needs is empty.
 
     If the question names rows, each of them is needed; otherwise only one row of each group is.
@@ -130,8 +139,10 @@ def lacks_cell(table: Table, computation: Computation) -> bool:
     groups = computation.groups or (computation.rows,)
     is_named = any(condition.column == table.key for condition in computation.conditions)
     are_needed = any if is_named and not computation.groups else all
+    columns = computation.columns or (order,) * len(groups)
     return all(groups) and any(
-        are_needed(table.get_cell(row, order).is_blank for row in group) for group in groups
+        are_needed(table.get_cell(row, column).is_blank for row in group)
+        for group, column in zip(groups, columns, strict=True)
     )
 
 
@@ -190,26 +201,34 @@ class _Runner:
         """Return a cell without footnote marks and without the mark of a game away from home."""
         return _AWAY.sub("", strip_footnotes(self._show(cell)))
 
-    def _show_rows(self, rows: Sequence[int], line: str, more: Sequence[Operand] = ()) -> Result:
-        """Return the target's cells in some rows as the result.
+    def _show_rows(
+        self, rows: Sequence[int], line: str, more: Sequence[Operand] = ()
+    ) -> Result | None:
+        """Return the target's cells in some rows as the result; `None` if they are too many.
 
         Args:
             rows: The rows, at least one.
             line: The computation in one line.
             more: Further cells that went in.
         """
+        codes = self.table.contents[self.plan.target].codes
+        # No reader wants more than a thousand values.
+        if len({codes[row] for row in rows}) > _MOST_ROWS:
+            return None
         cells = [self._get_cell(row, self.plan.target) for row in rows]
         texts = tuple(dict.fromkeys(self._show(operand.cell) for operand in cells))
         number = cells[0].cell.number if len(texts) == 1 else None
-        operands = dict.fromkeys([*cells, *more, *self._list_condition_cells(rows)])
-        return Result(values=texts, number=number, line=line, operands=tuple(operands))
+        listed = [*cells[:_MOST_ROWS], *more, *self._list_condition_cells(rows)]
+        return Result(
+            values=texts,
+            number=number,
+            line=line,
+            operands=tuple(dict.fromkeys(listed)),
+            row_count=_count_unlisted(rows),
+        )
 
     def _look_up(self) -> Result | None:
         """Return the target's filled cells in the rows."""
-        codes = self.table.contents[self.plan.target].codes
-        # No reader wants more than a thousand values.
-        if len({codes[row] for row in self.plan.rows}) > _MOST_ROWS:
-            return None
         rows = [
             row for row in self.plan.rows if not self.table.get_cell(row, self.plan.target).is_blank
         ]
@@ -244,12 +263,15 @@ class _Runner:
         if not distinct:
             return None
         name = self.table.columns[self.plan.target].name
-        line = f"{len(distinct)} values of {name}: {', '.join(list(distinct)[::-1])}"
+        texts = list(distinct)[::-1]
+        more = [f"... ({len(texts) - _MOST_TERMS} more)"] if len(texts) > _MOST_TERMS else []
+        line = f"{len(texts)} values of {name}: {', '.join([*texts[:_MOST_TERMS], *more])}"
         return Result(
-            values=(str(len(distinct)),),
-            number=float(len(distinct)),
+            values=(str(len(texts)),),
+            number=float(len(texts)),
             line=line,
-            operands=tuple(distinct.values())[::-1],
+            operands=tuple(distinct.values())[::-1][:_MOST_ROWS],
+            row_count=_count_unlisted(texts),
         )
 
     def _list_numbers(self, rows: Sequence[int]) -> list[tuple[int, float]]:
@@ -347,7 +369,8 @@ class _Runner:
             return self._show_rows(rows, f"{self.plan.operation} of {len(ranked)} rows")
         name, cell = self.table.columns[order].name, self.table.get_cell(rows[0], order)
         line = f"{self.plan.operation} {name} of {len(ranked)} rows: {cell.text}"
-        return self._show_rows(rows, line, [self._get_cell(row, order) for row in rows])
+        ends = [self._get_cell(row, order) for row in rows[:_MOST_ROWS]]
+        return self._show_rows(rows, line, ends)
 
     def _count_values(self) -> Result | None:
         """Return the target's most or least frequent values in the rows."""
@@ -358,36 +381,46 @@ class _Runner:
         if len(set(counts.values())) < 2:
             return None
         best = (max if self.plan.operation == "most frequent" else min)(counts.values())
-        values = tuple(text for text, count in counts.items() if count == best)
-        operands = tuple(operand for operand in filled if self._show_bare(operand.cell) in values)
+        counted = {text for text, count in counts.items() if count == best}
+        values = tuple(text for text in counts if text in counted)
+        # No reader wants more than a thousand values.
+        if len(values) > _MOST_ROWS:
+            return None
+        operands = tuple(operand for operand in filled if self._show_bare(operand.cell) in counted)
         return Result(
-            values=values, line=f"{', '.join(values)}: {best} rows each", operands=operands
+            values=values,
+            line=f"{', '.join(values)}: {best} rows each",
+            operands=operands[:_MOST_ROWS],
+            row_count=_count_unlisted(operands),
         )
 
-    def _total_group(self, rows: Sequence[int]) -> tuple[list[Operand], float] | None:
-        """Return the cells of a group of rows and its total.
+    def _total_side(self, side: int) -> tuple[list[Operand], float] | None:
+        """Return the cells of a side of a comparison, 0 or 1, and its total.
 
-        The total is the sum of the order column, or for dates the year of the first row. Without an
-        order column it is the number of rows. `None` if no row has a value.
+        The total is the sum of the side's column, else of the order column, or for dates the year
+        of the first row. Without an order column it is the number of rows. `None` if no row has a
+        value.
         """
-        if self.plan.order is not None:
-            values = [(row, self.table.get_value(row, self.plan.order)) for row in rows]
-            cells = [self._get_cell(row, self.plan.order) for row, value in values if value]
+        rows = self.plan.groups[side]
+        column = self.plan.columns[side] if self.plan.columns else self.plan.order
+        if column is not None:
+            values = [(row, self.table.get_value(row, column)) for row in rows]
+            cells = [self._get_cell(row, column) for row, value in values if value is not None]
             years = [value[0] for _, value in values if isinstance(value, tuple)]
             numbers = [value for _, value in values if isinstance(value, float)]
             if not years and not numbers:
                 return None
-            return cells or [self._get_cell(rows[0], self.plan.order)], fsum(numbers or years[:1])
+            return cells or [self._get_cell(rows[0], column)], fsum(numbers or years[:1])
         cells = [self._get_cell(row, self.plan.target) for row in rows]
         return cells, float(len(rows))
 
     def _relate(self) -> Result | None:
         """Return the difference, ratio, share or growth between the totals of the two groups."""
-        totals = [self._total_group(rows) for rows in self.plan.groups]
+        totals = [self._total_side(side) for side in range(len(self.plan.groups))]
         if len(totals) != 2 or totals[0] is None or totals[1] is None:
             return None
         (first_cells, first), (second_cells, second) = totals[0], totals[1]
-        if not second and self.plan.operation != "difference":
+        if self.explain_base():
             return None
         terms = [
             self._write_terms(cells, total)
@@ -399,13 +432,25 @@ class _Runner:
             number=value,
             unit=unit,
             line=f"{line} = {self._write_number(value)} {unit}".strip(),
-            operands=tuple(dict.fromkeys([*first_cells, *second_cells])),
+            operands=_join_sides(first_cells, second_cells),
+            row_count=_count_unlisted([*first_cells, *second_cells]),
         )
+
+    def explain_base(self) -> str:
+        """Return the reason why the second side cannot be a base; empty if it can or is none."""
+        base = self._total_side(1) if len(self.plan.groups) == 2 else None
+        if base is None:
+            return ""
+        amount, operation = base[1], self.plan.operation
+        if operation in {"growth", "share"} and amount <= 0:
+            name = "growth from" if operation == "growth" else "a share of"
+            return f"{name} {self._write(amount)} is not defined"
+        return "a ratio to 0 is not defined" if operation == "ratio" and not amount else ""
 
     def _write_terms(self, cells: Sequence[Operand], total: float) -> str:
         """Return the total of a group as the sum of its cells, with each cell as a term."""
-        order = self.plan.order
-        values = [] if order is None else [self.table.get_value(cell.row, order) for cell in cells]
+        is_counted = self.plan.order is None
+        values = [] if is_counted else [self.table.get_value(o.row, o.column) for o in cells]
         numbers = [value for value in values if isinstance(value, float)]
         if len(numbers) < 2:
             return self._write(total)
@@ -465,12 +510,12 @@ class _Runner:
         (first_cells, first), (second_cells, second) = sides[0], sides[1]
         is_first = _is_less(second, first) == (self.plan.operation == "more")
         rows = self.plan.groups[0 if is_first else 1]
-        cells = [*first_cells, *second_cells]
+        cells = _join_sides(first_cells, second_cells)
         shown = " and ".join(cells_[0].cell.text for cells_ in (first_cells, second_cells))
         line = f"{self.plan.operation} of {shown}"
         if self.plan.wants == "word":
             word = "less" if _is_less(first, second) else "more"
-            return Result(values=(word,), line=line, operands=tuple(cells))
+            return Result(values=(word,), line=line, operands=cells)
         return self._show_rows(rows[:1], line, cells)
 
     def _value_group(self, rows: Sequence[int]) -> tuple[list[Operand], float | Date] | None:
@@ -535,6 +580,16 @@ class _Runner:
         operands = self._list_condition_cells(self.plan.rows)
         line = f"{len(self.plan.rows)} of {self.table.row_count} rows: {self._describe_rows()}"
         return Result(values=("yes" if holds else "no",), line=line, operands=tuple(operands))
+
+
+def _count_unlisted(rows: Sequence[object]) -> int:
+    """Return the number of rows if a result cannot list them all, else 0."""
+    return len(rows) if len(rows) > _MOST_ROWS else 0
+
+
+def _join_sides(first: Sequence[Operand], second: Sequence[Operand]) -> tuple[Operand, ...]:
+    """Return the cells of both sides of a comparison that a result lists, each once."""
+    return tuple(dict.fromkeys([*first[:_MOST_ROWS], *second[:_MOST_ROWS]]))
 
 
 def _sort_values(values: Collection[float | Date]) -> list[float | Date]:

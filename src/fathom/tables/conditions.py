@@ -87,6 +87,19 @@ _DECADE = re.compile(r"\b(1[5-9]\d0|20\d0)'?s\b")
 _NEGATIONS = split_set("not no never besides except excluding without nt other neither bukan tidak "
                        "selain kecuali")  # fmt: skip
 _LINKING = split_set("of is was were are")
+_ENDING = r"(?=[?.!,;]|$| (?:and|or|in|during|last|this|at all)\b)"
+_LOSS = re.compile(
+    r"\b(?:(?:made|make|makes|making|had|have|has|with|without|at|reported|posted|suffered)"
+    rf"(?: an?| any| no)?(?: net| operating)? loss(?:es)?{_ENDING}"
+    r"|loss-making\b|unprofitable\b|(?:me)?rugi\b)"
+)
+_PROFIT = re.compile(
+    r"\b(?:(?:made|make|makes|making|turned|reported|posted|with|without)"
+    rf"(?: an?| any| no)(?: net| operating)? profit{_ENDING}|profitable\b)"
+)
+"""The words for an amount below or above zero in a column of results."""
+_OF_LOSS = re.compile(r"\bloss(?:es)? (?:of )?$")
+_RESULT_STEMS = frozenset(word.stem for word in split_words("profit laba earnings income result"))
 _ORDINAL_WORDS = {"first": 1.0, "second": 2.0, "third": 3.0, "fourth": 4.0, "fifth": 5.0}
 _PLAIN_NUMBER = re.compile(rf"{_NUMBER}")
 _OUTCOMES: Mapping[str, frozenset[str]] = {
@@ -155,7 +168,7 @@ class ConditionFinder:
             cues: The places of words that ask for an operation.
             named: The places of words that name the wanted thing or a column.
         """
-        amounts = tuple(self._find_amounts())
+        amounts = (*self._find_amounts(), *self._find_results())
         taken = frozenset[int]().union(*(condition.words for condition in amounts))
         times = tuple(self._find_times(taken))
         taken = taken.union(*(condition.words for condition in times))
@@ -335,6 +348,21 @@ class ConditionFinder:
                     taken.append(span)
                     yield condition
 
+    def _find_results(self) -> Iterator[Condition]:
+        """Yield the condition that words such as "made a loss" state on a column of results."""
+        column = find_result_column(self.content)
+        for sign, pattern in (("<", _LOSS), (">", _PROFIT)):
+            match = pattern.search(self.text)
+            if match is None or column is None:
+                continue
+            places = self.list_places(Span(*match.span()))
+            near = range(max(min(places) - _NEAR, 0), max(places) + 1)
+            negations = {at for at in near if self.words[at].text in {*_NEGATIONS, "t"}}
+            shown = {"<": ">=", ">": "<="}[sign] if negations else sign
+            rows = self._select_amounts(column, partial(_compare_with_zero, shown))
+            name = self.table.columns[column].name
+            yield Condition(column, rows, f"{name} {shown} 0", places | negations)
+
     def _find_equals(self, taken: frozenset[int]) -> Iterator[Condition]:
         """Yield the conditions that a named column equals the number beside its name.
 
@@ -400,7 +428,9 @@ class ConditionFinder:
         if bound is None:
             return None
         places = self.list_places(Span(*match.span()))
+        losses = find_result_column(self.content) if self._follows_loss(match) else None
         column = self._choose_amount_column(places, match.end(), bound)
+        column = column if losses is None else losses
         if column is None:
             return None
         if self.table.columns[column].kind == "duration" and ":" not in number:
@@ -411,12 +441,21 @@ class ConditionFinder:
         if factor == 1 and _read_stated_scale(number) != 1:
             factor = 1 / self._get_scale(column)
         limit = round(bound * factor, 9)
-        rows = self._select_amounts(column, lambda value: test(value, limit))
+        rows = (
+            self._select_amounts(column, lambda value: test(value, limit))
+            if losses is None
+            else self._select_amounts(column, lambda value: value < 0 and test(-value, limit))
+        )
         name = self.table.columns[column].name
+        name = name if losses is None else f"loss by {name}"
         shown = f"{number}{unit}" if factor != 1 else number
         # The unit belongs to the bound, so it must not select rows whose cells hold it.
         places |= self.list_places(Span(match.start(), match.end() + len(unit)))
         return Condition(column, rows, f"{name} {sign} {shown}", places)
+
+    def _follows_loss(self, bound: re.Match[str]) -> bool:
+        """Return whether a bound limits a loss, as in "a loss of more than 5"."""
+        return _OF_LOSS.search(self.text, 0, bound.start()) is not None
 
     def _read_unit(self, end: int, column: int) -> tuple[str, float]:
         """Return the unit behind a bound, and its size in the unit of a column.
@@ -583,6 +622,26 @@ def _read_stated_scale(text: str) -> float:
     """Return the factor of the scale in a number such as "2 million"; 1 without one."""
     match = _AMOUNT.fullmatch(text)
     return read_scale(match["rest"], match["currency"]) if match else 1.0
+
+
+def _compare_with_zero(sign: str, value: float) -> bool:
+    """Return whether the comparison of a value with zero holds."""
+    return _TESTS[sign](value, 0.0)
+
+
+def find_result_column(content: TableWords) -> int | None:
+    """Return the only column of profits, incomes or the like that has amounts below zero.
+
+    `None` if there is none or there are several.
+    """
+    columns = [
+        at
+        for at, column in enumerate(content.table.columns)
+        if column.kind == "number"
+        and not _RESULT_STEMS.isdisjoint(content.names[at])
+        and any((number or 0) < 0 for number in content.table.contents[at].numbers)
+    ]
+    return columns[0] if len(columns) == 1 else None
 
 
 def _begins_with(words: frozenset[str], stems: Sequence[str]) -> bool:

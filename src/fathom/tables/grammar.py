@@ -8,9 +8,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.tables.computation import Computation, Condition, Operation
-from fathom.tables.conditions import find_count_bound
+from fathom.tables.conditions import find_count_bound, find_result_column
 from fathom.tables.links import split_words
-from fathom.tables.table_question import COMPARATIVES, ENDS, SUPERLATIVES, TableQuestion
+from fathom.tables.table_question import (
+    COMPARATIVES,
+    ENDS,
+    SUPERLATIVES,
+    Superlative,
+    TableQuestion,
+)
 
 _NEXT = re.compile(
     r"\b(?:next|after|following|follows|succeeded|below|berikutnya|setelah|sesudah)\b"
@@ -66,6 +72,7 @@ _SOME_ROWS = re.compile(
     r"\b(?:first|last|top|bottom|next) (?:\d+|two|three|four|five|six|ten)\b"
     r"|\b(?:\d+|dua|tiga|empat|lima) \w+ (?:pertama|terakhir)\b"
 )
+_LOSSES = re.compile(r"loss(?:es)?$|kerugian$")
 _SAME = re.compile(r"\b(?:same|equal|identical|sama)\b")
 _MENTIONING = re.compile(
     r"\b(?:about|mention\w*|contain\w*|describ\w*|refer\w*|say|says|said|tentang|menyebut\w*|"
@@ -126,7 +133,7 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
         return Obstacle()
     measures = reading.joined_measures
     units = {reading.table.columns[column].unit for column in measures}
-    if len(measures) > 1 and (len(units) > 1 or units == {""}):
+    if len(measures) > 1 and not plan.columns and (len(units) > 1 or units == {""}):
         names = " and ".join(reading.table.columns[column].name for column in measures)
         return Obstacle(f"{names} have no common unit")
     is_mean = _MEAN.search(reading.text) and plan.operation in {"count", "distinct"}
@@ -204,6 +211,17 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
     if operation is None:
         return
     groups = _list_groups(reading)
+    columns = () if groups or operation != "difference" else _list_differing_columns(reading)
+    if columns:
+        yield replace(
+            reading.base,
+            operation=operation,
+            groups=(reading.base.rows,) * 2,
+            columns=columns,
+            order=columns[0],
+            target=columns[1],
+        )
+        return
     if not groups and operation == "share" and reading.kept:
         groups = (reading.select(reading.kept), reading.data_rows)
     groups = groups or _list_period_ends(reading)
@@ -228,6 +246,21 @@ def _plan_relation(reading: TableQuestion) -> Iterator[Computation]:
     yield replace(reading.base, operation=operation, groups=groups, order=order, target=target)
 
 
+def _list_differing_columns(reading: TableQuestion) -> tuple[int, ...]:
+    """Return the two columns of one unit whose difference a question asks for; empty without any.
+
+    Their amounts are taken from one row, or are totals if the question asks for totals.
+    """
+    columns = reading.joined_measures
+    specs = [reading.table.columns[at] for at in columns]
+    if len({(spec.kind, spec.unit, spec.scale) for spec in specs}) != 1 or len(columns) != 2:
+        return ()
+    rows = reading.base.rows
+    is_total = _SUM.search(reading.text) and reading.total_rows.isdisjoint(rows)
+    is_single = len(rows) == 1 and reading.kept
+    return columns if (is_total or is_single) and _find_superlative(reading) is None else ()
+
+
 def _plan_choice(reading: TableQuestion) -> Iterator[Computation]:
     """Yield the choice between two things, as for "Which is longer, A or B?"."""
     if not re.search(r"\b(?:or|than|atau|vs)\b", reading.text):
@@ -243,18 +276,18 @@ def _plan_choice(reading: TableQuestion) -> Iterator[Computation]:
     word = reading.words[places[0]].text
     spec = COMPARATIVES.get(word) or SUPERLATIVES[word]
     column = reading.conditions.groups[0][0].column
-    order = reading.find_order(places[0], spec)
     is_word = re.search(
         r"\b(?:more or (?:less|fewer)|(?:higher|above|larger) or \w+)\b", reading.text
     )
-    yield replace(
-        reading.base,
-        operation="more" if spec.highest else "less",
-        groups=groups,
-        wants="word" if is_word else "cell",
-        order=None if order == column else order,
-        target=column,
-    )
+    for order in reading.list_orders(places[0], spec):
+        yield replace(
+            reading.base,
+            operation="more" if spec.highest else "less",
+            groups=groups,
+            wants="word" if is_word else "cell",
+            order=None if order == column else order,
+            target=column,
+        )
 
 
 def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
@@ -384,15 +417,28 @@ def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
     if at is None:
         return
     spec = SUPERLATIVES[reading.words[at].text]
-    order, asked, target = reading.find_order(at, spec), reading.asked_column, reading.target
+    if _LOSSES.match(reading.get_text(at + 1)) and _ASKS_THING.match(reading.text):
+        yield from _plan_loss(reading, at, spec)
+        return
+    orders, asked = reading.list_orders(at, spec), reading.asked_column
     # "The largest number of cranes" asks for the value itself.
     if asked and at < asked.first and reading.is_measured(asked.column):
-        order = asked.column
-    if order is None or _FREQUENT.search(reading.text[reading.words[at].end :]):
+        orders = (asked.column,)
+    if orders[0] is None or _FREQUENT.search(reading.text[reading.words[at].end :]):
         frequency: Operation = "most frequent" if spec.highest else "least frequent"
         yield replace(reading.base, operation=frequency)
-    if order is None:
-        return
+    yield from (_order_rows(reading, at, order) for order in orders if order is not None)
+
+
+def _order_rows(reading: TableQuestion, at: int, order: int) -> Computation:
+    """Return the row at an end of an order, or the value there if the question asks for it.
+
+    Args:
+        reading: The question.
+        at: The place of the superlative.
+        order: The column by whose values the rows are ordered.
+    """
+    spec, target = SUPERLATIVES[reading.words[at].text], reading.target
     operation: Operation = "highest" if spec.highest else "lowest"
     if order == target or _HOW_MUCH.match(reading.text):
         is_date = reading.table.columns[order].kind == "date"
@@ -400,7 +446,34 @@ def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
         operation = operation if is_date else "maximum" if spec.highest else "minimum"
         target = target if is_date else order
     shift = ENDS.get(reading.get_text(at - 1), ("", 0))[1]
-    yield replace(reading.base, operation=operation, order=order, target=target, shift=shift)
+    return replace(reading.base, operation=operation, order=order, target=target, shift=shift)
+
+
+def _plan_loss(reading: TableQuestion, at: int, spec: Superlative) -> Iterator[Computation]:
+    """Yield the thing with the largest or smallest loss: the amount farthest from or nearest to 0.
+
+    Args:
+        reading: The question.
+        at: The place of the superlative before the word for a loss.
+        spec: The meaning of the superlative.
+    """
+    column = find_result_column(reading.content)
+    if column is None:
+        return
+    below = frozenset(
+        row
+        for row in reading.data_rows
+        if isinstance(value := reading.table.get_value(row, column), float) and value < 0
+    )
+    name = reading.table.columns[column].name
+    conditions = (*reading.kept, Condition(column, below, f"{name} < 0", frozenset({at, at + 1})))
+    yield replace(
+        reading.base,
+        operation="lowest" if spec.highest else "highest",
+        order=column,
+        rows=reading.select(conditions),
+        conditions=conditions,
+    )
 
 
 def _plan_end(reading: TableQuestion) -> Iterator[Computation]:

@@ -447,7 +447,8 @@ class TableQuestion:
         behind = range(at + 1, min(at + 7, len(self.words)))
         column = self.find_column(behind, kinds=measured, skip=skip)
         if column is None and word.hint:
-            column = self.find_by_hint(word.hint, word.kind) or self.find_by_hint(word.hint, "")
+            column = self.find_by_hint(word.hint, word.kind)
+            column = self.find_by_hint(word.hint, "") if column is None else column
             if column is not None and self.table.columns[column].kind not in measured:
                 column = None
         if column is None and word.kind:
@@ -456,6 +457,31 @@ class TableQuestion:
         if column is None:
             column = self.find_column(range(at), kinds=measured - {"date"}, skip=skip)
         return column
+
+    def list_orders(self, at: int, word: Superlative) -> tuple[int | None, ...]:
+        """Return the columns of amounts that a word such as "longest" may order by, the best first.
+
+        The first one is that of `find_order`; the others fit the word's hint as well, but only if
+        the question names no column.
+
+        Args:
+            at: The place of the word.
+            word: The meaning of the word.
+        """
+        best = self.find_order(at, word)
+        hints = {hint.stem for hint in split_words(word.hint)}
+        is_named = best in {link.column for link in self.columns}
+        if best is None or is_named or not self.is_measured(best):
+            return (best,)
+        asked = {self.asked_column.column} if self.asked_column else set[int]()
+        rivals = (
+            column
+            for column, name in enumerate(self.content.names)
+            if column not in asked | {best}
+            and self.is_measured(column)
+            and not hints.isdisjoint(name)
+        )
+        return (best, *rivals)
 
     @cached_property
     def base(self) -> Computation:
