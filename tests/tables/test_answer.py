@@ -398,6 +398,49 @@ def test_two_columns_of_one_unit_are_subtracted(question: str, line: str) -> Non
     assert (answer.answer.result.line if answer.answer else answer.refusal) == line
 
 
+OFFICES = """\
+Branch,Country,Revenue (USD),Cost (USD),Opened
+Northport,Norland,100,80,2001
+Southbay,Norland,200,250,1999
+Eastcove,Sudria,300,40,2010
+Westquay,Sudria,50,20,2015
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("What is the second highest revenue?", "place 2, maximum of 4 cells: 200"),
+        (
+            "How many branches have a cost between 30 and 100?",
+            "2 of 4 rows: Cost (USD) >= 30 and <= 100",
+        ),
+        (
+            "Which branches opened after 2000 and have revenue over 90?",
+            "Branch, Opened > 2000; Revenue (USD) > 90",
+        ),
+        ("How many branches opened between 2000 and 2012?", "2 of 4 rows: Opened 2000 .. 2012"),
+        ("What is the total revenue from branches with a cost below 50?", "300 + 50 = 350 USD"),
+    ],
+)
+def test_places_ranges_and_bounds_are_applied(question: str, line: str) -> None:
+    assert ask(question, OFFICES, "offices.csv").result.line == line
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the sum of revenue and cost of Southbay?",
+        "Which country has the highest total revenue?",
+        "Which are the two branches with the highest revenue?",
+        "What are the three largest branches by revenue?",
+    ],
+)
+def test_a_part_of_what_is_asked_for_is_no_answer(question: str) -> None:
+    tables = [TableWords.of(read_table(OFFICES, "offices.csv"))]
+    assert answer_over_tables(Question(question), tables).answer is None
+
+
 SONGS = "Song,Time,Length\nAmber,3:05,12\nBlue,4:10,10\nCopper,2:00,30\nDusk,1:30,5\n"
 
 

@@ -291,11 +291,14 @@ class _Runner:
         numbers = [number for _, number in pairs]
         operation = self.plan.operation
         if operation in {"maximum", "minimum"}:
-            best = max(numbers) if operation == "maximum" else min(numbers)
+            distinct = sorted(set(numbers), reverse=operation == "maximum")
+            if len(distinct) <= self.plan.shift:
+                return None
+            best = distinct[self.plan.shift]
             rows = [row for row, number in pairs if number == best]
-            return self._show_rows(
-                rows, f"{operation} of {len(pairs)} cells: {self._text_of(rows)}"
-            )
+            place = f"place {self.plan.shift + 1}, " if self.plan.shift else ""
+            line = f"{place}{operation} of {len(pairs)} cells: {self._text_of(rows)}"
+            return self._show_rows(rows, line)
         total = round(fsum(numbers), 6)
         shown = self._join_terms(numbers, self._format)
         missing = len(self.plan.rows) - len(pairs)

@@ -64,6 +64,14 @@ _BOUNDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 """The words for each kind of bound; of several that match a number, the first counts."""
+_LEAST, _MOST = (
+    re.compile(rf"\b(?:between|antara) {first} (?:and|dan) {second}(?!\d)")
+    for first, second in (
+        (f"(?P<number>{_NUMBER})", _NUMBER),
+        (_NUMBER, f"(?P<number>{_NUMBER})"),
+    )
+)
+"""A range of amounts, with its first or its second number."""
 _EXACTLY = (
     "=",
     re.compile(rf"\b(?:only|total of|exactly|just) (?P<number>{_NUMBER}|once|twice)\b"),
@@ -168,7 +176,7 @@ class ConditionFinder:
             cues: The places of words that ask for an operation.
             named: The places of words that name the wanted thing or a column.
         """
-        amounts = (*self._find_amounts(), *self._find_results())
+        amounts = (*self._find_amounts(), *self._find_ranges(), *self._find_results())
         taken = frozenset[int]().union(*(condition.words for condition in amounts))
         times = tuple(self._find_times(taken))
         taken = taken.union(*(condition.words for condition in times))
@@ -347,6 +355,20 @@ class ConditionFinder:
                 if condition is not None:
                     taken.append(span)
                     yield condition
+
+    def _find_ranges(self) -> Iterator[Condition]:
+        """Yield the conditions that ranges such as "between 5 and 10" state on amounts."""
+        for least, most in zip(_LEAST.finditer(self.text), _MOST.finditer(self.text), strict=True):
+            numbers = (least["number"], most["number"])
+            scales = [_read_stated_scale(number) for number in numbers]
+            # "Between 1 and 2 million" leaves the scale of the first number open.
+            is_open = scales[0] != scales[1] and scales[0] == 1
+            if is_open or any(re.fullmatch(YEAR, number) for number in numbers):
+                continue
+            low, high = self._build_amount(">=", least), self._build_amount("<=", most)
+            if low and high and low.column == high.column:
+                text = f"{low.text} and <= {numbers[1]}"
+                yield Condition(low.column, low.rows & high.rows, text, low.words | high.words)
 
     def _find_results(self) -> Iterator[Condition]:
         """Yield the condition that words such as "made a loss" state on a column of results."""

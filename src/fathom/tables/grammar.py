@@ -72,6 +72,14 @@ _SOME_ROWS = re.compile(
     r"\b(?:first|last|top|bottom|next) (?:\d+|two|three|four|five|six|ten)\b"
     r"|\b(?:\d+|dua|tiga|empat|lima) \w+ (?:pertama|terakhir)\b"
 )
+_SEVERAL = r"(?:[2-9]|\d\d|two|three|four|five|six|seven|eight|nine|ten|dua|tiga|empat|lima)"
+_SEVERAL_ENDS = re.compile(
+    rf"\b{_SEVERAL} (?:{'|'.join(sorted(SUPERLATIVES))})\b"
+    rf"|\b{_SEVERAL} \w+ (?:with|that have|which have|having|have|had) the "
+    rf"(?:{'|'.join(sorted(SUPERLATIVES))})\b"
+)
+"""Words that ask for several rows at an end of an order."""
+_TOTALLED = re.compile(r"total|average|mean|combined|overall")
 _LOSSES = re.compile(r"loss(?:es)?$|kerugian$")
 _SAME = re.compile(r"\b(?:same|equal|identical|sama)\b")
 _MENTIONING = re.compile(
@@ -131,16 +139,28 @@ def find_obstacle(reading: TableQuestion, plan: Computation) -> Obstacle:
     is_looked_up = plan.operation == "lookup" and _ASKS_THING.match(reading.text)
     if is_looked_up or not _RECKONING.search(reading.text):
         return Obstacle()
-    measures = reading.joined_measures
-    units = {reading.table.columns[column].unit for column in measures}
-    if len(measures) > 1 and not plan.columns and (len(units) > 1 or units == {""}):
-        names = " and ".join(reading.table.columns[column].name for column in measures)
-        return Obstacle(f"{names} have no common unit")
+    reason = _explain_measures(reading, plan)
+    if reason:
+        return Obstacle(reason)
     is_mean = _MEAN.search(reading.text) and plan.operation in {"count", "distinct"}
     words = " ".join(reading.list_unknown_words(plan))
     if is_mean or words:
         return Obstacle(f"no column has {words or 'what is asked for'}", words)
     return Obstacle()
+
+
+def _explain_measures(reading: TableQuestion, plan: Computation) -> str:
+    """Return the reason why two joined measures cannot be reckoned with; empty if they can."""
+    measures = reading.joined_measures
+    if len(measures) < 2 or plan.columns:
+        return ""
+    units = {reading.table.columns[column].unit for column in measures}
+    names = " and ".join(reading.table.columns[column].name for column in measures)
+    if len(units) > 1 or units == {""}:
+        return f"{names} have no common unit"
+    is_bound = any(condition.column in measures for condition in plan.conditions)
+    is_partial = plan.operation in {"sum", "mean"} and not is_bound
+    return f"{names} are not one column" if is_partial else ""
 
 
 def _find_uncounted_noun(reading: TableQuestion, plan: Computation) -> str:
@@ -299,9 +319,7 @@ def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
     shift = 1 if cue is forward else -1
     if re.search(r"\bnext to last\b", reading.text):
         return
-    named = [
-        condition for condition in reading.kept if len(condition.rows) < len(reading.data_rows)
-    ]
+    named = _list_naming_conditions(reading, cue.start())
     # The row is usually named behind the word. If only a bound on time names it, the wanted row is
     # the first one after that time, or the last one before it.
     place = len(reading.text[: cue.start()].split())
@@ -333,6 +351,23 @@ def _plan_neighbour(reading: TableQuestion) -> Iterator[Computation]:
         shift=shift,
         target=target,
     )
+
+
+def _list_naming_conditions(reading: TableQuestion, cue: int) -> list[Condition]:
+    """Return the conditions that name the row to whose neighbour a word leads; empty without any.
+
+    Args:
+        reading: The question.
+        cue: The offset of the word, such as "after".
+    """
+    named = [
+        condition for condition in reading.kept if len(condition.rows) < len(reading.data_rows)
+    ]
+    bounded = [condition for condition in named if condition in reading.conditions.times]
+    places = {at for at, word in enumerate(reading.words) if word.start == cue}
+    # With other conditions, "opened after 1920" selects rows and does not name a neighbour.
+    is_bound = any(places & condition.words for condition in bounded)
+    return [] if is_bound and len(bounded) < len(named) else named
 
 
 def _is_falling(reading: TableQuestion) -> bool:
@@ -417,6 +452,8 @@ def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
     if at is None:
         return
     spec = SUPERLATIVES[reading.words[at].text]
+    if _SEVERAL_ENDS.search(reading.text) or _orders_by_total(reading, at):
+        return
     if _LOSSES.match(reading.get_text(at + 1)) and _ASKS_THING.match(reading.text):
         yield from _plan_loss(reading, at, spec)
         return
@@ -428,6 +465,24 @@ def _plan_superlative(reading: TableQuestion) -> Iterator[Computation]:
         frequency: Operation = "most frequent" if spec.highest else "least frequent"
         yield replace(reading.base, operation=frequency)
     yield from (_order_rows(reading, at, order) for order in orders if order is not None)
+
+
+def _orders_by_total(reading: TableQuestion, at: int) -> bool:
+    """Return whether things are ordered by totals or means of several rows, which no cell holds.
+
+    An example is "Which country has the highest total revenue?" where countries have several rows.
+
+    Args:
+        reading: The question.
+        at: The place of the superlative.
+    """
+    words = range(at + 1, len(reading.words))
+    named = {place for link in reading.columns for place in range(link.first, link.last + 1)}
+    is_totalled = any(
+        _TOTALLED.fullmatch(reading.words[place].text) for place in words if place not in named
+    )
+    codes = [reading.table.contents[reading.target].codes[row] for row in reading.base.rows]
+    return is_totalled and len(set(codes)) < len(codes)
 
 
 def _order_rows(reading: TableQuestion, at: int, order: int) -> Computation:
