@@ -419,6 +419,7 @@ Westquay,Sudria,50,20,2015
             "Which branches opened after 2000 and have revenue over 90?",
             "Branch, Opened > 2000; Revenue (USD) > 90",
         ),
+        ("How many countries have more than one branch?", "2 values of Country: Norland, Sudria"),
         ("How many branches opened between 2000 and 2012?", "2 of 4 rows: Opened 2000 .. 2012"),
         ("What is the total revenue from branches with a cost below 50?", "300 + 50 = 350 USD"),
     ],
@@ -434,6 +435,8 @@ def test_places_ranges_and_bounds_are_applied(question: str, line: str) -> None:
         "Which country has the highest total revenue?",
         "Which are the two branches with the highest revenue?",
         "What are the three largest branches by revenue?",
+        "What are the top 3 branches by revenue?",
+        "Which were the first two branches?",
     ],
 )
 def test_a_part_of_what_is_asked_for_is_no_answer(question: str) -> None:

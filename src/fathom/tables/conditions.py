@@ -549,7 +549,7 @@ class ConditionFinder:
             score += bool(unit) and following in {unit, spec.unit.lower(), spec.unit.lower() + "s"}
             return score - spec.is_order * 0.5 + self._fits_range(column, bound) * 0.3
 
-        if not numeric:
+        if not numeric or self._is_counted(last + 1):
             return None
         best = max(sorted(numeric), key=rate)
         plain = [at for at in numeric if not self.table.columns[at].is_order]
@@ -557,6 +557,15 @@ class ConditionFinder:
             return best
         # A bound on something else, such as a number of occurrences, rarely fits the values.
         return plain[0] if len(plain) == 1 and self._fits_range(plain[0], bound) else None
+
+    def _is_counted(self, at: int) -> bool:
+        """Return whether a word is the whole name of a column of texts, as in "over two ports"."""
+        return any(
+            link.first == at == link.last
+            and link.share >= 0.99
+            and self.table.columns[link.column].kind == "text"
+            for link in self.columns
+        )
 
     def _fits_range(self, column: int, bound: float) -> bool:
         """Return whether a bound lies between the least and the largest value of a column."""

@@ -537,6 +537,9 @@ def _plan_end(reading: TableQuestion) -> Iterator[Computation]:
     for at, word in enumerate(reading.words):
         if word.text not in ENDS or at in taken or _COUNTING.match(reading.text):
             continue
+        # One row is only a part of "the first three ports".
+        if _SOME_ROWS.match(reading.text, word.start):
+            return
         operation, shift = ENDS[word.text]
         name: Operation = "first" if operation == "first" else "last"
         listed = re.search(r"\b(?:listed|list|table|chart|top|bottom)\b", reading.text)
