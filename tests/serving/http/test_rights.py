@@ -20,7 +20,7 @@ from fathom.index.rights import ReadingRule
 from fathom.serving.http import api, conversation_routes, document_routes
 from fathom.serving.http.access import LOCAL
 from fathom.serving.http.app import create_app
-from fathom.serving.http.dependencies import OPEN_TO_VIEWERS, get_workspace
+from fathom.serving.http.dependencies import OPEN_TO_VIEWERS
 from fathom.settings import Settings
 
 CANARY = "zebrafish"
@@ -187,12 +187,14 @@ def test_the_readers_of_a_document_are_told_to_those_who_may_read_all(
 
 
 def test_rules_that_come_during_a_request_tell_no_readers(
-    server: TestClient, key: KeyMaker, hidden: str
+    server: TestClient, key: KeyMaker, hidden: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeper = key(scopes="read", groups=frozenset({"keepers"}))
     app: Any = server.app
-    whole = app.state.workspaces.get_workspace(LOCAL)
-    app.dependency_overrides[get_workspace] = lambda: whole  # as it was chosen before the rules
+    workspaces = app.state.workspaces
+    whole = workspaces.get_workspace(LOCAL)
+    # As it was chosen before the rules.
+    monkeypatch.setattr(workspaces, "get_workspace", lambda caller: whole)
     assert "readers" not in server.get(f"/api/v1/documents/{hidden}", headers=keeper).json()
     assert "readers" not in server.get("/api/v1/documents", headers=keeper).text
 
