@@ -8,6 +8,8 @@ import pytest
 from fathom.assembly.models import Models
 from fathom.errors import ModelError
 from fathom.models.cache import ModelCache, load_through
+from fathom.models.embedder import SHIPPED, SHIPPED_INT8, load_embedder
+from fathom.models.onnx_embedder import OnnxEmbedder
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.runtime import hash_file
 from fathom.settings import Settings
@@ -69,6 +71,19 @@ def test_two_readers_of_one_cache_share_the_weights_and_read_alike() -> None:
     assert first._runtime is two._runtime is not alone._runtime
     readings = [reader.open_session("Where?").read([CHUNK]) for reader in (first, two, alone)]
     assert readings[0] == readings[1] == readings[2]
+
+
+@pytest.mark.parametrize("name", [SHIPPED, SHIPPED_INT8])
+def test_two_embedders_of_one_cache_share_the_vocabulary_and_embed_alike(name: str) -> None:
+    cache = ModelCache()
+    first, two = (load_embedder(name, threads=1, cache=cache) for _ in range(2))
+    alone = load_embedder(name, threads=1)
+    assert isinstance(first, OnnxEmbedder)
+    assert isinstance(two, OnnxEmbedder)
+    assert isinstance(alone, OnnxEmbedder)
+    assert first._tokens is two._tokens is not alone._tokens
+    rows = [embedder.embed(["Paris is old."]).tolist() for embedder in (first, two, alone)]
+    assert rows[0] == rows[1] == rows[2]
 
 
 def test_models_of_other_settings_share_given_parts_only(

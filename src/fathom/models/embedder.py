@@ -86,7 +86,7 @@ def load_shipped(
         loaded = LazyRuntime(model, threads, frozenset({"input_ids"}), cache=cache)
     else:  # OpenVINO knows its precision, a component of the identity, only after loading
         loaded = load_through(cache, load_runtime, model, runtime=runtime, threads=threads)
-    tokens = WordPiece.read(folder / "vocab.txt")
+    tokens = load_through(cache, WordPiece.read, folder / "vocab.txt")
     identity = {"model": SHIPPED, "sha256": SHIPPED_SHA256[model.name]}
     return OnnxEmbedder(loaded, tokens, identity, limit=LIMIT, dimension=DIMENSION)
 
@@ -110,7 +110,7 @@ def load_int8(folder: Path | None = None, *, cache: ModelCache | None = None) ->
     _check_files(cache, model, folder / f"{SHIPPED}.onnx", folder / "vocab.txt")
     # ONNX Runtime refuses weights behind a symbolic link that leaves the folder of the graph.
     graph = LazyRuntime(model.resolve(), 1, frozenset({"input_ids"}), cache=cache)
-    tokens = WordPiece.read(folder / "vocab.txt")
+    tokens = load_through(cache, WordPiece.read, folder / "vocab.txt")
     identity = {
         "model": SHIPPED_INT8,
         "sha256": SHIPPED_SHA256[model.name],
