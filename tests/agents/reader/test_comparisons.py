@@ -55,6 +55,8 @@ def test_a_value_is_read_from_an_answer(text: str, value: SideValue | None) -> N
         ("more", ("7 days", "1 week"), ""),
         ("same", ("7 days", "1 minggu"), "yes"),
         ("same", ("1990", "1991"), "no"),
+        ("same", ("1990", "3 May 1990"), ""),
+        ("same", ("5 to 7 days", "6 days"), ""),
         ("same", ("Rome", "rome"), "yes"),
         ("same", ("Rome", ""), ""),
         ("every", ("yes", "yes"), "yes"),
@@ -68,3 +70,20 @@ def test_overlapping_or_missing_values_decide_nothing(
 ) -> None:
     compared = Comparison(options=("Elm", "Oak"), questions=("a?", "b?"), want=want)
     assert decide_comparison(Question("Is it so?"), compared, answers) == verdict
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "verdict"),
+    [
+        ("Were Elm and Oak founded in the same year?", ("3 May 1990", "8 June 1990"), "yes"),
+        ("Were Elm and Oak founded in the same year?", ("3 May 1990", "1990"), "yes"),
+        ("Were Elm and Oak founded in the same year?", ("3 May 1990", "3 May 1991"), "no"),
+        ("Apakah Elm dan Oak berdiri pada tahun yang sama?", ("3 Mei 1990", "1990"), "ya"),
+        ("Were Elm and Oak founded on the same day?", ("3 May 1990", "8 June 1990"), "no"),
+    ],
+)
+def test_dates_in_one_year_are_the_same_year(
+    question: str, answers: tuple[str, ...], verdict: str
+) -> None:
+    compared = Comparison(options=("Elm", "Oak"), questions=("a?", "b?"), want="same")
+    assert decide_comparison(Question(question), compared, answers) == verdict

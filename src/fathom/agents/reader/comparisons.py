@@ -26,6 +26,7 @@ _ERA = re.compile(
     r"|\b(?P<decade>\d{3}0)(?:'?s\b|-an\b)",
     re.IGNORECASE,
 )
+_SAME_YEAR = re.compile(r"\bsame year\b|\btahun yang sama\b", re.IGNORECASE)
 YES, NO = frozenset({"yes", "ya"}), frozenset({"no", "tidak"})
 """The short answers that mean yes or no, in lower case."""
 
@@ -117,9 +118,20 @@ def _decide_same(question: Question, answers: Sequence[str]) -> str:
         return question.choose_word(
             yes=all(contains_answer(answers[0], other) for other in answers[1:])
         )
-    if any(value is not None and value.kind != first.kind for value in others):
+    ranges = [value for value in values if value is not None]
+    if any(value.kind != first.kind for value in ranges):
         return ""
-    return question.choose_word(yes=all(value == first for value in others))
+    if first.kind == "date" and _SAME_YEAR.search(question.text):
+        ranges = [_widen_to_years(value) for value in ranges]
+    # Ranges that overlap without being equal may stand for the same value: "1990" and "3 May 1990".
+    are_equal = len(set(ranges)) == 1
+    are_apart = max(value.low for value in ranges) > min(value.high for value in ranges)
+    return question.choose_word(yes=are_equal) if are_equal or are_apart else ""
+
+
+def _widen_to_years(value: SideValue) -> SideValue:
+    """Return a date's range widened to whole years."""
+    return SideValue(value.kind, (value.low[0], 1, 1), (value.high[0], 12, 31))
 
 
 def _measure_life(answer: str) -> SideValue | None:
