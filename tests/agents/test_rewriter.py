@@ -34,6 +34,12 @@ from fathom.usage import Usage
         ("I would like to know, who wrote Dune?", "Who wrote Dune?"),
         ("Mohon info, di mana kantor itu?", "Di mana kantor itu?"),
         ("Who wrote Dune?", "Who wrote Dune?"),
+        ("Hey - who wrote Dune?", "Who wrote Dune?"),
+        # Hyphens of words, options and numbers.
+        ("Hi-fi speakers: where are they?", "Hi-fi speakers: where are they?"),
+        ("--quiet does what?", "--quiet does what?"),
+        ("Hi, please tell me: -v does what?", "-v does what?"),
+        ("-30 degrees: does it still work?", "-30 degrees: does it still work?"),
         ("please", "Please"),
         ("🙂", "🙂"),
     ],

@@ -67,9 +67,11 @@ MOST_TURNS, MOST_TURN_CHARS = 6, 400
 _GREETING = re.compile(
     r"^\W*(?:(?:hi|hello|hey|dear \w+|good (?:morning|afternoon|evening)|excuse me|thanks|"
     r"thank you|halo|hai|selamat (?:pagi|siang|sore|malam)|permisi|maaf|terima kasih)\b"
-    r"(?:\s+(?:there|all|everyone|everybody|semua|kak|pak|bu|min|admin))?[\s,.!:;-]+)+",
+    r"(?:\s+(?:there|all|everyone|everybody|semua|kak|pak|bu|min|admin))?"
+    r"(?:[\s,.!:;]|-+(?![\w-]))+)+",
     re.IGNORECASE,
 )
+"""A greeting; a hyphen right before a word belongs to it: "Hi-fi", "-v"."""
 _REQUEST = re.compile(
     r"^(?:please\s+|kindly\s+|so\s+|well\s+|ok(?:ay)?\s+|just\s+|tolong\s+|mohon\s+|coba\s+|"
     r"(?:can|could|would|will) (?:you|anyone|someone|somebody) (?:please |kindly |maybe )?"
@@ -84,7 +86,7 @@ _REQUEST = re.compile(
     r"(?:saya|kami|aku) (?:ingin|mau|hendak|perlu|penasaran) "
     r"(?:tahu|mengetahui|bertanya|menanyakan)[\s,:]+|(?:apakah )?(?:anda|kamu) tahu\s+|"
     r"(?:beri ?tahu(?:kan)?|jelaskan|info)(?: saya)?[\s,:]+|"
-    r"(?:about|if you know|tentang|mengenai)\s+|[,:;-]+\s*)",
+    r"(?:about|if you know|tentang|mengenai)\s+|(?:[,:;]|-+(?![\w-]))+\s*)",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
@@ -255,7 +257,8 @@ def drop_politeness(question: str) -> str:
         text = shorter
     while (shorter := _CLOSING.sub("?", text)) != text:
         text = shorter
-    text = text.strip(" ,;:-")
+    # Hyphens at the start stay: they belong to an option or a number, such as "--quiet" or "-30".
+    text = text.rstrip(" ,;:-").lstrip(" ,;:")
     if not any(char.isalnum() for char in text):
         return question.strip()
     return text[:1].upper() + text[1:]
