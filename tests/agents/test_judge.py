@@ -62,6 +62,19 @@ def test_a_number_or_address_missing_from_the_quote_has_no_support(claim: str) -
     assert judge_claims(LOCAL, claim) == (0.0,)
 
 
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("The forms are at https://permits.example/a.", "Forms: https://permits.example/a (PDF)"),
+        ("The forms (www.permits.example/a/) are free.", "See www.permits.example/a/, all free."),
+    ],
+)
+def test_the_punctuation_after_an_address_does_not_count(claim: str, quote: str) -> None:
+    judge = LocalJudge(pairs=ScriptedCrossReader(lambda _, chunk: reading(chunk, supported=0.9)))
+    assert judge.score_pairs([(claim, quote)]) == (0.9,)
+    assert judge.score_pairs([(claim.replace("/a", "/b"), quote)]) == (0.0,)
+
+
 def ask_model(*outcomes: Completion | Exception, budget: Budget | None = None) -> tuple[float, ...]:
     judge = LLMJudge(model=RoleModel(chat=ScriptedChat(*outcomes)), local=LOCAL)
     return judge_claims(judge, QUOTE, "It costs 50.", budget=budget)

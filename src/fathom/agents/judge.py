@@ -22,8 +22,11 @@ Pair = tuple[str, str]
 """A claim and the quote that should support it."""
 
 _WORD = re.compile(r"\w+")
-_LITERAL = re.compile(r"https?://\S+|www\.\S+|\d+(?:[.,:/-]\d+)*")
-"""Numbers and addresses, which the quote must contain exactly as the claim has them."""
+_LITERAL = re.compile(r"(?:https?://|www\.)\S*[\w/]|\d+(?:[.,:/-]\d+)*")
+"""Numbers and addresses, which the quote must contain exactly as the claim has them.
+
+The punctuation after an address belongs to the sentence around it.
+"""
 _LONGEST = 2_000
 """The largest number of characters of a claim or quote that a model is shown."""
 
