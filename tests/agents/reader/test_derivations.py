@@ -48,6 +48,9 @@ BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
         ("How long after it was built did the line open?", "14 years", [BUILT, OPENED], ""),
         ("Which option keeps the file?", "--keep", ["-k, --keep: leave the file."], "--keep"),
         ("Which option keeps the file?", "-k", ["-k, --keep: leave the file."], "-k"),
+        ("Which file is it?", ".netrc", ["The file .netrc holds the names."], ".netrc"),
+        ("What share is it?", ".5", ["The share is .5 of all."], ".5"),
+        ("What is it?", "The share.", ["...the share of all."], "the share"),
     ],
 )  # fmt: skip
 def test_a_short_answer_occurs_in_a_quote_or_follows_from_the_quotes(

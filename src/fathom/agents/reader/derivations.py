@@ -43,7 +43,7 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
-_OPTION_START = re.compile(r"(?<![\w-])--?\Z")
+_NAME_START = re.compile(r"(?<![\w-])--?\Z|(?<![\w.])\.\Z")
 _KEY_PARTS = (
     re.compile(rf"{OPTION.pattern}(?:, {OPTION.pattern})*"),
     re.compile(r"`[^`]+`|\"[^\"]+\"|(?<!\w)'[^']+'(?!\w)"),
@@ -67,7 +67,8 @@ def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -
         short: The short answer of the model.
         quotes: The verbatim quotes that the answer rests on.
     """
-    bare = " ".join(short.split()).strip(" .")
+    # A dot at the start stays: it belongs to a name or a number, such as ".gitignore" or ".5".
+    bare = " ".join(short.split()).rstrip(" .")
     if not bare or not quotes:
         return ""
     if bare.casefold() in _YES:
@@ -144,15 +145,15 @@ def _find_quoted(short: str, quotes: Sequence[str]) -> str:
     for quote in quotes:
         match = find_quote(short, quote)
         if match is not None and match.exact:
-            span = balance_brackets(quote, _take_hyphens(quote, match.span))
+            span = balance_brackets(quote, _take_name_start(quote, match.span))
             return " ".join(span.cut(quote).split())
     return ""
 
 
-def _take_hyphens(text: str, span: Span) -> Span:
-    """Return a span extended to the hyphens of a command option at its start."""
-    option = _OPTION_START.search(text, 0, span.start)
-    return Span(option.start(), span.end) if option else span
+def _take_name_start(text: str, span: Span) -> Span:
+    """Return a span extended to the hyphens or the dot with which it begins: "--keep", ".NET"."""
+    start = _NAME_START.search(text, max(0, span.start - 3), span.start)
+    return Span(start.start(), span.end) if start else span
 
 
 def _follows_by_counting(question: Question, short: str, quotes: Sequence[str]) -> bool:
