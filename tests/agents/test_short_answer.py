@@ -62,6 +62,7 @@ def test_requested_aggregates_are_recognised(question: str, aggregate: str | Non
         ("How much is it?", "It is 5 kg, or 5 tons.", "5", "5"),  # two units
         ("How much is it?", "It is 5 kg; 5 were there.", "5", "5"),
         ("How many kg is it?", "It is 5 kg.", "5", "5"),  # the question has it
+        ("How long are the holidays?", "They last 14 days.", "14", "14 days"),
         ("What percentage came?", "It was 5 %.", "5", "5"),
         ("How many rooms are there?", "After 3 days there are 3 rooms.", "3", "3"),
         # Two results, or none: unsure.

@@ -141,7 +141,10 @@ def _names_unit(question: str, form: str, figure: str) -> bool:
     unit = form.replace(figure, "").strip().casefold()
     if _PERCENT.search(unit):
         return bool(_PERCENT.search(question))
-    return any(word in question.casefold() for word in unit.split())
+    # Only the beginning of a word counts: "holidays" does not name days, but "tons" names ton.
+    return any(
+        re.search(rf"(?<!\w){re.escape(word)}", question, re.IGNORECASE) for word in unit.split()
+    )
 
 
 def _find_only_candidate(question: Question, sentence: str) -> str:

@@ -179,5 +179,8 @@ def test_rows_that_disagree_decide_nothing() -> None:
     assert decide_row("Does Mia Harlow have kids?", rows, title="Mia Harlow") is None
 
 
-def test_a_denied_question_is_not_decided_by_a_value() -> None:
-    assert decide_row("Does Mia not have kids?", "Has kids: FALSE", title="Mia") is None
+@pytest.mark.parametrize(
+    "question", ["Does Mia not have kids?", "Doesn\u2019t Mia have kids?", "Mia cannot have kids?"]
+)
+def test_a_denied_question_is_not_decided_by_a_value(question: str) -> None:
+    assert decide_row(question, "Has kids: FALSE", title="Mia") is None

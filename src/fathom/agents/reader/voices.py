@@ -51,7 +51,8 @@ _TEXTS = r"(?:documents?|versions?|sources?|pages?|texts?|articles?|editions?|re
 _TEXTS_ID = r"(?:dokumen|versi|sumber|halaman|teks|artikel|edisi|catatan|keterangan)"
 _DISMISSAL = re.compile(
     rf"\b(?:supersed(?:es?|ing)|replac(?:es?|ing)|overrid(?:es?|ing)|invalidat(?:es?|ing)|ignore"
-    rf"|disregard|(?:do not|don't|never) (?:use|trust|read|rely on|believe))\b[^.;\n]{{0,40}}"
+    rf"|disregard|(?:do not|don['\u2019]t|never) (?:use|trust|read|rely on|believe))\b"
+    rf"[^.;\n]{{0,40}}"
     rf"\b(?:all|any|every|other|earlier|previous|older)\b[^.;\n]{{0,40}}\b{_TEXTS}\b"
     rf"|\b(?:all|any|every)\b[^.;\n]{{0,30}}\b(?:other|earlier|previous|older)\b[^.;\n]{{0,20}}"
     rf"\b{_TEXTS}\b[^.;\n]{{0,40}}\b(?:out of date|outdated|obsolete|wrong|invalid|superseded"

@@ -29,7 +29,7 @@ _FLAG_CONFIDENCE = 0.9
 """The confidence in a flag whose chunk and headings contain all words of the question."""
 _LEAST_SHARE = 0.5
 """The lowest share of a flag's key words that the question must contain."""
-_NEGATION = re.compile(r"\b(?:not|never|tidak|bukan|belum)\b|n't\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|cannot|never|tidak|bukan|belum)\b|n['\u2019]t\b", re.IGNORECASE)
 _ASKING = re.compile(r"^\W*(?:apa|\w{2,}kah)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(
     r"\b(?:off|disabled|false|none|without|inactive|forbidden|prohibited|nonaktif|mati|tanpa"
