@@ -108,3 +108,6 @@ def test_the_bridge_is_the_answer_or_a_new_title() -> None:
     assert find_bridge(Question("Who made it?"), Draft(), hits) == "Fees"
     assert find_bridge(Question("What are the fees?"), Draft(), hits) == ""
     assert find_bridge(Question("Who is Acme?"), Draft(short_answer="ACME"), []) == ""
+    assert find_bridge(Question("Who is Acme's boss?"), Draft(short_answer="Acme"), []) == ""
+    chronicle = Question("Who wrote the chronicle?")
+    assert find_bridge(chronicle, Draft(short_answer="Ron"), hits) == "Ron"

@@ -181,6 +181,15 @@ def test_the_sides_of_a_comparison_are_asked_in_parallel() -> None:
     assert len(summary.inputs["chunks"]) == 3
 
 
+def test_a_number_sign_of_the_user_is_no_slot() -> None:
+    reader = KnowingReader()
+    run_to_end(
+        make_mao(reader=reader),
+        question="When was barge #1 built and when was barge #2 built?",
+    )
+    assert sorted(reader.read_for) == ["When was barge #1 built?", "When was barge #2 built?"]
+
+
 @pytest.mark.parametrize("plan", [("QDS", "QDS"), ("R",), ("AG", "R"), ("QR", "QR", "AG"), ()])
 def test_an_illegal_plan_is_replaced_by_the_default(plan: tuple[str, ...]) -> None:
     planner = LocalPlanner(policy=CyclingPolicy((plan,)))

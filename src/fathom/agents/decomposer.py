@@ -190,14 +190,15 @@ def find_bridge(question: Question, draft: Draft, hits: Sequence[Hit]) -> str:
     It is the first text that the question does not contain of: the draft's short answer, the titles
     of the draft's evidence, the title of the best hit.
     """
-    normalized = normalize_answer(question.text)
+    # From the start of a word: a chronicle does not name "Ron", but "Acme's" names "Acme".
+    normalized = f" {normalize_answer(question.text)}"
     titles = (hit.chunk.title for hit in (*(e.hit for e in draft.evidence), *hits[:1]))
     bridges = (draft.short_answer, *titles)
     return next(
         (
             bridge_text
             for bridge_text in bridges
-            if bridge_text and normalize_answer(bridge_text) not in normalized
+            if bridge_text and f" {normalize_answer(bridge_text)}" not in normalized
         ),
         "",
     )

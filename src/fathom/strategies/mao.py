@@ -332,7 +332,12 @@ class Mao(GraphStrategy):
         opened = waiting[:1] if state.manner == "serial" else waiting
         earlier = [(turn.question, turn.answer) for turn in state.sub_turns]
         with runtime.context.step("follow", agent="decomposer") as step:
-            questions = [fill_slots(question, earlier) for question in opened]
+            # Only a serial split has slots; elsewhere "#2" is a word of the user, as in "room #2".
+            questions = (
+                [fill_slots(question, earlier) for question in opened]
+                if state.manner == "serial"
+                else list(opened)
+            )
             step.set_outcome(outputs={"questions": [question.text for question in questions]})
         turns = tuple(
             Turn(number=number, question=question)
