@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Literal, Self
+from functools import cached_property
+from typing import Literal
 
 from fathom.text.dates import MONTH, YEAR, parse_date, parse_month
 from fathom.text.entities import find_names, is_common_word, list_names
@@ -273,7 +274,7 @@ def find_missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """
     if not anchors:
         return ()
-    content = _TextContent.of(text)
+    content = TextContent(text)
     return tuple(anchor for anchor in anchors if not content.holds(anchor))
 
 
@@ -285,7 +286,7 @@ def find_contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...
     """
     if not anchors:
         return ()
-    content = _TextContent.of(text)
+    content = TextContent(text)
     return tuple(
         anchor for anchor in anchors if not content.holds(anchor) and content.contradicts(anchor)
     )
@@ -314,33 +315,32 @@ def select_required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ..
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TextContent:
+@dataclass(frozen=True)
+class TextContent:
     """The words, names and initials of a text, for comparison with anchors.
 
     Attributes:
         text: The text itself.
-        words: All words, in lower case and without accents.
-        names: The words of each name in order, without titles and stop words.
-        initials: The initials of names of several words, in lower case.
     """
 
     text: str
-    words: frozenset[str]
-    names: tuple[tuple[str, ...], ...]
-    initials: frozenset[str]
 
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Collect the words, names and initials of a text."""
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words, in lower case and without accents."""
+        return frozenset(_normalize_words(self.text))
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The words of each name in order, without titles and stop words."""
         # Line by line, because a name ends with its heading or list item.
-        full_names = [name for line in text.splitlines() for name in list_names(line)]
-        return cls(
-            text=text,
-            words=frozenset(_normalize_words(text)),
-            names=tuple(_list_name_words(name) for name in full_names),
-            initials=frozenset(_read_initials(run.group()) for run in _TITLE_CASE.finditer(text)),
-        )
+        full_names = [name for line in self.text.splitlines() for name in list_names(line)]
+        return tuple(_list_name_words(name) for name in full_names)
+
+    @cached_property
+    def initials(self) -> frozenset[str]:
+        """The initials of names of several words, in lower case."""
+        return frozenset(_read_initials(run.group()) for run in _TITLE_CASE.finditer(self.text))
 
     def holds(self, anchor: Anchor) -> bool:
         """Return whether the text contains an anchor, as `find_missing` defines it."""

@@ -6,14 +6,15 @@ for English and Indonesian.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Self
 
 from fathom.question.anchors import (
     TIMES,
     Anchor,
+    TextContent,
     find_contradicted,
     find_missing,
     select_required,
@@ -189,17 +190,21 @@ def _find_linked_chunks(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chu
     """Return the hits' chunks that are linked to a cited one by titles, in any number of steps."""
     linked = list(cited)
     rest = [hit.chunk for hit in hits if hit.chunk not in linked]
+    # Each text is compared with many titles, and reading its words takes longer than comparing.
+    are_linked = partial(_are_linked, cache(TextContent))
     # Each round adds the chunks one step further away, until there are none.
-    while added := [chunk for chunk in rest if any(_are_linked(chunk, other) for other in linked)]:
+    while added := [chunk for chunk in rest if any(are_linked(chunk, other) for other in linked)]:
         linked += added
         rest = [chunk for chunk in rest if chunk not in added]
     return linked[len(cited) :]
 
 
-def _are_linked(one: Chunk, other: Chunk) -> bool:
+def _are_linked(read: Callable[[str], TextContent], one: Chunk, other: Chunk) -> bool:
     """Return whether the text of one of two chunks names the title of the other's document."""
     titles = _clean_title(one), _clean_title(other)
-    return _names_title(one.text, titles[1], titles[0]) or _names_title(other.text, *titles)
+    return _names_title(read, one.text, titles[1], titles[0]) or _names_title(
+        read, other.text, *titles
+    )
 
 
 def _clean_title(chunk: Chunk) -> str:
@@ -207,9 +212,9 @@ def _clean_title(chunk: Chunk) -> str:
     return _ASIDE.sub("", chunk.title).strip()
 
 
-def _names_title(text: str, title: str, own_title: str) -> bool:
+def _names_title(read: Callable[[str], TextContent], text: str, title: str, own_title: str) -> bool:
     """Return whether a text contains a title that is not its own, up to small misspellings."""
     # Very short titles are in many texts by chance.
     if len(title) < _LEAST_TITLE or title == own_title:
         return False
-    return not find_missing([Anchor(kind="quoted", text=title, score=1.0)], text)
+    return read(text).holds(Anchor(kind="quoted", text=title, score=1.0))
