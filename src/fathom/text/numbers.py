@@ -36,7 +36,7 @@ _UNITS.sort(key=lambda unit: -len(unit[0].pattern))
 NUMBER_WORDS = frozenset({*_WORDS, *_SCALES})
 """Words that are numbers or parts of numbers, in lower case."""
 
-INDIAN_GROUPS = r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d|,\d)"
+INDIAN_GROUPS = r"[1-9]\d?(?:,\d{2}){1,6},\d{3}(?:\.\d+)?(?!\d|,\d)"
 """The pattern of digits in Indian groups: three at the end, two in each group before them."""
 _DIGITS = (
     rf"{INDIAN_GROUPS}|"
