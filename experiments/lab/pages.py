@@ -57,7 +57,8 @@ def format_contents(published: Sequence[Published]) -> str:
         experiment, summary = entry.experiment, entry.summary
         count = sum(row["queries"] for row in summary.rows)
         link = f"[{experiment.title}]({experiment.paper}.md#{_format_anchor(experiment)})"
-        cells = (link, experiment.where, str(count), entry.state, f"{summary.seconds:.0f}")
+        seconds = "" if summary.seconds is None else f"{summary.seconds:.0f}"
+        cells = (link, experiment.where, str(count), entry.state, seconds)
         lines.append(f"| {' | '.join(cells)} |")
     provenances = merge_provenances(entry.summary.provenance for entry in published)
     return "\n".join([*lines, "", *(f"Made by {entry.sentence}." for entry in provenances)]) + "\n"

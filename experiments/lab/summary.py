@@ -43,7 +43,7 @@ class Summary:
 
     Attributes:
         rows: All measures of every arm, as `fathom eval --json` gives them.
-        seconds: Of all questions together.
+        seconds: Of all questions together; `None` in a summary whose answers were not timed.
         blocks: What its page shows.
         codes: The code of its rows, where it was noted; `rows` are data set, corpus and system.
     """
@@ -51,7 +51,7 @@ class Summary:
     id: str
     provenance: Provenance
     rows: Sequence[Mapping[str, Any]]
-    seconds: float
+    seconds: float | None
     blocks: tuple[ReportBlock, ...]
     codes: tuple[RowCode, ...] = ()
 
