@@ -9,6 +9,7 @@ import hashlib
 import json
 import sqlite3
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -51,6 +52,8 @@ class KeptOutputs:
         self._store = sqlite3.connect(
             file, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
+        # It is read until the last arm ends, and Python 3.13 reports a connection left open.
+        self._close = weakref.finalize(self, self._store.close)
         # After a loss of power some outputs are computed again, which is cheaper than to wait for
         # the disk at each of them.
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF", _TABLE):
@@ -76,7 +79,7 @@ class KeptOutputs:
 
     def close(self) -> None:
         """Close the file."""
-        self._store.close()
+        self._close()
 
 
 class KeepingRuntime:

@@ -130,9 +130,10 @@ def create_app(
 
 @cache
 def _list_routes() -> tuple[BaseRoute, ...]:
-    """List the routes, which all applications share, as it takes half a second to prepare them.
+    """Return the routes of every application.
 
-    Whatever belongs to one application, they find in its state.
+    They are made once a process, because that takes half a second. A route reads whatever belongs
+    to one application from the state of that application.
     """
     router = APIRouter()
     for module in (health, api, talks, documents, reports, audit_routes, sources, sign_ons, page):
