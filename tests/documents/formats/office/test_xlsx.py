@@ -57,6 +57,30 @@ def test_percentages_read_as_shown() -> None:
     assert read_lines(save_book(book)) == ["Share | 12.5%"]
 
 
+@pytest.mark.parametrize(
+    ("form", "value", "printed"),
+    [
+        ('0"%"', 5, "5%"),
+        ("0\\%", 7.5, "7.5%"),
+        ("0%;[Red]-0%", 0.05, "5%"),
+        ('#,##0.0 "of" %', 0.05, "5%"),
+        ("00000", 1067, "01067"),
+        ("00000", -12, "-00012"),
+        ("000\\-00\\-0000", 12345678, "012345678"),
+        ('"No. "0000', 12, "0012"),
+        ("00", 1.5, "1.5"),
+        ("0", 7, "7"),
+        ("00.00", 7, "7"),
+    ],
+)
+def test_numbers_have_the_size_and_zeros_of_their_format(
+    form: str, value: float, printed: str
+) -> None:
+    book = make_sheet([["Share", value]], title="Sheet1")
+    book.active["B1"].number_format = form
+    assert read_lines(save_book(book)) == [f"Share | {printed}"]
+
+
 def test_names_and_values_are_no_header() -> None:
     assert read_lines(
         save_book(make_sheet([["Office", "Works"], ["Town", "Merrow"]], title="Sheet1"))

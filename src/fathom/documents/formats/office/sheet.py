@@ -42,13 +42,17 @@ class CellStyle(NamedTuple):
         is_date: Whether its number is printed as a date or a time.
         is_duration: Whether its number is printed as hours, minutes or seconds.
         is_percent: Whether its number is printed as a percentage.
+        has_sign: Whether a percent sign is printed behind a number that already is a percentage.
         is_bold: Whether it is set in bold type.
+        digits: The least number of digits with which a whole number is printed.
     """
 
     is_date: bool = False
     is_duration: bool = False
     is_percent: bool = False
+    has_sign: bool = False
     is_bold: bool = False
+    digits: int = 0
 
 
 def read_strings(stream: IO[bytes]) -> list[str]:
@@ -105,11 +109,22 @@ def make_printer(
     def print_value(kind: str, style_id: int, text: str) -> SheetCell:
         style = get_style(style_id)
         value = strings[int(text)] if kind == "s" else _read_value(kind, text, style, epoch)
-        if style.is_percent and isinstance(value, float | int) and not isinstance(value, bool):
-            return SheetCell(f"{format_value(value * 100.0)}%", is_text=False)
+        if isinstance(value, float | int) and not isinstance(value, bool):
+            return SheetCell(_print_number(value, style), is_text=False, bold=style.is_bold)
         return SheetCell(format_value(value).strip(), isinstance(value, str), style.is_bold)
 
     return print_value
+
+
+def _print_number(value: float, style: CellStyle) -> str:
+    """Return a number as a percentage or with leading zeros, if its style prints it so."""
+    if style.is_percent:
+        return f"{format_value(value * 100.0)}%"
+    text = format_value(value)
+    if style.has_sign:
+        return f"{text}%"
+    # A number with a point has no leading zeros, because its format would round it.
+    return text.zfill(style.digits + (value < 0)) if text.removeprefix("-").isdigit() else text
 
 
 def _read_value(kind: str, text: str, style: CellStyle, epoch: datetime) -> object:

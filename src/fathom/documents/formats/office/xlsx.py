@@ -22,6 +22,12 @@ from fathom.documents.formats.office.strict import translate_names
 
 # The names that programs give to sheets without a name; they are no headings.
 _UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
+_LITERAL = re.compile(r'"[^"]*"|\\.|[_*].|\[[^\]]*\]')
+"""A part of a number format that is no place of a digit: a text, a gap or a condition."""
+_SIGN = re.compile(r'\\%|"\s*%\s*"')
+"""A percent sign as a text of a number format."""
+_ZEROS = re.compile(r"0{2,40}")
+"""A number format that prints leading zeros, as postal codes have them."""
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -90,11 +96,23 @@ def _style_cells(book: Any) -> Callable[[int], CellStyle]:  # noqa: ANN401 - the
             form, font = str(cell.number_format or ""), cell.font
         except IndexError:  # the workbook lacks this style
             return CellStyle()
-        return CellStyle(
-            is_date=is_date_format(form),
-            is_duration=is_timedelta_format(form),
-            is_percent="%" in form and style_id > 0,
-            is_bold=bool(font and font.b) and style_id > 0,
-        )
+        return _read_format(form)._replace(is_bold=bool(font and font.b) and style_id > 0)
 
     return get_style
+
+
+@lru_cache
+def _read_format(form: str) -> CellStyle:
+    """Return what a number format says; of several parts the first, which is for positive numbers.
+
+    A percent sign in a text, as in `0"%"`, is printed behind the number and does not multiply it.
+    """
+    first = form.partition(";")[0]
+    places = _LITERAL.sub("", first).strip()
+    return CellStyle(
+        is_date=is_date_format(form),
+        is_duration=is_timedelta_format(form),
+        is_percent="%" in places,
+        has_sign="%" not in places and _SIGN.search(first) is not None,
+        digits=len(places) if _ZEROS.fullmatch(places) else 0,
+    )
