@@ -26,7 +26,33 @@ def test_a_line_that_states_the_delimiter_is_no_row(line: str) -> None:
 
 
 def test_a_title_above_a_table_does_not_hide_its_delimiter() -> None:
-    assert parse(b"Sales, 2024\na;b;c\n1;2;3\n4;5;6\n").text.endswith("1 | 2 | 3\n4 | 5 | 6")
+    assert parse(b"Sales, 2024\na;b;c\n1;2;3\n4;5;6\n").text == (
+        "Sales, 2024\na | b | c\na: 1 | b: 2 | c: 3\na: 4 | b: 5 | c: 6"
+    )
+
+
+@pytest.mark.parametrize("end", ["", ";;"])
+def test_a_title_above_the_names_of_the_columns_names_no_column(end: str) -> None:
+    text = f"Fees of 2024{end}\nAll in euros{end}\n\nItem;Fee;Since\nSkip;1,5;2020\nBin;2;2021\n"
+    assert parse(text.encode()).text == (
+        "Fees of 2024\nAll in euros\nItem | Fee | Since\n"
+        "Item: Skip | Fee: 1,5 | Since: 2020\nItem: Bin | Fee: 2 | Since: 2021"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Name;;\nAnn;1;2\nBob;3;4\n", "Name |  | \nName: Ann | 1 | 2\nName: Bob | 3 | 4"),
+        (";Fee\nSkip;5\nBin;6\n", " | Fee\nSkip | Fee: 5\nBin | Fee: 6"),
+        ("Towns\nRome\nBonn\n", "Towns\nRome\nBonn"),
+        ("Notes\nRome, Bonn\nOslo\n", "Notes\nRome | Bonn\nOslo"),
+    ],
+)
+def test_a_row_of_one_cell_above_no_names_is_no_title(text: str, read: str) -> None:
+    assert [line.strip() for line in parse(text.encode()).text.split("\n")] == [
+        line.strip() for line in read.split("\n")
+    ]
 
 
 def test_ragged_and_quoted_rows_are_read() -> None:

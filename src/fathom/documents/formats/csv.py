@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from itertools import takewhile
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
@@ -15,6 +16,8 @@ _STATED_DELIMITER = re.compile(
 _END = "\x1e"
 """The last row, which shows whether all quotations before it were closed."""
 _SAMPLE_ROWS = 50
+_MOST_TITLES = 10
+"""The number of rows above the names of the columns in which a title may stand."""
 _LONGEST_NAME = 500
 """The most characters of a name that stands before each value of its column: a whole question of a
 survey. A longer one would fill the memory of the reader."""
@@ -31,8 +34,12 @@ def parse(data: bytes) -> ParsedDocument:
     # The library's own limit, 131,072 characters, refuses long texts.
     csv.field_size_limit(_FIELD_BYTES)
     builder = Builder()
+    rows = _read_rows(decode_text(data))
+    titles = _count_titles(rows)
+    for title in rows[:titles]:
+        builder.add_row(title[:1])
     headers: list[str] | None = None
-    for cells in _read_rows(decode_text(data)):
+    for cells in rows[titles:]:
         if headers is None:
             headers = [cell.strip() for cell in cells]
             has_names = _names_columns(headers)
@@ -95,6 +102,22 @@ def _detect_delimiter(text: str) -> str:
         if (is_even, score) > best_score:
             best, best_score = mark, (is_even, score)
     return best
+
+
+def _count_titles(rows: list[list[str]]) -> int:
+    """Return the number of rows above the names of the columns that have only their first cell.
+
+    Rows that are not surely above names, because the next rows are no table, are no titles.
+    """
+    count = sum(1 for _ in takewhile(_is_title, rows[:_MOST_TITLES]))
+    names, *below = rows[count : count + 3] or [[]]
+    is_table = bool(below) and all(len(row) == len(names) for row in below)
+    has_names = all(map(str.strip, names)) and _names_columns([name.strip() for name in names])
+    return count if is_table and has_names else 0
+
+
+def _is_title(row: list[str]) -> bool:
+    return bool(row[0].strip()) and not any(cell.strip() for cell in row[1:])
 
 
 def _names_columns(cells: list[str]) -> bool:
