@@ -390,6 +390,34 @@ def test_a_job_over_which_one_server_died_is_repeated(
     first.close()
 
 
+def delete_while_busy(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, document: str, go_on: Event
+) -> Any:
+    """Delete a document, let the jobs go on once the deletion waits for them, and return its reply.
+
+    Args:
+        client: A client of a server whose jobs wait for the event.
+        monkeypatch: The patcher of the test.
+        document: The id of the document.
+        go_on: The event for which the jobs wait.
+    """
+    app: Any = client.app
+    jobs, is_queued = app.state.workspaces.get_workspace(LOCAL).jobs, Event()
+    submit = jobs.submit
+
+    def submit_deletion(work: Any) -> Any:
+        future = submit(work)
+        is_queued.set()
+        return future
+
+    monkeypatch.setattr(jobs, "submit", submit_deletion)
+    with ThreadPoolExecutor(1) as threads:
+        deletion = threads.submit(client.delete, f"/api/v1/documents/{document}")
+        assert is_queued.wait(30)
+        go_on.set()
+        return deletion.result().json()
+
+
 def test_a_deletion_leaves_the_newer_file_of_an_upload_that_waits(
     fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,21 +431,26 @@ def test_a_deletion_leaves_the_newer_file_of_an_upload_that_waits(
     fresh_client.post("/api/v1/documents", files=[part])
     part = ("files", ("pier.md", b"# New pier\n\nThe pier is open."))
     job = fresh_client.post("/api/v1/documents", files=[part]).json()["job"]
-    submit, is_queued = jobs.submit, Event()
-
-    def submit_deletion(work: Any) -> Any:
-        future = submit(work)
-        is_queued.set()
-        return future
-
-    monkeypatch.setattr(jobs, "submit", submit_deletion)
-    with ThreadPoolExecutor(1) as threads:
-        deletion = threads.submit(fresh_client.delete, f"/api/v1/documents/{old}")
-        assert is_queued.wait(30)
-        go_on.set()
-        assert deletion.result().json() == {"removed": 1}
+    assert delete_while_busy(fresh_client, monkeypatch, old, go_on) == {"removed": 1}
     assert [file["outcome"] for file in wait_for_job(fresh_client, job)["files"]] == ["ok"]
     assert get_document(fresh_client, "New pier")
+
+
+def test_a_deletion_leaves_the_file_that_an_upload_before_it_replaced(
+    fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app: Any = fresh_client.app
+    jobs, go_on = app.state.workspaces.get_workspace(LOCAL).jobs, Event()
+    old_text = b"# Old pier\n\nThe pier is closed."
+    send_files(fresh_client, ("copy.md", old_text), ("pier.md", old_text))
+    old = get_document(fresh_client, "Old pier")["id"]
+    jobs.submit(go_on.wait)
+    part = ("files", ("pier.md", b"# New pier\n\nThe pier is open."))
+    job = fresh_client.post("/api/v1/documents", files=[part]).json()["job"]
+    assert delete_while_busy(fresh_client, monkeypatch, old, go_on) == {"removed": 1}
+    assert [file["outcome"] for file in wait_for_job(fresh_client, job)["files"]] == ["ok"]
+    new = get_document(fresh_client, "New pier")["id"]
+    assert fresh_client.get(f"/api/v1/documents/{new}").json()["file"]
 
 
 def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:

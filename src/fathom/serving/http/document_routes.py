@@ -427,11 +427,12 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
     The corpus file of a record stays, because it holds other records.
     """
     document = find_document(space, document_id)
-    index = space.engine.reader(checked=False)
-    places = [place.path for place in index.list_places(document.id)]
-    files = [path for path in places if find_file(index, path, document.id) == path]
 
     def remove() -> int:
+        # Only now, because a job before it may have put a new document in one of the places.
+        index = space.engine.reader(checked=False)
+        places = [place.path for place in index.list_places(document.id)]
+        files = [path for path in places if find_file(index, path, document.id) == path]
         count = space.engine.documents.remove([document.id])
         waiting = {path for job in space.jobs.list_open() for path in job.names}
         for path in files:
