@@ -5,7 +5,7 @@ fathom.serving.http.uploads, and drawn pages of fathom.documents.sandbox.drawing
 import json
 import time
 import zlib
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -451,6 +451,34 @@ def test_a_deletion_leaves_the_file_that_an_upload_before_it_replaced(
     assert [file["outcome"] for file in wait_for_job(fresh_client, job)["files"]] == ["ok"]
     new = get_document(fresh_client, "New pier")["id"]
     assert fresh_client.get(f"/api/v1/documents/{new}").json()["file"]
+
+
+def test_a_deletion_leaves_the_file_that_an_upload_stores_meanwhile(
+    fresh_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app: Any = fresh_client.app
+    files = app.state.workspaces.get_workspace(LOCAL).files
+    send_files(fresh_client, ("pier.md", b"# Old pier\n\nThe pier is closed."))
+    old = get_document(fresh_client, "Old pier")["id"]
+    store, is_stored, threads = files.store, Event(), ThreadPoolExecutor(1)
+
+    def store_slowly(uploads: Any) -> Any:
+        stored = store(uploads)
+        is_stored.set()
+        wait([deletion], timeout=3)  # it ends only if it does not wait for the job
+        return stored
+
+    def delete_once_stored() -> Any:
+        assert is_stored.wait(30)
+        return fresh_client.delete(f"/api/v1/documents/{old}").json()
+
+    with threads:
+        deletion = threads.submit(delete_once_stored)
+        monkeypatch.setattr(files, "store", store_slowly)
+        part = ("files", ("pier.md", b"# New pier\n\nThe pier is open."))
+        job = fresh_client.post("/api/v1/documents", files=[part]).json()["job"]
+    assert [file["outcome"] for file in wait_for_job(fresh_client, job)["files"]] == ["ok"]
+    assert get_document(fresh_client, "New pier")
 
 
 def test_the_first_upload_creates_a_missing_index(tmp_path: Path) -> None:

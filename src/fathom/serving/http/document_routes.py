@@ -145,8 +145,7 @@ async def upload_documents(
     """
 
     async def work() -> Response:
-        stored = await asyncio.to_thread(space.files.store, files)
-        job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
+        job = await asyncio.to_thread(space.accept_files, files)
         return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
 
     content = await asyncio.to_thread(_hash_files, files) if idempotency_key else ""
@@ -183,8 +182,7 @@ async def fetch_document(
     def fetch() -> Response:
         fetched_file = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
         upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
-        stored = space.files.store([upload])
-        job = space.jobs.add(stored.names, stored.refused)
+        job = space.accept_files([upload])
         return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
 
     fetching: Admission = request.app.state.fetching
@@ -434,10 +432,11 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
         places = [place.path for place in index.list_places(document.id)]
         files = [path for path in places if find_file(index, path, document.id) == path]
         count = space.engine.documents.remove([document.id])
-        waiting = {path for job in space.jobs.list_open() for path in job.names}
-        for path in files:
-            if path not in waiting:  # a newer version of the file is still to be read
-                space.files.remove(path)
+        with space.storing:
+            waiting = {path for job in space.jobs.list_open() for path in job.names}
+            for path in files:
+                if path not in waiting:  # a newer version of the file is still to be read
+                    space.files.remove(path)
         return count
 
     return build_json_reply({"removed": run_after_jobs(space, remove)})

@@ -4,9 +4,11 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
+
+from starlette.datastructures import UploadFile
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
@@ -16,6 +18,7 @@ from fathom.serving.http.access import Caller
 from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.files import UploadedFiles, create_file_store
 from fathom.serving.http.idempotency import ReplyStore, create_reply_store
+from fathom.serving.http.job_queue import Job
 from fathom.serving.http.jobs import Jobs
 from fathom.serving.http.object_store import Objects, create_object_store
 
@@ -44,6 +47,8 @@ class Workspace:
         replies: The replies to requests with an idempotency key.
         objects: The files and vector stores of OpenAI's interface.
         owner: The name of the key whose traces and conversations alone are shown; empty if all are.
+        storing: The lock under which files are stored with their job, or removed: a removal must
+            not meet a new file whose job is not known yet.
     """
 
     name: str
@@ -54,11 +59,22 @@ class Workspace:
     replies: ReplyStore
     objects: Objects
     owner: str = ""
+    storing: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def directory(self) -> Path:
         """The directory of the index."""
         return self.engine.directory
+
+    def accept_files(self, files: Sequence[UploadFile]) -> Job:
+        """Store uploaded files, and return the job that ingests them.
+
+        Raises:
+            RunError: If the folder of uploads cannot be made.
+        """
+        with self.storing:
+            stored = self.files.store(files)
+            return self.jobs.add(stored.names, stored.refused)
 
 
 _EngineKey = tuple[str, Viewer]
