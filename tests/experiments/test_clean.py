@@ -228,11 +228,20 @@ def test_the_published_results_are_clean_or_marked(
 ) -> None:
     monkeypatch.setenv("SHARED_DATA", str(tmp_path / "nowhere"))
     assert main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_a_model_without_manifest_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = ["--check", "--out", str(tmp_path / "nothing-published")]
+    fault = "cross-reader.json: no manifest"
+    main(check)
+    assert fault not in capsys.readouterr().err
     for file in MANIFESTS.glob("chosen-*"):
         shutil.copy(file, tmp_path)
     monkeypatch.setattr("experiments.__main__.MANIFESTS", tmp_path)
-    assert main(["--check"]) == 1
-    assert "cross-reader.json: no manifest" in capsys.readouterr().err
+    assert main(check) == 1
+    assert fault in capsys.readouterr().err
 
 
 def test_the_headlines_are_published_and_clean() -> None:
