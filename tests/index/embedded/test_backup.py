@@ -218,6 +218,24 @@ def test_a_link_out_of_the_folder_is_not_followed(served: Path, tmp_path: Path) 
     assert back_up_index(served, tmp_path / "backup").files == 6
 
 
+@pytest.mark.parametrize("name", ["uploads", "workspaces", "workspaces/hr", "keys.db"])
+def test_a_link_of_the_operator_to_another_disk_is_followed(
+    served: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "disk").mkdir()
+    moved = (served / name).rename(tmp_path / "disk" / "moved")
+    (served / name).symlink_to(moved)
+    assert back_up_index(served, tmp_path / "backup").files == 6
+    assert not (tmp_path / "backup" / name).is_symlink()
+
+
+def test_a_link_to_a_disk_that_is_missing_is_reported(served: Path, tmp_path: Path) -> None:
+    shutil.rmtree(served / "uploads")
+    (served / "uploads").symlink_to(tmp_path / "disk")
+    with pytest.raises(RunError, match=r"uploads: a link that leads nowhere; mount its disk"):
+        back_up_index(served, tmp_path / "backup")
+
+
 def test_a_backup_replaces_nothing(served: Path, tmp_path: Path) -> None:
     back_up_index(served, tmp_path / "backup")
     before = sorted((tmp_path / "backup").iterdir())

@@ -9,7 +9,7 @@ everything that was stored when it began, except what was removed meanwhile.
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,8 @@ def back_up_index(
         IndexMissing: If there is no index.
         UsageError: If the target is a file or is not empty, or lies inside the index.
         IndexCorrupt: If a database is damaged.
-        RunError: If a file cannot be read, or the backup cannot be written.
+        RunError: If a file cannot be read, a link of the operator leads nowhere, or the backup
+            cannot be written.
     """
     if not (directory / schema.FILE).is_file():
         raise build_missing_error(directory)
@@ -129,24 +130,53 @@ def _order_databases(directory: Path, uploads: str) -> list[Path]:
 def _list_files(directory: Path, uploads: str) -> Iterator[Path]:
     """Yield the paths of the files below a directory that belong to a backup.
 
-    Links, logs of databases, derived files and files of a download in progress are left out.
+    Logs of databases, derived files and files of a download in progress are left out, and links
+    except those that only an operator makes.
     """
-    for place, folders, files in os.walk(directory, onerror=_refuse_unlisted):
+    for place, folders, files in os.walk(directory, onerror=_refuse_unlisted, followlinks=True):
         folder = Path(place).relative_to(directory)
         is_upload = _is_upload(folder, uploads)
         is_index = schema.FILE in files and not is_upload
         is_source = not is_upload and folder.parent.name == _SOURCES
+        links = {name for name in (*folders, *files) if Path(place, name).is_symlink()}
+        if _is_of_operator(folder):
+            _check_links(Path(place), links)
+            links = set()
         folders[:] = [
             name
             for name in folders
-            if not ((is_index and _is_derived_folder(name)) or (is_source and name == _STAGING))
+            if name not in links
+            and not ((is_index and _is_derived_folder(name)) or (is_source and name == _STAGING))
         ]
         for name in files:
             # The copy of a database contains its log; a log of another state would damage the copy.
             is_log = not is_upload and name.endswith(_LOGS)
             is_derived = is_log or (is_index and _is_derived_file(name))
-            if not (is_derived or Path(place, name).is_symlink()):
+            if not is_derived and name not in links:
                 yield folder / name
+
+
+def _is_of_operator(folder: Path) -> bool:
+    """Return whether a link in a folder is the operator's own, such as `uploads` on another disk.
+
+    The folders of the index and of the workspaces hold no names that a user chooses.
+    """
+    parts = folder.parts
+    return not parts or (parts[0] == _WORKSPACES and len(parts) <= 2)
+
+
+def _check_links(place: Path, names: Iterable[str]) -> None:
+    """Check that links in a folder lead somewhere, so that no disk is missing in a backup.
+
+    Raises:
+        RunError: If one does not.
+    """
+    for name in names:
+        if not (place / name).exists():
+            raise RunError(
+                f"{place / name}: a link that leads nowhere; mount its disk or remove it, then run "
+                "the command again"
+            )
 
 
 def _refuse_unlisted(error: OSError) -> None:
