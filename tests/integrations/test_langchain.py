@@ -3,7 +3,7 @@
 import asyncio
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -148,6 +148,18 @@ class TestNode:
         )
         assert (end["abstained"], end["answer"]) == (True, "")
         assert end["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
+
+    def test_a_question_whose_run_failed_has_no_answer_either(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        failed = replace(
+            engine.ask("Who won in 1789?"), status="failed", stop_reason="KeyError at graph.py:3"
+        )
+        monkeypatch.setattr(engine, "ask", lambda *_, **__: failed)
+        end = build_graph(QuestionState, fathom_node(engine)).invoke({"question": "Who won?"})
+        assert (end["abstained"], end["answer"]) == (True, "")
+        talk = build_graph(MessagesState, fathom_node(engine)).invoke({"messages": "Who won?"})
+        assert talk["messages"][-1].text == "The question failed (KeyError at graph.py:3)."
 
     def test_budget_filters_and_strategy_are_those_of_the_node(self, engine: Engine) -> None:
         state = {"question": "How much does a mooring permit cost?"}

@@ -101,9 +101,10 @@ class FathomUpdate(TypedDict, total=False):
         answer: With the markers of its citations, `[1]`; empty where there is none.
         citations: Each with `document`, `path`, `start`, `end`, `quote` and the other fields of
             `Citation`.
-        abstained: Whether the documents hold no answer that is sure enough.
+        abstained: Whether there is no answer, because the documents hold none that is sure enough
+            or because the run failed; `stop_reason` names the reason.
         tentative: Whether the answer is only shown as not sure.
-        stop_reason: The reason for an abstention, as in `Answer`.
+        stop_reason: The reason for an abstention or a failure, as in `Answer`.
         confidence: Probability of being right, in [0, 1]; `None` where it is unknown.
         trace_id: The id under which the run can be replayed.
         messages: The answer, or that there is none, as a message; only where messages were given.
@@ -202,14 +203,15 @@ def _build_update(state: object, answer: Answer) -> FathomUpdate:
     update = FathomUpdate(
         answer=answer.answer,
         citations=citations,
-        abstained=answer.status == "abstained",
+        abstained=answer.status != "answered",
         tentative=answer.tentative,
         stop_reason=answer.stop_reason,
         confidence=answer.confidence,
         trace_id=answer.trace_id,
     )
     if _get_field(state, "messages"):
-        text = answer.answer or f"I don't know ({answer.stop_reason})."
+        missing = "The question failed" if answer.status == "failed" else "I don't know"
+        text = answer.answer or f"{missing} ({answer.stop_reason})."
         text = f"Not sure: {text}" if answer.tentative else text
         update["messages"] = [AIMessage(text, response_metadata={"citations": citations})]
     return update
