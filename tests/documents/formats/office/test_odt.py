@@ -171,6 +171,23 @@ def test_text_of_a_style_that_nobody_sees_is_left_out_and_reported(properties: s
     assert parsed.unread == "hidden text left out in 2 places"
 
 
+def test_struck_text_is_marked() -> None:
+    line = 'style:text-line-through-style="{}"'
+    styles = "".join(
+        f'<style:style style:name="{name}"><style:text-properties {line.format(kind)}/>'
+        "</style:style>"
+        for name, kind in (("T1", "solid"), ("T2", "none"))
+    )
+    body = p(
+        'Fee: <text:span text:style-name="T1">10 </text:span>'
+        '<text:span text:style-name="T2">12</text:span> crowns'
+    )
+    body += (
+        '<text:p text:style-name="T1">Old <text:span text:style-name="T1">rule</text:span></text:p>'
+    )
+    assert parse(make_package(body, styles)).text == "Fee: ~~10~~ 12 crowns\n\n~~Old rule~~"
+
+
 def test_text_of_a_small_style_stays() -> None:
     style = (
         '<style:style style:name="T1"><style:text-properties fo:font-size="6pt"/></style:style>'

@@ -220,3 +220,12 @@ def test_raised_figures_are_no_digits_of_the_number_before_them() -> None:
 def test_soft_hyphens_part_no_word() -> None:
     runs = "<a:p><a:r><a:t>Wald\u00ad</a:t></a:r><a:r><a:t>weg</a:t></a:r></a:p>"
     assert parse(make_package([make_shape(runs)])).text == "Waldweg"
+
+
+def test_struck_text_is_marked() -> None:
+    line = (
+        '<a:p><a:r><a:t>Fee: </a:t></a:r><a:r><a:rPr strike="sngStrike"/><a:t>10 </a:t></a:r>'
+        '<a:r><a:rPr strike="noStrike"/><a:t>12 crowns</a:t></a:r></a:p>'
+    )
+    slide = make_shape(line, role="title") + make_shape(line)
+    assert parse(make_package([slide])).text == "Fee: ~~10~~ 12 crowns\n\nFee: ~~10~~ 12 crowns"
