@@ -63,6 +63,26 @@ def test_a_note_of_a_header_is_hidden_with_it() -> None:
     assert parse(source).text == "Text"
 
 
+@pytest.mark.parametrize("before", [b"", rb"\ansi{\fonttbl{\f0\fcharset0 A;}}"])
+def test_the_title_and_the_author_are_properties_of_the_document(before: bytes) -> None:
+    info = (
+        rb"{\info{\title The fees\line of \u8364?}{\author Ana \'c9}{\operator Ben}"
+        rb"{\*\company Merrow}{\creatim\yr2024\mo5\dy2}}"
+    )
+    parsed = parse(b"{\\rtf1" + before + info + b" Nine crowns.}")
+    assert parsed.text == "Nine crowns."
+    assert parsed.title == "The fees of \u20ac"
+    assert parsed.metadata == {"author": "Ana \u00c9"}
+
+
+@pytest.mark.parametrize(
+    "info", [rb"{\info{\title }{\author  }}", rb"{\info{\title draft.rtf}}", rb"{\*\x{\title A}}"]
+)
+def test_empty_and_made_up_properties_are_none(info: bytes) -> None:
+    parsed = parse(rb"{\rtf1" + info + rb" Nine crowns.}")
+    assert (parsed.text, parsed.title, parsed.metadata) == ("Nine crowns.", "", {})
+
+
 def test_endless_nesting_is_refused() -> None:
     with pytest.raises(ParseRefusal, match="nested") as refusal:
         parse(b"{\\rtf1 " + b"{" * 5_000)

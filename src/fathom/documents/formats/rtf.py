@@ -18,6 +18,8 @@ _UNSEEN = frozenset(
 _NOTE, _PARAGRAPH_END, _CELL_END = "\x1d", "\x1e", "\x1f"
 _MARKS = dict.fromkeys(map(ord, (_NOTE, _PARAGRAPH_END, _CELL_END)))
 _NOTE_MARK = re.compile(rf"{_NOTE}(\d+){_NOTE}")
+_FACTS = frozenset({b"title", b"author"})
+"""The properties of the document that are read."""
 _SIGNS = {
     b"par": _PARAGRAPH_END, b"sect": _PARAGRAPH_END, b"page": _PARAGRAPH_END,
     b"column": _PARAGRAPH_END, b"row": _PARAGRAPH_END, b"line": "\n",
@@ -56,28 +58,32 @@ class _Group:
     Attributes:
         hidden: Whether its text is not shown.
         tiny: Whether its letters are too small to be read.
+        in_facts: Whether it is one of the document's properties.
+        pieces: The text to which its text belongs: the document, a note or a property.
         font: The number of its font; -1 for none.
         stand_ins: The number of bytes after each `u` word, for readers without Unicode.
     """
 
+    pieces: list[str]
     hidden: bool = False
     unseen: bool = False  # hidden as a property of letters
     deleted: bool = False
     tiny: bool = False
     in_table: bool = False
-    note: int = 0  # the number of the note whose text it is; 0 for the document's own text
+    in_facts: bool = False
     font: int = -1
     stand_ins: int = 1
 
     def copy(self) -> "_Group":
         """Return another group with the same state; `dataclasses.replace` takes far longer."""
         return _Group(
+            self.pieces,
             self.hidden,
             self.unseen,
             self.deleted,
             self.tiny,
             self.in_table,
-            self.note,
+            self.in_facts,
             self.font,
             self.stand_ins,
         )
@@ -100,7 +106,8 @@ def parse(data: bytes) -> ParsedDocument:
                 builder.add_footnote(_NOTE_MARK.sub("", notes[int(number) - 1]), number)
         else:
             _add_paragraph(builder, paragraph)
-    return builder.build()
+    facts = reader.read_facts()
+    return builder.build(facts.pop("title", ""), facts)
 
 
 def _add_paragraph(builder: Builder, text: str) -> None:
@@ -124,8 +131,9 @@ class RtfReader:
         self._encoding = _read_code_page(data)
         self._encodings = _read_font_encodings(data)
         self._decoder_name, self._decoder = self._encoding, _make_decoder(self._encoding)
-        self._groups = [_Group()]
         self._pieces: list[list[str]] = [[]]
+        self._facts: dict[str, list[str]] = {}
+        self._groups = [_Group(self._pieces[0])]
         self._to_skip = 0
         self._was_unseen = False
         self.hidden_places = 0
@@ -154,6 +162,14 @@ class RtfReader:
             *(note.replace(_PARAGRAPH_END, " ").replace(_CELL_END, " ") for note in notes),
         ]
 
+    def read_facts(self) -> dict[str, str]:
+        """Return the title and the author, those that the text read so far states."""
+        facts = {
+            name: " ".join(_join_surrogates("".join(pieces)).split())
+            for name, pieces in self._facts.items()
+        }
+        return {name: fact for name, fact in facts.items() if fact}
+
     def _handle_brace(self, brace: bytes) -> None:
         """Begin or end a group."""
         self._decoder.reset()
@@ -172,6 +188,10 @@ class RtfReader:
         self._decoder.reset()
         if word in _UNSEEN:
             group.hidden = True
+            group.in_facts = word == b"info"
+        elif word in _FACTS and group.in_facts:
+            group.hidden = False
+            group.pieces = self._facts.setdefault(word.decode("ascii"), [])
         elif word == b"shptxt":
             group.hidden = False  # the text of a box stands in a group for newer readers
         elif word == b"footnote":
@@ -193,8 +213,8 @@ class RtfReader:
         self._append(f"{_NOTE}{len(self._pieces)}{_NOTE}", at=-2)
         group = self._groups[-1]
         group.hidden = group.in_table = False
-        group.note = len(self._pieces)
-        self._pieces.append([])
+        group.pieces = []
+        self._pieces.append(group.pieces)
 
     def _handle_sign(self, sign: bytes) -> None:
         """Follow a control symbol, such as an escaped brace."""
@@ -228,7 +248,7 @@ class RtfReader:
             self.hidden_places += is_unseen and not self._was_unseen
             self._was_unseen = is_unseen
         if not is_unseen or not text.strip():
-            self._pieces[group.note].append(text)
+            group.pieces.append(text)
 
 
 def _set_property(group: _Group, word: bytes, number: int | None) -> None:
