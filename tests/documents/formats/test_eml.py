@@ -84,6 +84,27 @@ def test_all_texts_of_a_message_are_read_once(parts: str, text: str) -> None:
     assert parsed.text == f"s\n\n{text}"
 
 
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("format=flowed", "The pier \nis closed.\nBye.", "The pier is closed.\nBye."),
+        ("Format=Flowed; DelSp=Yes", "The pi \ner\nis closed.", "The pier\nis closed."),
+        ("format=flowed; delsp=yes", "The  \npier. \n\nNext", "The pier.\n\nNext"),
+        (
+            "format=flowed",
+            "Closed. \n\n> Is the \n> pier open? \n>> Why \n>> not?\nNo.",
+            "Closed.\n\n> Is the pier open?\u0020\n>> Why not?\nNo.",
+        ),
+        ("format=flowed", " From here.\n > no quote\n>\n> a \n", "From here.\n> no quote\n>\n> a"),
+        ("format=flowed", "Yours \n-- \nAda \nHarbour", "Yours\u0020\n--\u0020\nAda Harbour"),
+        ("format=fixed", "The pier \nis closed.", "The pier\u0020\nis closed."),
+    ],
+)
+def test_lines_that_the_sender_wrapped_are_joined(kind: str, body: str, text: str) -> None:
+    parsed = parse(f"Subject: s\nContent-Type: text/plain; {kind}\n\n{body}".encode())
+    assert parsed.text == f"s\n\n{text}"
+
+
 def test_html_alone_is_read_as_html() -> None:
     mail = make_message("Rich", None)
     mail.set_content("<h1>Notice</h1><p>Road <b>closed</b>.</p>", subtype="html")

@@ -24,6 +24,8 @@ _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _SEPARATOR = re.compile(rb"(?:\A|\n\r?\n)From [^\r\n]+\r?\n(?=[!-9;-~]+:)")
 """The line before each message of a mailbox file."""
 _MARKED = re.compile(rb"(?m)^>(?=>*From )")
+_SIGNATURE = "-- "
+"""The line before a signature."""
 _MESSAGES = frozenset({"message/rfc822", "message/global", "message/news"})
 _ESCAPING = ("iso2022", "hz", "utf-7")
 """The beginnings of the names of encodings that write all letters by ASCII bytes."""
@@ -107,8 +109,33 @@ def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
             if refusal.outcome != "empty":  # a message may consist of attachments only
                 builder.add_paragraph(f"The message's text is not read: {refusal}")
         return
-    for paragraph in _PARAGRAPHS.split(_get_text(body)):
+    text = _get_text(body)
+    if str(body.get_param("format")).lower() == "flowed":
+        text = _unwrap_lines(text, drop_spaces=str(body.get_param("delsp")).lower() == "yes")
+    for paragraph in _PARAGRAPHS.split(text):
         builder.add_paragraph(paragraph)
+
+
+def _unwrap_lines(text: str, *, drop_spaces: bool) -> str:
+    """Join the lines of a text in `format=flowed` (RFC 3676) that its sender wrapped.
+
+    Args:
+        text: The text, in which a line that goes on ends with a space.
+        drop_spaces: Whether that space is no part of the text, as between Chinese characters.
+    """
+    pieces: list[str] = []
+    open_depth: int | None = None  # how deep the line before is quoted, if it goes on
+    for line in text.split("\n"):
+        unquoted = line.lstrip(">")
+        depth = len(line) - len(unquoted)
+        content = unquoted.removeprefix(" ")  # the sender's guard of lines that begin with a sign
+        is_whole = content == _SIGNATURE or not content.strip()
+        if is_whole or depth != open_depth:
+            pieces += "\n", ">" * depth, " " if depth and content else ""
+        goes_on = content.endswith(" ") and not is_whole
+        pieces.append(content[:-1] if goes_on and drop_spaces else content)
+        open_depth = depth if goes_on else None
+    return "".join(pieces[1:])
 
 
 def _iter_parts(part: EmailMessage) -> Iterator[EmailMessage]:
