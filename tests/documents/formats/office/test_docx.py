@@ -310,3 +310,45 @@ def test_struck_runs_are_marked() -> None:
     assert parse(make_package(body)).text == (
         "Fee: ~~10~~ 12 crowns\n\n~~Old.~~\n\n~~Old too.~~\n\nNew."
     )
+
+
+def make_figure(name: str, link: str) -> str:
+    """Return a run with the element that stands for a chart or a diagram."""
+    element = f'<c:{name} xmlns:c="urn:c" xmlns:r="{KIND}" r:{link}="r0"/>'
+    return f"<w:r><w:drawing><graphicData>{element}</graphicData></w:drawing></w:r>"
+
+
+CHART = (
+    "<chart><title><tx><rich><p><r><t>Loans of the year</t></r></p></rich></tx></title><plotArea>"
+    '<ser><tx><strRef><pt idx="0"><v>Books</v></pt></strRef></tx><cat><pt idx="0"><v>May</v></pt>'
+    '</cat><val><pt idx="0"><v>41</v></pt></val></ser></plotArea></chart>'
+)
+CHART_TEXT = "Loans of the year\n\nMay | Books: 41"
+
+
+def test_a_chart_is_read_behind_its_paragraph() -> None:
+    body = p(r("As drawn:") + make_figure("chart", "id")) + p(r("Next"))
+    assert parse(make_package(body, chart=CHART)).text == f"As drawn:\n\n{CHART_TEXT}\n\nNext"
+
+
+def test_a_chart_in_a_cell_is_read_behind_the_table() -> None:
+    cell = f"<w:tc>{p(make_figure('chart', 'id'))}</w:tc>"
+    body = make_table(make_row(make_cell("Spring"), cell))
+    assert parse(make_package(body, chart=CHART)).text == f"Spring |\n\n{CHART_TEXT}"
+
+
+def test_of_a_chart_and_its_picture_for_older_readers_the_chart_is_read_once() -> None:
+    figure = make_figure("chart", "id")
+    choice = f"<mc:Choice>{figure}</mc:Choice><mc:Fallback>{figure}</mc:Fallback>"
+    body = p(f"<mc:AlternateContent>{choice}</mc:AlternateContent>")
+    assert parse(make_package(body, chart=CHART)).text == CHART_TEXT
+
+
+def test_a_diagram_is_read_as_a_list() -> None:
+    data = "<pt><t><p><r><t>Ask</t></r></p></t></pt><pt><t><p><r><t>Lend</t></r></p></t></pt>"
+    package = make_package(p(make_figure("relIds", "dm")), diagramData=data)
+    assert parse(package).text == "- Ask\n- Lend"
+
+
+def test_a_chart_whose_part_is_missing_hides_no_text() -> None:
+    assert parse(make_package(p(r("Text") + make_figure("chart", "id")))).text == "Text"

@@ -1,7 +1,7 @@
 """Word processing documents, transitional and ISO strict, by a walk over their XML.
 
 The walk reads text that common libraries leave out: text boxes, tracked insertions, list labels,
-notes, headers and footers, equations.
+notes, headers and footers, equations, charts and diagrams.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.cell_grid import CellGrid
 from fathom.documents.formats.list_numbers import format_number
+from fathom.documents.formats.office.figures import FIGURES, add_figure
 from fathom.documents.formats.office.hidden_runs import drop_hidden_runs
 from fathom.documents.formats.office.numbering import Numbering
 from fathom.documents.formats.office.package import (
@@ -57,11 +58,13 @@ class DocxInline:
         text: The text of the runs, joined without separator.
         boxes: The contents of the text boxes that are anchored in it.
         notes: The marks and bodies of the foot- and endnotes to which it refers.
+        figures: The elements that stand for the charts and diagrams in it.
     """
 
     text: str = ""
     boxes: list[Element] = field(default_factory=list)
     notes: list[tuple[str, Element]] = field(default_factory=list)
+    figures: list[Element] = field(default_factory=list)
 
 
 FindNote = Callable[[Element], tuple[str, Element] | None]
@@ -81,7 +84,7 @@ def read_inline(paragraph: Element, find_note: FindNote) -> DocxInline:
 
 
 def _iter_pieces(element: Element, into: DocxInline, note: FindNote) -> Iterator[str]:
-    """Yield the pieces of text in an element; collect boxes and notes in `into`."""
+    """Yield the pieces of text in an element; collect boxes, notes and figures in `into`."""
     for below in element:
         name = get_local_name(below)
         if name in _SKIPPED or (name == "r" and is_on(find_child(below, "rPr", "vanish"))):
@@ -92,6 +95,8 @@ def _iter_pieces(element: Element, into: DocxInline, note: FindNote) -> Iterator
             yield _SIGNS[name]
         elif name == "txbxContent":
             into.boxes.append(below)
+        elif name in FIGURES:
+            into.figures.append(below)
         else:
             yield from _iter_special(below, name, into, note)
 
@@ -320,7 +325,7 @@ class _DocxWalk:
         return get_local_name(element) == "p" and self._styles.is_code(element)
 
     def _add_paragraph(self, paragraph: Element) -> None:
-        """Add a paragraph with its notes, text boxes and pictures."""
+        """Add a paragraph with its notes, text boxes, figures and pictures."""
         inline = read_inline(paragraph, self._find_note)
         level = self._styles.find_heading_level(paragraph)
         label = self._make_label(paragraph, inline)
@@ -332,11 +337,13 @@ class _DocxWalk:
             )
 
     def _add_anchored(self, inline: DocxInline) -> None:
-        """Add the notes and text boxes that are anchored in a paragraph."""
+        """Add the notes, text boxes, charts and diagrams that are anchored in a paragraph."""
         for mark, body in inline.notes:
             self._builder.add_footnote(" ".join(self._read_lines(body)), mark)
         for box in inline.boxes:
             self.add_blocks(box)
+        for figure in inline.figures:
+            add_figure(self._builder, figure, self._package, self._targets)
 
     def _add_table(self, table: Element) -> None:
         """Add a table and the tables in its cells; a table of one column as plain blocks."""
@@ -361,7 +368,7 @@ class _DocxWalk:
     def _read_cell(self, cell: Element, late: DocxInline) -> str:
         """Return the text of a cell; of vertically merged cells only the first has text.
 
-        Notes and text boxes in the cell are added to `late`.
+        Notes, text boxes, charts and diagrams in the cell are added to `late`.
         """
         merge = find_child(cell, "tcPr", "vMerge")
         if merge is not None and get_attribute(merge, "val") != "restart":
@@ -373,6 +380,7 @@ class _DocxWalk:
                 lines.append(f"{self._make_label(paragraph, inline)} {inline.text}")
                 late.notes += inline.notes
                 late.boxes += inline.boxes
+                late.figures += inline.figures
         return "\n".join(lines)
 
     def _read_lines(self, container: Element) -> list[str]:

@@ -1,13 +1,12 @@
 """Presentations: each slide is a page, its title a heading; tables, charts, diagrams, notes."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.list_numbers import format_number
-from fathom.documents.formats.office.cells import format_value
+from fathom.documents.formats.office.figures import FIGURES, add_figure
 from fathom.documents.formats.office.hidden_shapes import Edges, drop_hidden_text, get_edges
 from fathom.documents.formats.office.numbering import BULLET
 from fathom.documents.formats.office.package import (
@@ -23,7 +22,6 @@ from fathom.documents.xml_members import (
     find_child,
     get_attribute,
     get_local_name,
-    get_text,
     iter_children,
     iter_descendants,
     parse_number,
@@ -31,72 +29,6 @@ from fathom.documents.xml_members import (
 
 if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
-
-
-def add_chart(builder: Builder, root: Element) -> None:
-    """Add a chart: its title, then a row for each category with the values of all series."""
-    chart = find_child(root, "chart")
-    if chart is None:
-        return
-    title = find_child(chart, "title", "tx")
-    builder.add_paragraph("" if title is None else _collect_words(title))
-    series = [_read_series(item) for item in iter_descendants(chart, "ser")]
-    categories: dict[int, str] = {}
-    for _, names, values in series:
-        for at in values:
-            categories.setdefault(at, names.get(at, ""))
-    for at in sorted(categories):
-        pairs = [(name, values[at]) for name, _, values in series if at in values]
-        cells = [f"{name}: {value}" if name else value for name, value in pairs]
-        builder.add_row([categories[at], *cells])
-
-
-def add_diagram(builder: Builder, root: Element) -> None:
-    """Add the texts of a diagram (SmartArt) as a list."""
-    for point in iter_descendants(root, "pt"):
-        text = find_child(point, "t")
-        for paragraph in [] if text is None else iter_children(text, "p"):
-            builder.add_item(_collect_words(paragraph), BULLET)
-
-
-def _collect_words(element: Element) -> str:
-    """Return the text of all runs below an element."""
-    return "".join(get_text(run) for run in iter_descendants(element, "t"))
-
-
-def _read_series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
-    """Return the name of a series, and its categories and values by the index of the point."""
-    name = find_child(ser, "tx")
-    return (
-        "" if name is None else " ".join(_read_points(name).values()),
-        _read_first_points(ser, "cat", "xVal"),
-        {at: _tidy_number(value) for at, value in _read_first_points(ser, "val", "yVal").items()},
-    )
-
-
-def _read_first_points(ser: Element, *names: str) -> dict[int, str]:
-    """Return the points in the first child with one of these names, by index."""
-    source = next(iter_children(ser, *names), None)
-    return {} if source is None else _read_points(source)
-
-
-def _read_points(element: Element) -> dict[int, str]:
-    """Return the texts of the points in an element, by index."""
-    literal = find_child(element, "v")
-    if literal is not None:
-        return {0: get_text(literal)}
-    points = iter_descendants(element, "pt")
-    return {
-        parse_number(get_attribute(point, "idx")): get_text(find_child(point, "v"))
-        for point in points
-    }
-
-
-def _tidy_number(value: str) -> str:
-    """Return a number without the noise of binary fractions; another text unchanged."""
-    with suppress(ValueError):
-        return format_value(float(value))
-    return value
 
 
 _TITLES = {"title", "ctrTitle"}
@@ -191,14 +123,11 @@ class _Slide:
 
     def _add_frame(self, frame: Element) -> None:
         """Add the tables, charts and diagrams in a frame."""
-        for content in iter_descendants(frame, "tbl", "chart", "relIds"):
+        for content in iter_descendants(frame, "tbl", *FIGURES):
             if get_local_name(content) == "tbl":
                 self._add_table(content)
-                continue
-            part = self._package.read_part(self._targets.get(_get_data_id(content), ""))
-            if part is not None:
-                add = add_chart if get_local_name(content) == "chart" else add_diagram
-                add(self._builder, part)
+            else:
+                add_figure(self._builder, content, self._package, self._targets)
 
     def _add_table(self, table: Element) -> None:
         """Add a table; of merged cells only the first has text."""
@@ -343,8 +272,3 @@ def _is_covered(cell: Element) -> bool:
 def _is_merged(cell: Element, merge: str) -> bool:
     """Return whether a cell is merged with the one before it in a direction."""
     return get_attribute(cell, merge) in {"1", "true"}
-
-
-def _get_data_id(content: Element) -> str:
-    """Return the id of the relationship to a chart, or to the data of a diagram."""
-    return get_attribute(content, "dm") or get_relation_id(content)

@@ -1,7 +1,7 @@
 from lxml import etree
 
 from fathom.documents.base import Builder
-from fathom.documents.formats.office.pptx import add_chart, add_diagram
+from fathom.documents.formats.office.figures import add_chart, add_diagram
 
 
 def make_points(values: dict[int, str]) -> str:
