@@ -57,3 +57,18 @@ def test_mistakes_are_one_line(run: CommandRunner, fees: str) -> None:
     away = run("questions", "make", "--out", "no/where.jsonl")
     assert away.code == 2
     assert "cannot be written" in away.err
+
+
+def test_questions_of_somebody_are_replaced_only_if_their_file_is_named(
+    run: CommandRunner, fees: str
+) -> None:
+    file = Path("questions.jsonl")
+    make = ("questions", "make", "--number", "4")
+    assert run(*make).code in {0, 3}
+    file.write_text("by hand")
+    refused = run(*make)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "questions.jsonl exists; `--out questions.jsonl` replaces it" in refused.err
+    assert file.read_text() == "by hand"
+    assert run(*make, "--out", "questions.jsonl").code in {0, 3}
+    assert "by hand" not in file.read_text()

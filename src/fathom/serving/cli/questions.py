@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fathom.errors import UsageError
 from fathom.serving.cli.evaluate import split_names
 from fathom.serving.cli.options import (
     IndexOption,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fathom.question_maker import QuestionSet
 
 questions = typer.Typer(no_args_is_help=True, help="Questions to measure and calibrate with.")
+_USUAL_FILE = Path("questions.jsonl")
 
 
 @questions.callback()
@@ -31,8 +33,9 @@ def _root() -> None:
 @questions.command()
 def make(
     out: Annotated[
-        Path, typer.Option("--out", help="Write them here, one JSON object a line.")
-    ] = Path("questions.jsonl"),
+        Path | None,
+        typer.Option(help="Write them here; by default questions.jsonl, if there is none yet."),
+    ] = None,
     number: Annotated[
         int, typer.Option("--number", help="Number of questions of all kinds together.")
     ] = 120,
@@ -56,7 +59,11 @@ def make(
     from fathom.serving.cli.files import check_writable
     from fathom.serving.cli.output import show_outcome
 
-    check_writable(out)
+    file = out or _USUAL_FILE
+    # Questions that somebody wrote often lie under this name.
+    if out is None and file.exists():
+        raise UsageError(f"{file} exists; `--out {file}` replaces it, another name keeps it")
+    check_writable(file)
     with build_engine(index, assignments, offline=offline, flags={"llm.model": llm}) as engine:
         question_set = engine.make_questions(
             number,
@@ -65,10 +72,10 @@ def make(
             seed=seed,
             on_made=partial(show_count, "questions"),
         )
-    question_set.write(out)
+    question_set.write(file)
     show_outcome(
-        _serialize_questions(question_set, out),
-        _format_questions(question_set, out),
+        _serialize_questions(question_set, file),
+        _format_questions(question_set, file),
         as_json=as_json,
     )
     # An empty file is no success: a script that measures with it must notice.
