@@ -13,7 +13,7 @@ from fathom.engine import Engine
 from fathom.index.embedded.lock import WriterLock
 from fathom.index.embedded.opening import open_writer
 from fathom.serving.cli.errors import end_quietly
-from fathom.serving.cli.files import check_folder, check_writable
+from fathom.serving.cli.files import check_folder, check_outputs, check_writable
 from fathom.settings import IndexSettings, Settings
 
 FATHOM = (sys.executable, "-m", "fathom")
@@ -109,6 +109,39 @@ def test_an_unwritable_file_is_reported_before_the_work(
         run("eval", str(beir), "--records", str(beir / "corpus.jsonl")), 2, "corpus.jsonl"
     )
     assert not (tmp_path / ".fathom").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("eval asked.jsonl --strategy naive --html r --markdown ./r", "r"),
+        ("eval asked.jsonl --strategy naive --markdown old --save-baseline link", "link"),
+        ("eval asked.jsonl --strategy naive --markdown asked.jsonl", "asked.jsonl"),
+        ("eval asked.jsonl --strategy naive --labels old --judge correctness --html old", "old"),
+        ("eval asked.jsonl --strategy naive --gate old --markdown old", "old"),
+        ("tune asked.jsonl --html r --markdown r", "r"),
+        ("tune asked.jsonl --markdown asked.jsonl", "asked.jsonl"),
+        ("train planner asked.jsonl --curves planner.json", "planner.json"),
+        ("train planner asked.jsonl --records old --out old", "old"),
+        ("train weights weights.json", "weights.json"),
+        ("ingest old --report link", "link"),
+    ],
+)
+def test_an_output_replaces_no_other_file_of_its_command(
+    run: CommandRunner,  # noqa: F811
+    tmp_path: Path,
+    command: str,
+    file: str,
+) -> None:
+    for name in ("old", "asked.jsonl", "weights.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "link").symlink_to("old")
+    check_one_line(run(*command.split()), 2, f"{file}: the command names this file twice")
+    assert (tmp_path / "old").read_text() == (tmp_path / "asked.jsonl").read_text() == "{}"
+
+
+def test_two_outputs_may_go_to_one_device() -> None:
+    check_outputs([Path("/dev/null"), None, Path("/dev/null")], [Path("/dev/null")])
 
 
 def test_an_empty_index_is_reported(run: CommandRunner, corpus: Path, tmp_path: Path) -> None:  # noqa: F811

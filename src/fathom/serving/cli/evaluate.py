@@ -1,7 +1,7 @@
 """`fathom eval`: the quality of retrievers and strategies on data sets with judgements."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,7 @@ import typer
 
 from fathom.errors import UsageError
 from fathom.registry import PAPERS
-from fathom.serving.cli.files import check_folder, check_writable
+from fathom.serving.cli.files import check_folder, check_outputs
 from fathom.serving.cli.options import (
     RETRIEVER_NAMES,
     STRATEGY_NAMES,
@@ -126,7 +126,7 @@ def evaluate(
     reports = ReportFiles(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
-    baseline = reports.check()
+    baseline = reports.check([*datasets, labels])
     fields = parse_fields(split_names(by))
     open_engine = partial(
         open_variant,
@@ -188,19 +188,22 @@ class ReportFiles:
     baseline: Path | None = None
     records: Path | None = None
 
-    def check(self) -> "Baseline | None":
+    def check(self, inputs: Iterable[Path | None]) -> "Baseline | None":
         """Accept the files if all can be written and read, before hours are spent on the run.
+
+        Args:
+            inputs: The files that the command reads besides; no report may replace one.
 
         Returns:
             The baseline of the gate; `None` without a gate.
 
         Raises:
-            UsageError: If a file cannot be written, nothing can be drawn, or the gate's file is no
-                baseline.
+            UsageError: If a file cannot be written or would replace another one, nothing can be
+                drawn, or the gate's file is no baseline.
         """
-        for file in (self.html, self.markdown, self.baseline):
-            if file is not None:
-                check_writable(file)
+        # A new baseline may take the place of the one that the gate has read.
+        gate = None if self.gate == self.baseline else self.gate
+        check_outputs((self.html, self.markdown, self.baseline), [*inputs, gate])
         if self.records is not None:
             check_folder(self.records)
         if self.html is not None:

@@ -1,6 +1,8 @@
 """Checks that a command can write its files, before it starts its work."""
 
+import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from fathom.errors import UsageError
@@ -26,6 +28,27 @@ def check_writable(file: Path) -> None:
             f"{file}: cannot be written: {_describe_reason(error)}; name a file in a folder that "
             "exists"
         ) from None
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Accept the files that a command writes if all can be written, and each is another one.
+
+    Args:
+        outputs: The files to write; `None` for one that is not wanted.
+        inputs: The files that the command reads, which no output may replace.
+
+    Raises:
+        UsageError: If a file cannot be written, or would replace another one of the command.
+    """
+    taken = {os.path.realpath(file) for file in inputs if file is not None}
+    for file in filter(None, outputs):
+        check_writable(file)
+        if file.exists() and not file.is_file():
+            continue  # a device takes any number of texts
+        place = os.path.realpath(file)
+        if place in taken:
+            raise UsageError(f"{file}: the command names this file twice; name another one")
+        taken.add(place)
 
 
 def check_folder(folder: Path) -> None:

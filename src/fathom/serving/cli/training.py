@@ -10,7 +10,7 @@ import typer
 
 from fathom.errors import UsageError
 from fathom.serving.cli.evaluate import load_datasets
-from fathom.serving.cli.files import check_folder, check_writable
+from fathom.serving.cli.files import check_folder, check_outputs
 from fathom.serving.cli.options import (
     IndexOption,
     JsonOption,
@@ -148,7 +148,7 @@ def weights(
     if out.suffix != ".json":
         raise UsageError(f"--out {out}: hybrid.weights takes a file whose name ends in .json")
     check_measure(measure)
-    check_writable(out)
+    check_outputs([out], datasets)
     # Both branches have to search, whatever the weights in use.
     chosen = [*(assignments or ()), "hybrid.weights=complexity"]
     lists = []
@@ -212,9 +212,7 @@ def _check_arguments(
     """Accept the arguments if there is something to learn from and all files can be written."""
     if not datasets and (records is None or not records.exists()):
         raise UsageError("name questions to record outcomes of, or --records that hold some")
-    for file in files:
-        if file is not None:
-            check_writable(file)
+    check_outputs(files, [*(datasets or ()), records])
     if folder is not None:
         check_folder(folder)
 

@@ -73,7 +73,7 @@ def tune(
 
     check_measure(measure)
     reports = ReportFiles(html=html, markdown=markdown, records=records)
-    reports.check()
+    reports.check([questions])
     if write:
         check_writable(SETTINGS_FILE)
     tried = split_names(strategies) or list(STRATEGIES)
