@@ -193,7 +193,7 @@ class SourceConformance(SourceChangeConformance):
         staging = str(engine.directory)
         assert not [path for path in contents if path.startswith(staging)]
         (stored,) = engine.sources.list()
-        assert (stored.objects, bool(stored.synced), stored.fault) == (6, True, "")
+        assert (stored.documents, bool(stored.synced), stored.fault) == (6, True, "")
 
     def test_nothing_is_fetched_if_nothing_has_changed(
         self, engine: Engine, world: SourceWorld

@@ -25,10 +25,11 @@ def test_a_folder_is_followed_from_its_addition_to_its_removal(
         number == report["ingested"]["new"] == len(run("docs", "list", "--json").json["documents"])
     )
     assert run("source", "sync", "notices").out.startswith(f"notices: {number} listed, 0 fetched")
-    assert f"{number} objects" in run("source", "list").out
+    assert f"{number} documents" in run("source", "list").out
     run("source", "pause", "notices")
     assert run("source", "sync", "--json").json == {"sources": []}
-    assert run("source", "list", "--json").json["sources"][0]["paused"] is True
+    (listed,) = run("source", "list", "--json").json["sources"]
+    assert (listed["paused"], listed["documents"]) == (True, number)
     run("source", "pause", "notices", "--resume")
     assert run("source", "remove", "notices", "--json").json["removed"] == number
     assert run("docs", "list", "--json").json == {"documents": []}
@@ -166,7 +167,7 @@ def test_sources_with_an_interval_are_synchronized_when_they_are_due(
     other = tmp_path / "other"
     other.mkdir()
     run("source", "add", str(other))
-    assert "0 objects, every 1h, never synchronized" in run("source", "list").out
+    assert "0 documents, every 1h, never synchronized" in run("source", "list").out
     (report,) = run("source", "sync", "--due", "--json").json["sources"]
     assert (report["source"], report["fault"]) == ("notices", "")
     assert run("source", "sync", "--due").out.strip() == "no source is due"

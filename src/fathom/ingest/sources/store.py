@@ -57,7 +57,7 @@ class StoredSource:
         paused: Whether the source is left out when all sources are synchronized.
         synced: The time of the last synchronization, as ISO 8601 in UTC; empty if there was none.
         fault: The reason why the last synchronization was not complete; empty if it was complete.
-        objects: The number of objects whose state is stored.
+        documents: The number of documents, which are the objects whose state is stored.
         running: Whether the source is being synchronized now. `SourceStore` leaves it False.
     """
 
@@ -71,7 +71,7 @@ class StoredSource:
     paused: bool = False
     synced: str = ""
     fault: str = ""
-    objects: int = 0
+    documents: int = 0
     running: bool = False
 
     def is_due(self, now: datetime) -> bool:
@@ -154,7 +154,7 @@ class SourceStore:
         with self._open() as connection:
             rows = connection.execute(
                 "SELECT name, url, include, exclude, allow_private, every, with_secrets, paused, "
-                "synced, fault, (SELECT count(*) FROM objects WHERE source = name) AS objects "
+                "synced, fault, (SELECT count(*) FROM objects WHERE source = name) AS documents "
                 "FROM sources ORDER BY name"
             )
             names = [column[0] for column in rows.description]

@@ -184,7 +184,7 @@ def _format_source(item: "StoredSource") -> str:
     parts = [
         f"{item.name}  {item.url}",
         *patterns,
-        f"{item.objects} objects",
+        f"{item.documents} documents",
         f"every {item.every}" if item.every else "",
         "synchronizing" if item.running else "",
         f"synchronized {item.synced}" if item.synced else "never synchronized",

@@ -147,7 +147,7 @@ def _serialize_source(source: StoredSource, *, is_pending: bool = False) -> Json
             "every": source.every,
             "state": "running" if source.running else "waiting" if is_pending else "idle",
             "paused": source.paused,
-            "documents": source.objects,
+            "documents": source.documents,
             "synced": source.synced or None,
             "fault": source.fault,
         }
