@@ -471,8 +471,10 @@ def test_the_budget_of_a_key_applies_to_its_questions(settings: Settings, key: K
         reply = client.post("/api/v1/ask", json=ASK, headers=headers)
         assert reply.status_code == 429
         assert reply.json()["type"] == "urn:fathom:problem:budget_spent"
+        assert 1 <= int(reply.headers["Retry-After"]) <= 24 * 3600 + 1  # the next day of UTC
         stream = client.post("/api/v1/ask/stream", json=ASK, headers=headers)
         assert stream.status_code == 429
+        assert "Retry-After" in stream.headers
 
 
 def test_requests_are_counted_outside_of_the_event_loop(
