@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from markdown_it import MarkdownIt
 from tests.evaluation.factories import make_abstention, make_failure, make_record
 
 from fathom.errors import UsageError
@@ -54,13 +55,31 @@ def test_no_text_breaks_a_line_or_opens_a_tag_in_markdown() -> None:
         f"## {safe}", "", safe, "", f"**{safe}**", "", f"- {safe}", "",
         f"**{safe}**", "", f"| {safe} |", "|---|", f"| {safe} |", "", f"*{safe}*",
     ]  # fmt: skip
-    long = ReportTable(title="<b>\nc", head=("x",), rows=(("1",),) * 61)
-    assert next(iter(render_block(long))) == "<details><summary>&lt;b> c</summary>"
+    long = ReportTable(title="<b>\nc*", head=("x",), rows=(("1",),) * 61)
+    assert next(iter(render_block(long))) == "<details><summary>&lt;b> c*</summary>"
 
 
 @pytest.mark.parametrize("text", ["p < 0.05", "a <3 b", "x<0", "<", "F1 [0.4, 0.6]"])
 def test_a_text_without_a_tag_stays_in_markdown(text: str) -> None:
     assert [*render_block(ReportStatement(text=text))] == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[notes](https://merrow.example)", "![a](b.png)", "[a][b] [b]: https://merrow.example",
+        "C:\\[fees\\]", "a\\|b", "a|b", "*fees* and **more**", "_fees_ but snake_case", "`fees`",
+        "&lt;b&gt; &#65; R&D", "<https://merrow.example>", "R@5 [0.4, 0.6] (n = 7)",
+    ],
+)  # fmt: skip
+def test_names_are_shown_in_markdown_as_they_are(text: str) -> None:
+    table = ReportTable(title=text, head=(text,), rows=((text,),))
+    report = make_report(ReportStatement(text=text), Sentences(title=text, lines=(text,)), table)
+    tokens = MarkdownIt("commonmark").enable("table").parse(render_markdown(report))
+    inner = [child for token in tokens for child in token.children or ()]
+    assert {token.type for token in inner} <= {"text", "strong_open", "strong_close"}
+    shown = ["".join(c.content for c in token.children) for token in tokens if token.children]
+    assert shown == ["Section", *[text] * 6]
 
 
 def test_a_cell_with_a_line_break_stays_in_its_row_in_a_terminal() -> None:

@@ -29,6 +29,17 @@ MIN_FOR_CONTENTS = 4
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 """The sign before which Markdown looks for a tag; that of "p < 0.05" is none."""
+_ACTIVE = re.compile(
+    r"""
+    \\(?=[!-/:-@\[-`{-~])  # would escape the next sign
+    | (?<=\])[(:\[]         # a link, an image, the definition of one
+    | &(?=\#?\w+;)          # an entity
+    | [`*]
+    | (?<!\w)_ | _(?!\w)
+    """,
+    re.VERBOSE,
+)
+"""The signs that Markdown would not show, or by which it would show something else."""
 _WITH_INTERVAL = re.compile(r"(\S+) (\[.+\])")
 
 
@@ -74,7 +85,8 @@ def render_block(block: ReportBlock) -> Iterator[str]:
 def _render_table(table: ReportTable) -> Iterator[str]:
     folded = len(table.rows) > LONG_TABLE
     if folded:
-        title = _escape(table.title) or f"{len(table.rows)} lines"
+        # Inside of HTML nothing but a tag is markup.
+        title = _escape_tags(table.title) or f"{len(table.rows)} lines"
         yield from (f"<details><summary>{title}</summary>", "")
     elif table.title:
         yield from (f"**{_escape(table.title)}**", "")
@@ -91,7 +103,12 @@ def _escape_cell(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text as one line of Markdown in which nothing opens a tag."""
+    """Return a text as one line of Markdown in which nothing is markup."""
+    return _TAG_START.sub("&lt;", _ACTIVE.sub(r"\\\g<0>", _join_lines(text)))
+
+
+def _escape_tags(text: str) -> str:
+    """Return a text as one line in which nothing opens a tag."""
     return _TAG_START.sub("&lt;", _join_lines(text))
 
 
