@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,25 +67,38 @@ def test_a_missing_package_is_named_with_its_command(
         open_source(url, make_options(tmp_path))
 
 
+class QuietHandler(http.server.BaseHTTPRequestHandler):
+    """A handler that writes no log."""
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@contextmanager
+def open_http_server(handler: type[QuietHandler]) -> Iterator[str]:
+    """Yield the address of a server."""
+    with http.server.HTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.fixture
 def redirecting() -> Iterator[str]:
     """Return the address of a server that sends every request to another host."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_PROPFIND(self) -> None:
             self.send_response(302)
             self.send_header("Location", "http://127.0.0.2:9/latest/meta-data")
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with open_http_server(Handler) as address:
+        yield address
 
 
 def test_a_server_that_redirects_to_another_host_is_not_followed(
@@ -113,6 +127,73 @@ def test_names_that_look_like_parts_of_addresses_are_read_by_webdav(
             assert (tmp_path / "fetched").read_text() == texts.pop(item.name)
         source.close()
     assert texts == {}
+
+
+LATIN_FOLDERS = {
+    "/t%E9am": ("/t%E9am/caf%E8", "/t%E9am/caf%E9", "/t%E9am/%FF.md"),
+    "/t%E9am/caf%E8": ("/t%E9am/caf%E8/a.md",),
+    "/t%E9am/caf%E9": ("/t%E9am/caf%E9/a.md", "/t%E9am/caf%E9/caf%C3%A9.md"),
+}
+"""The members of each folder of a server whose names are in Latin-1."""
+
+
+class LatinHandler(QuietHandler):
+    """A WebDAV server whose names are in Latin-1; the text of a file is its path."""
+
+    def do_PROPFIND(self) -> None:
+        """List a folder or a file."""
+        path = self.path.rstrip("/")
+        members = (path, *LATIN_FOLDERS.get(path, ()))
+        if path not in LATIN_FOLDERS and not path.endswith(".md"):
+            self.send_error(404)
+            return
+        replies = "".join(map(describe_member, members))
+        self.reply(207, f'<D:multistatus xmlns:D="DAV:">{replies}</D:multistatus>')
+
+    def do_GET(self) -> None:
+        """Send the path of a file."""
+        self.reply(200, self.path)
+
+    def do_HEAD(self) -> None:
+        """Send the headers of a file."""
+        self.do_GET()
+
+    def reply(self, status: int, text: str) -> None:
+        """Send a text."""
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text.encode())
+
+
+def describe_member(path: str) -> str:
+    """Return the properties of a file or a folder."""
+    is_folder = path in LATIN_FOLDERS
+    kind = "<D:collection/>" if is_folder else ""
+    size = f"<D:getcontentlength>{len(path)}</D:getcontentlength>"
+    properties = f"<D:resourcetype>{kind}</D:resourcetype>{'' if is_folder else size}"
+    href = f"<D:href>{path}{'/' if is_folder else ''}</D:href>"
+    return f"<D:response>{href}<D:propstat><D:prop>{properties}</D:prop></D:propstat></D:response>"
+
+
+def test_names_of_a_webdav_server_that_are_not_utf8_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("webdav4", reason="the extra sources is not installed")
+    options = make_options(tmp_path, allow_private=True)
+    texts = {}
+    with open_http_server(LatinHandler) as address:
+        source = open_source(f"webdav://{address}/t%E9am", options)
+        for item in source.list_objects():
+            source.fetch(item, tmp_path / "fetched")
+            texts[item.name] = (tmp_path / "fetched").read_text()
+            assert item.address == f"http://{address}{texts[item.name]}"
+        source.close()
+    assert texts == {
+        "caf\\xe8/a.md": "/t%E9am/caf%E8/a.md",
+        "caf\\xe9/a.md": "/t%E9am/caf%E9/a.md",
+        "caf\\xe9/caf\u00e9.md": "/t%E9am/caf%E9/caf%C3%A9.md",
+        "\\xff.md": "/t%E9am/%FF.md",
+    }
 
 
 def test_a_host_whose_key_is_unknown_is_refused(

@@ -33,7 +33,7 @@ READ_S = 60.0
 MOST_DEPTH = 100
 """The largest depth of nested folders; a source with deeper ones is not listed."""
 _PAGE = 1000
-_BYTES = "surrogateescape"
+BYTES = "surrogateescape"
 """The way in which a text keeps the bytes of a name that is not UTF-8."""
 Entry = Mapping[str, Any]
 """The attributes that a file system reports of a file or a folder."""
@@ -311,7 +311,7 @@ class FolderFiles:
             raise FoldersUnread(f"{self.place}: {_display(refused[0])} may not be listed")
 
     def _make_object(self, name: str, token: str) -> SourceObject:
-        address = f"{self.address}/{quote(name, errors=_BYTES)}"
+        address = f"{self.address}/{quote(name, errors=BYTES)}"
         return SourceObject(name=_display(name), address=address, token=token)
 
     def _enter(
@@ -343,7 +343,7 @@ class FolderFiles:
 
     def get_path(self, item: SourceObject) -> str:
         """Return the path of a file, whose address alone has each byte of its name."""
-        return self._locate(unquote(item.address.removeprefix(f"{self.address}/"), errors=_BYTES))
+        return self._locate(unquote(item.address.removeprefix(f"{self.address}/"), errors=BYTES))
 
     def _locate(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root or "/"
@@ -355,7 +355,7 @@ class FolderFiles:
 
 def _display(name: str) -> str:
     """Return a name as text that can be stored and shown, even if it is not UTF-8."""
-    return name.encode(errors=_BYTES).decode(errors="backslashreplace")
+    return name.encode(errors=BYTES).decode(errors="backslashreplace")
 
 
 def _make_bucket_token(etag: object, size: object) -> str:
@@ -396,6 +396,7 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
         from webdav4.fsspec import WebdavFileSystem
 
         from fathom.ingest.sources.guarded_transport import get_port, open_transport
+        from fathom.ingest.sources.webdav_names import keep_names
 
         server = URL(address)
         host = server.raw_host.decode("ascii").strip("[]")
@@ -408,11 +409,6 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
                     f"{url}: is redirected to another host, port or scheme; name that one"
                 )
 
-        def join_url(path: str, add_trailing_slash: bool = False) -> Any:  # noqa: ANN401
-            # The library does not quote `#`, `?` and `%` in a name, and so asks for another file.
-            end = "/" if add_trailing_slash else ""
-            return URL(f"{address}/{quote(path.strip('/'))}".rstrip("/") + end)
-
         files = WebdavFileSystem(
             address,
             auth=(options.user, options.password) if options.password else None,
@@ -421,7 +417,7 @@ def open_webdav(url: str, options: SourceOptions, network: WayOut | None = None)
             transport=open_transport(server, guard),
             skip_instance_cache=True,
         )
-        files.client.join_url = join_url
+        keep_names(files.client, address)
         return files
 
     files = FolderFiles(url, "", address, connect, lambda files: files.client.http.close())
@@ -437,7 +433,7 @@ def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -
     check_connection(url, options, "sshfs")
     parts = urlsplit(url)
     host = str(parts.hostname)
-    root = unquote(parts.path, errors=_BYTES).rstrip("/")
+    root = unquote(parts.path, errors=BYTES).rstrip("/")
     address = f"sftp://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     def connect() -> Any:  # noqa: ANN401 - of `fsspec`
@@ -456,7 +452,7 @@ def open_sftp(url: str, options: SourceOptions, network: WayOut | None = None) -
             connect_timeout=CONNECT_S,
             login_timeout=READ_S,
             keepalive_interval=15,
-            sftp_client_kwargs={"path_errors": _BYTES},
+            sftp_client_kwargs={"path_errors": BYTES},
             skip_instance_cache=True,
         )
 
