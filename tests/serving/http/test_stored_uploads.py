@@ -44,3 +44,8 @@ def test_a_file_may_have_the_name_of_a_folder_that_removals_emptied(tmp_path: Pa
     (tmp_path / "a" / "b" / "fees.md").unlink()
     assert list(store(tmp_path, "a").names.values()) == ["a"]
     assert (tmp_path / "a").read_bytes() == b"# Fees"
+
+
+def test_the_name_of_a_refused_file_is_shown_with_its_spaces(tmp_path: Path) -> None:
+    (refused,) = store(tmp_path, ".the\u00a0fees \u3000of\u202f2024\n\x1b\u202e.md").refused
+    assert refused["path"] == ".the\u00a0fees \u3000of\u202f2024\ufffd\ufffd\ufffd.md"

@@ -94,13 +94,20 @@ def store_files(files: Sequence[UploadFile], folder: Path) -> StoredUpload:
             reason = (
                 error.strerror or "cannot be stored" if isinstance(error, OSError) else str(error)
             )
-            printable = "".join(
-                char if char.isprintable() else "\ufffd" for char in client_name[:200]
+            stored.refused.append(
+                {"path": _make_printable(client_name), "outcome": "refused", "reason": reason}
             )
-            stored.refused.append({"path": printable, "outcome": "refused", "reason": reason})
         else:
             stored.names[str(path)] = name
     return stored
+
+
+def _make_printable(name: str) -> str:
+    """Return the beginning of a name in one line; spaces of any width are shown as they are."""
+    return "".join(
+        char if char.isprintable() or unicodedata.category(char) == "Zs" else "\ufffd"
+        for char in name[:200]
+    )
 
 
 def _choose_path(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
