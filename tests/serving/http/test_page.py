@@ -205,6 +205,24 @@ def test_the_quote_is_marked_on_the_page_of_a_pdf(watched_page: WatchedTab) -> N
     assert yellow > 1000
 
 
+@pytest.mark.parametrize(
+    "place", ["start=-5&end=90&page=1", "start=1.5&end=1e999&page=1.5", "start=9999999&end=9999999"]
+)
+def test_a_link_to_a_place_that_no_document_has_opens_the_document(
+    watched_page: WatchedTab, place: str
+) -> None:
+    page = watched_page.open_screen("#/documents")
+    page.get_by_role("link", name="flood-plan.pdf").or_(
+        page.get_by_text("Flood Plan")
+    ).first.click()
+    expect(page.locator("img.page")).to_have_attribute("alt", re.compile("Page 1 of Flood Plan"))
+    document = page.evaluate("location.hash").partition("?")[0]
+    page = watched_page.open_screen(f"{document}?{place}")
+    expect(page.locator("img.page")).to_have_attribute("alt", re.compile("Page 1 of Flood Plan"))
+    page.get_by_role("button", name="Text", exact=True).click()
+    expect(page.locator(".document .lines")).to_contain_text("420 people")
+
+
 def test_disagreeing_documents_are_shown_side_by_side(watched_page: WatchedTab) -> None:
     page = watched_page.ask(SKIP)
     claims = page.locator(".claim")

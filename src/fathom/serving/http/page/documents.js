@@ -11,6 +11,7 @@ import { documentView } from "./source.js";
 const EVERY_MS = 400;
 const PAUSE_MS = 200;
 const PAGE = 100;
+const MOST_PLACE = 1e12;
 
 export function documentsScreen() {
   const list = el("tbody", { on: { keydown: moveFocus } });
@@ -209,7 +210,8 @@ function confirmRemoval(question) {
 
 /** Create the screen of one document, opened at a place. */
 export function documentScreen(id, query) {
-  const readNumber = (name) => (query.has(name) ? Number(query.get(name)) || 0 : undefined);
+  // The server refuses places that no document has; a link with one still opens the document.
+  const readNumber = (name) => (query.has(name) ? Math.trunc(Math.min(Math.max(Number(query.get(name)) || 0, 0), MOST_PLACE)) : undefined);
   const panel = documentView({ document: id, start: readNumber("start"), end: readNumber("end"), page: readNumber("page") }, { level: "h1" });
   panel.contents.open = matchMedia("(min-width: 60rem)").matches;
   const screen = el("div", { class: "reading" }, el("p", {}, el("a", { class: "link small", href: "#/documents" }, t("documents.back"))), panel.view);

@@ -97,7 +97,7 @@ function buildText(link, details, place, signal) {
   let latest = 0;
 
   async function open(start, end) {
-    from = Math.max(0, start - AROUND);
+    from = Math.max(0, Math.min(start, details.length) - AROUND);
     to = Math.min(details.length, end + AROUND);
     if (!(await draw(start, end))) return;
     const target = view.querySelector("mark") ?? view.querySelector("[data-here]");
