@@ -337,7 +337,7 @@ def test_a_chart_in_a_cell_is_read_behind_the_table() -> None:
     assert parse(make_package(body, chart=CHART)).text == f"Spring |\n\n{CHART_TEXT}"
 
 
-def test_of_a_chart_and_its_picture_for_older_readers_the_chart_is_read_once() -> None:
+def test_a_chart_is_read_once_beside_its_picture_for_older_readers() -> None:
     figure = make_figure("chart", "id")
     choice = f"<mc:Choice>{figure}</mc:Choice><mc:Fallback>{figure}</mc:Fallback>"
     body = p(f"<mc:AlternateContent>{choice}</mc:AlternateContent>")
