@@ -14,6 +14,8 @@ PIECE_BYTES = 1 << 20
 """The number of bytes that one read asks for."""
 MOST_SECONDS = 1800.0
 """The longest time in seconds for reading the content of one object."""
+BYTES = "surrogateescape"
+"""The way in which a text keeps the bytes of a name that is not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

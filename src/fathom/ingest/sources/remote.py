@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from fathom.errors import FathomError, SourceUnavailable, UsageError
 from fathom.ingest.sources.base import (
+    BYTES,
     FoldersUnread,
     ObjectFailure,
     SourceObject,
@@ -33,8 +34,6 @@ READ_S = 60.0
 MOST_DEPTH = 100
 """The largest depth of nested folders; a source with deeper ones is not listed."""
 _PAGE = 1000
-BYTES = "surrogateescape"
-"""The way in which a text keeps the bytes of a name that is not UTF-8."""
 Entry = Mapping[str, Any]
 """The attributes that a file system reports of a file or a folder."""
 

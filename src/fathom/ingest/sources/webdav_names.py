@@ -7,7 +7,7 @@ from httpx import URL
 from typing_extensions import override
 from webdav4.multistatus import Response
 
-from fathom.ingest.sources.remote import BYTES
+from fathom.ingest.sources.base import BYTES
 
 
 class ByteUrl(URL):
