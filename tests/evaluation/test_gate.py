@@ -74,6 +74,14 @@ def test_failed_questions_count_as_a_drop() -> None:
     assert measures == {"F1", "CRAG-truthfulness", "R@10"}
 
 
+def test_a_baseline_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    Baseline.of([make_records()]).save(file)
+    read = Baseline.load(file)
+    file.write_text(file.read_text(), encoding="utf-8-sig")  # as editors on Windows save it
+    assert Baseline.load(file).systems == read.systems
+
+
 def test_abstaining_everywhere_is_a_drop() -> None:
     silent = [make_abstention(f"q{n}") for n in range(40)]
     assert compare_with_baseline(Baseline.of([make_records()]), [silent]).regressions

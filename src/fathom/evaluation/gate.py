@@ -72,7 +72,7 @@ class Baseline:
             UsageError: If the file is missing or is no baseline.
         """
         try:
-            systems = _parse_systems(file.read_text(encoding="utf-8"))
+            systems = _parse_systems(file.read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise UsageError(
                 f"{file}: {error.strerror}; write a baseline with --save-baseline"

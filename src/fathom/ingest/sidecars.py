@@ -180,7 +180,7 @@ def read_readers(sidecar: Path) -> tuple[str, ...]:
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes")
     try:
-        return _parse_readers(tomllib.loads(content.decode()))
+        return _parse_readers(tomllib.loads(content.decode("utf-8-sig")))
     except RecursionError:
         raise ValueError("its lists lie too deep inside of each other") from None
 

@@ -90,6 +90,12 @@ def test_a_sidecar_of_lists_inside_of_each_other_is_malformed(tmp_path: Path) ->
         read_readers(file)
 
 
+def test_a_sidecar_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "one.md.readers.toml"
+    file.write_text(FOR_HR, encoding="utf-8-sig")
+    assert read_readers(file) == ("hr",)
+
+
 def test_a_link_in_the_place_of_a_sidecar_closes_the_document(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """Sites are read as far as they allow, and nothing inside of a network is reached through them."""
 
+import codecs
 import gzip
 import hashlib
 import http.server
@@ -167,8 +168,11 @@ def test_a_site_that_does_not_say_what_may_be_read_is_not_read(
     assert site.asked == ["/robots.txt"]
 
 
-def test_a_site_that_forbids_its_first_page_is_not_read(site: Site, crawler: Crawler) -> None:
-    site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /")
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_a_site_that_forbids_its_first_page_is_not_read(
+    site: Site, crawler: Crawler, mark: bytes
+) -> None:
+    site.pages["/robots.txt"] = (200, {}, mark + b"User-agent: *\nDisallow: /")
     with pytest.raises(SourceUnavailable, match="forbids"):
         crawler.list()
 

@@ -144,5 +144,7 @@ def test_wrong_options_are_told_in_one_line(tmp_path: Path) -> None:
         build_proxy("X-Remote-User", "", secret, ["proxy.local"])
     proxy = build_proxy("X-Remote-User", "", secret, ["::ffff:10.0.0.5"])
     assert {str(address) for address in proxy.addresses} == {"10.0.0.5"}
+    secret.write_text(SECRET, encoding="utf-8-sig")
+    assert build_proxy("X-Remote-User", "", secret, ()).secret == proxy.secret == SECRET
     assert SECRET not in repr(proxy)
     assert SECRETS.redact(f"{SECRET} is sent") == "[redacted] is sent"

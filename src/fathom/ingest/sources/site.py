@@ -513,7 +513,7 @@ def _decode_text(content: bytes) -> str:
                 content = stream.read(MOST_SITEMAP_BYTES)
         except (OSError, EOFError, zlib.error):
             return ""
-    return content.decode("utf-8", "replace")
+    return content.decode("utf-8-sig", "replace")
 
 
 def _make_authorization(options: SourceOptions) -> dict[str, str]:

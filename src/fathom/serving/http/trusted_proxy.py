@@ -115,7 +115,7 @@ def _load_secret(file: Path | None) -> str:
             f"and let the proxy send it as {SECRET_HEADER}"
         )
     try:
-        secret = file.read_text(encoding="utf-8").strip()
+        secret = file.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--proxy-secret {file}: {error}; write a secret into it") from None
     if len(secret) < LEAST_SECRET_CHARS or not (secret.isascii() and secret.isprintable()):
